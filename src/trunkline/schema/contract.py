@@ -1,0 +1,92 @@
+"""Whether this client and the schema of a database understand each other."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any, Final, LiteralString
+
+import psycopg
+
+from trunkline.errors import (
+    SchemaForbidden,
+    SchemaMissing,
+    SchemaNewerThanClient,
+    SchemaOlderThanClient,
+)
+
+__all__ = ["CONTRACT", "SchemaVersion", "check_contract", "check_contract_async", "judge"]
+
+# The contract this client was written for; trunkline.schema_version() has the same number.
+CONTRACT: Final = 1
+
+_QUERY: Final[LiteralString] = (
+    "select v.version, v.contract, v.oldest_contract from trunkline.schema_version() as v"
+)
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaVersion:
+    """Answer of trunkline.schema_version()."""
+
+    version: int
+    contract: int
+    oldest_contract: int
+
+
+def check_contract(connection: psycopg.Connection[Any]) -> SchemaVersion:
+    """Ask the database and refuse if it does not serve this client; called at connect."""
+    try:
+        with connection.transaction():
+            row = connection.cursor(row_factory=psycopg.rows.tuple_row).execute(_QUERY).fetchone()
+    except psycopg.errors.ProgrammingError as error:
+        raise _reason(error) from error
+    return judge(_version(row))
+
+
+async def check_contract_async(connection: psycopg.AsyncConnection[Any]) -> SchemaVersion:
+    """The same as `check_contract` for an asynchronous connection."""
+    try:
+        async with connection.transaction():
+            cursor = connection.cursor(row_factory=psycopg.rows.tuple_row)
+            row = await (await cursor.execute(_QUERY)).fetchone()
+    except psycopg.errors.ProgrammingError as error:
+        raise _reason(error) from error
+    return judge(_version(row))
+
+
+def judge(schema: SchemaVersion, *, contract: int = CONTRACT) -> SchemaVersion:
+    """Compare the contract of a schema with the one of a client."""
+    if schema.contract < contract:
+        raise SchemaOlderThanClient(
+            f"The schema serves contract {schema.contract}; this client needs {contract}"
+        )
+    if contract < schema.oldest_contract:
+        raise SchemaNewerThanClient(
+            f"The schema serves clients from contract {schema.oldest_contract} on; "
+            f"this one has {contract}"
+        )
+    if schema.contract > contract:
+        _logger.warning(
+            "The schema (contract %d) is newer than this client (contract %d) and still serves it;"
+            " upgrade the trunkline package",
+            schema.contract,
+            contract,
+        )
+    return schema
+
+
+def _version(row: tuple[Any, ...] | None) -> SchemaVersion:
+    if row is None:
+        raise SchemaMissing("This database has no Trunkline schema")
+    return SchemaVersion(*row)
+
+
+def _reason(error: psycopg.errors.ProgrammingError) -> Exception:
+    missing = (psycopg.errors.InvalidSchemaName, psycopg.errors.UndefinedFunction)
+    if isinstance(error, missing):
+        return SchemaMissing("This database has no Trunkline schema")
+    if isinstance(error, psycopg.errors.InsufficientPrivilege):
+        return SchemaForbidden(f"The role of this connection may not use the schema: {error}")
+    return error

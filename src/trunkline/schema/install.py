@@ -1,0 +1,22 @@
+"""``trunkline schema install``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trunkline.schema.plan import LOCK_TIMEOUT, Options
+from trunkline.schema.runner import Report, bring_up_to_date
+
+__all__ = ["install"]
+
+
+def install(
+    dsn: str, *, lock_timeout: float = LOCK_TIMEOUT, tenant_roles: Sequence[str] = ()
+) -> Report:
+    """Create the schema, or bring an existing one up to date.
+
+    Safe to call from every process that starts: they take turns, and all but the first find nothing
+    to migrate. ``tenant_roles`` are roles of yours that act for one tenant each.
+    """
+    options = Options(lock_timeout=lock_timeout, tenant_roles=tuple(tenant_roles))
+    return bring_up_to_date(dsn, options, from_nothing=True)

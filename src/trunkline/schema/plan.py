@@ -1,0 +1,90 @@
+"""The steps of an installation as SQL text: the runner runs them, `script` prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.resources.abc import Traversable
+
+from trunkline import sql
+from trunkline.schema import tenants
+
+__all__ = ["LOCK_CLASS", "LOCK_SCHEMA", "LOCK_TIMEOUT", "Options", "Step"]
+
+# All advisory locks of ours are (84217, something), so that they cannot meet an application's.
+LOCK_CLASS = 84217
+LOCK_SCHEMA = 0
+# Seconds. Enough for a parallel installation to end, too little to hold up the traffic that queues
+# behind an upgrade which itself waits for an old reader.
+LOCK_TIMEOUT = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A piece of SQL and what to call it when it fails."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the caller may choose about an installation."""
+
+    lock_timeout: float = LOCK_TIMEOUT
+    tenant_roles: tuple[str, ...] = ()
+    supabase: bool = False
+    # Another engine than the shipped one; for tests.
+    root: Traversable | None = None
+
+
+def opening(options: Options) -> Iterator[Step]:
+    """Lock, roles and schemas; after these steps the session acts as the owner."""
+    yield session(options.lock_timeout)
+    yield Step("security/roles.sql", sql.roles_sql(options.root))
+    if options.supabase:
+        yield Step("security/supabase_roles.sql", sql.supabase_roles_sql(options.root))
+    yield Step("owner", "set local role trunkline_owner;\n")
+
+
+def session(lock_timeout: float) -> Step:
+    """The settings of the transaction, and the lock that keeps other installers out."""
+    return Step(
+        "session",
+        f"""\
+set local lock_timeout = '{max(1, round(lock_timeout * 1000))}ms';
+set local client_min_messages = warning;
+set local search_path = pg_catalog, pg_temp;
+set local check_function_bodies = off;
+do $lock$ begin perform pg_advisory_xact_lock({LOCK_CLASS}, {LOCK_SCHEMA}); end $lock$;
+""",
+    )
+
+
+def migrating(pending: Iterable[sql.Migration]) -> Iterator[Step]:
+    """Each migration with the row that records it.
+
+    The row comes first, so that a second installer would be stopped by its key even without the
+    lock; the first migration makes the table, so there it comes last.
+    """
+    for migration in pending:
+        record = Step(
+            f"record of migration {migration.label}",
+            "insert into trunkline_internal.schema_migrations (version, name, sha256, breaking)\n"
+            f"values ({migration.number}, '{migration.name}', '{migration.sha256}', "
+            f"{str(migration.breaking).lower()});\n",
+        )
+        change = Step(f"migrations/{migration.label}.sql", migration.text)
+        yield from (change, record) if migration.number == 1 else (record, change)
+
+
+def closing(options: Options) -> Iterator[Step]:
+    """Functions, views and grants, the same at every installation and upgrade."""
+    for repeatable in sql.repeatables(options.root):
+        yield Step(repeatable.path, repeatable.text)
+    yield Step("security/grants.sql", sql.grants_sql(options.root))
+    if options.supabase:
+        yield Step("security/supabase_grants.sql", sql.supabase_grants_sql(options.root))
+    platform = ("authenticated",) if options.supabase else ()
+    for role in (*platform, *options.tenant_roles):
+        yield Step(f"tenant grants of {role}", tenants.grants(role))

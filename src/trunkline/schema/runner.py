@@ -1,0 +1,94 @@
+"""Brings a database from whatever version it has to the shipped one, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trunkline import sql
+from trunkline.errors import MigrationChanged, SchemaMissing, SchemaNewerThanClient
+from trunkline.schema import plan
+from trunkline.schema.plan import Options
+from trunkline.schema.session import Connection, connect, run
+
+__all__ = ["Report", "bring_up_to_date"]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an installation or upgrade did. Version 0 stands for no schema at all."""
+
+    before: int
+    version: int
+    applied: tuple[sql.Migration, ...]
+    objects: int
+
+    @property
+    def breaking(self) -> bool:
+        """Whether clients of an earlier release stop working with this."""
+        return any(migration.breaking for migration in self.applied)
+
+
+@dataclass(frozen=True, slots=True)
+class _Applied:
+    version: int
+    name: str
+    sha256: str
+
+
+def bring_up_to_date(dsn: str, options: Options, *, from_nothing: bool) -> Report:
+    """Apply what is missing; without ``from_nothing`` there must be a schema already."""
+    # Read before anything else: a damaged package must not even connect.
+    shipped = sql.migrations(options.root)
+    closing = tuple(plan.closing(options))
+    with connect(dsn) as connection:
+        if not from_nothing and not _is_installed(connection):
+            raise SchemaMissing("This database has no Trunkline schema")
+        for step in plan.opening(options):
+            run(connection, step)
+        # Only now, behind the lock: a parallel installation may just have ended.
+        applied = _applied(connection)
+        pending = _pending(shipped, applied)
+        for step in (*plan.migrating(pending), *closing):
+            run(connection, step)
+    return Report(
+        before=len(applied),
+        version=len(shipped),
+        applied=pending,
+        objects=len(sql.repeatables(options.root)),
+    )
+
+
+def _is_installed(connection: Connection) -> bool:
+    row = connection.execute(
+        "select to_regclass('trunkline_internal.schema_migrations') is not null"
+    ).fetchone()
+    return row is not None and bool(row[0])
+
+
+def _applied(connection: Connection) -> tuple[_Applied, ...]:
+    if not _is_installed(connection):
+        return ()
+    rows = connection.execute(
+        "select m.version, m.name, m.sha256"
+        " from trunkline_internal.schema_migrations as m order by m.version"
+    )
+    return tuple(_Applied(*row) for row in rows)
+
+
+def _pending(
+    shipped: Sequence[sql.Migration], applied: Sequence[_Applied]
+) -> tuple[sql.Migration, ...]:
+    """What is left to apply, after making sure that what was applied is what we ship."""
+    if len(applied) > len(shipped):
+        newest = applied[-1]
+        raise SchemaNewerThanClient(
+            f"The database has migration {newest.version:04}_{newest.name}; "
+            f"this package ends at {len(shipped):04}"
+        )
+    for ours, theirs in zip(shipped, applied, strict=False):
+        if (ours.number, ours.sha256) != (theirs.version, theirs.sha256):
+            raise MigrationChanged(
+                f"{theirs.version:04}_{theirs.name}", applied=theirs.sha256, shipped=ours.sha256
+            )
+    return tuple(shipped[len(applied) :])

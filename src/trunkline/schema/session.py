@@ -1,0 +1,65 @@
+"""One connection, one transaction, and errors that say which step failed and what to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+
+from trunkline.errors import (
+    DatabaseUnreachable,
+    InstallationRefused,
+    SchemaChangeFailed,
+    SchemaError,
+    SchemaLocked,
+)
+from trunkline.schema.plan import Step
+
+__all__ = ["Connection", "connect", "run"]
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+@contextmanager
+def connect(dsn: str) -> Iterator[Connection]:
+    """A connection whose one transaction commits at the end of the block, or never happened."""
+    try:
+        connection = psycopg.connect(dsn, application_name="trunkline schema")
+    except psycopg.OperationalError as error:
+        raise DatabaseUnreachable(str(error).strip()) from error
+    with connection:
+        yield connection
+
+
+def run(connection: Connection, step: Step) -> None:
+    """Run all statements of a step."""
+    try:
+        # Without arguments psycopg sends the text as it is, however many statements it holds.
+        connection.execute(step.text.encode())
+    except psycopg.Error as error:
+        raise _translate(error, step) from error
+
+
+def _translate(error: psycopg.Error, step: Step) -> SchemaError:
+    diagnostic = error.diag
+    message = diagnostic.message_primary or str(error)
+    if isinstance(error, psycopg.errors.LockNotAvailable):
+        what = f" ({diagnostic.context})" if diagnostic.context else ""
+        return SchemaLocked(f"{step.name}: a lock was not free within the lock timeout{what}")
+    if error.sqlstate is not None and error.sqlstate.startswith("TL"):
+        detail = json.loads(diagnostic.message_detail or "{}")
+        return InstallationRefused(
+            message,
+            hint=diagnostic.message_hint or "",
+            reason=str(detail.get("code", "")),
+            sqlstate=error.sqlstate,
+            detail=detail,
+        )
+    line = None
+    if diagnostic.statement_position:
+        line = step.text.count("\n", 0, int(diagnostic.statement_position) - 1) + 1
+    more = [text for text in (diagnostic.message_detail, diagnostic.message_hint) if text]
+    return SchemaChangeFailed(step.name, "; ".join((message, *more)), line=line)

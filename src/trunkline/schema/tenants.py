@@ -1,0 +1,27 @@
+"""What a tenant's own role may call and see.
+
+Everything in the list acts on the rows of the caller's tenant alone; `verify` accepts exactly these
+grants to roles it does not know.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["FUNCTIONS", "SCHEMA", "VIEWS", "grants"]
+
+SCHEMA: Final = "trunkline"
+FUNCTIONS: Final = ("cancel", "clock", "explain", "job", "tenant_scope")
+VIEWS: Final = ("jobs",)
+
+
+def grants(role: str) -> str:
+    """The grants that make ``role`` the role of tenants; run as the owner."""
+    functions = ", ".join(f"{SCHEMA}.{name}" for name in FUNCTIONS)
+    views = ", ".join(f"{SCHEMA}.{name}" for name in VIEWS)
+    escaped = role.replace('"', '""')
+    return (
+        f'grant usage on schema {SCHEMA} to "{escaped}";\n'
+        f'grant execute on function {functions} to "{escaped}";\n'
+        f'grant select on {views} to "{escaped}";\n'
+    )

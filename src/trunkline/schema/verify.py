@@ -1,0 +1,145 @@
+"""``trunkline schema verify``: names every difference between a database and the shipped schema."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources.abc import Traversable
+from typing import Literal
+
+from trunkline import sql
+from trunkline.errors import SchemaMissing
+from trunkline.schema import catalog, tenants
+from trunkline.schema.catalog import Attributes, Catalog
+from trunkline.schema.session import connect
+
+__all__ = ["Difference", "compare", "verify"]
+
+_FUNCTION = re.compile(r"(?P<name>trunkline(?:_internal)?\.[a-z0-9_]+)\([^()]*\)")
+_TENANT_GRANT = re.compile(
+    r"(?P<right>\w+) on (?P<kind>\w+) (?P<object>[^ ]+) to (?!public$|trunkline_)"
+)
+# These are named after the object they belong to, and gone with it.
+_PARTS = ("column", "constraint", "trigger", "rule", "policy")
+_WHOLES = ("table", "view", "type")
+# Too long to print, and no help to a reader.
+_OPAQUE = ("body", "definition", "sha256")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing in which a database differs from the shipped schema."""
+
+    change: Literal["missing", "extra", "changed"]
+    kind: str
+    name: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.change} {self.kind} {self.name}" + (
+            f": {self.detail}" if self.detail else ""
+        )
+
+
+def verify(dsn: str, *, root: Traversable | None = None) -> list[Difference]:
+    """Compare a database with the shipped catalogue; an empty list means that they are equal.
+
+    Reads the system catalogues only, so any role will do; only the installer or another member of
+    trunkline_owner is told about migrations.
+    """
+    expected = catalog.parse(sql.catalog_json(root))
+    with connect(dsn) as connection:
+        connection.execute("set transaction isolation level repeatable read, read only")
+        actual = catalog.read(connection)
+    if not actual["schema"]:
+        raise SchemaMissing("This database has no Trunkline schema")
+    if not actual["migration"]:
+        expected["migration"] = {}
+    return compare(expected, actual)
+
+
+def compare(expected: Catalog, actual: Catalog) -> list[Difference]:
+    """Name each difference, sorted by kind and name."""
+    expected, actual = _with_short_names(expected, actual)
+    found = [
+        difference
+        for kind in sorted(expected.keys() | actual.keys())
+        for difference in _compare_kind(kind, expected.get(kind, {}), actual.get(kind, {}))
+    ]
+    gone = tuple(
+        f"{difference.name}."
+        for difference in found
+        if difference.kind in _WHOLES and difference.change != "changed"
+    )
+    return [
+        difference
+        for difference in found
+        if not (difference.kind in _PARTS and difference.name.startswith(gone))
+    ]
+
+
+def _compare_kind(
+    kind: str, expected: dict[str, Attributes], actual: dict[str, Attributes]
+) -> Iterator[Difference]:
+    for name in sorted(expected.keys() | actual.keys()):
+        if name not in actual:
+            yield Difference("missing", kind, name)
+        elif name not in expected:
+            if not (kind == "grant" and _is_tenant_grant(name)):
+                yield Difference("extra", kind, name)
+        elif expected[name] != actual[name]:
+            yield Difference("changed", kind, name, _detail(expected[name], actual[name]))
+
+
+def _detail(expected: Attributes, actual: Attributes) -> str:
+    return ", ".join(
+        f"{name} differs"
+        if name in _OPAQUE
+        else f"{name} is {_shown(actual.get(name))}, should be {_shown(expected.get(name))}"
+        for name in sorted(expected.keys() | actual.keys())
+        if expected.get(name) != actual.get(name)
+    )
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "not set"
+    return "set" if value is True else repr(value)
+
+
+def _is_tenant_grant(name: str) -> bool:
+    granted = _TENANT_GRANT.match(name)
+    if granted is None:
+        return False
+    schema, _, thing = granted["object"].partition(".")
+    match granted["right"], granted["kind"]:
+        case "usage", "schema":
+            allowed = schema == tenants.SCHEMA
+        case "execute", "function":
+            allowed = schema == tenants.SCHEMA and thing in tenants.FUNCTIONS
+        case "select", "view":
+            allowed = schema == tenants.SCHEMA and thing in tenants.VIEWS
+        case _:
+            allowed = False
+    return allowed
+
+
+def _with_short_names(expected: Catalog, actual: Catalog) -> tuple[Catalog, Catalog]:
+    """Name functions without their argument types where that is no less clear."""
+    signatures = expected.get("function", {}).keys() | actual.get("function", {}).keys()
+    count = Counter(_FUNCTION.sub(r"\g<name>", signature) for signature in signatures)
+
+    def short(found: re.Match[str]) -> str:
+        return found["name"] if count[found["name"]] == 1 else found[0]
+
+    def shortened(whole: Catalog) -> Catalog:
+        return {
+            kind: {_FUNCTION.sub(short, name): objects[name] for name in objects}
+            if kind in {"function", "grant"}
+            else objects
+            for kind, objects in whole.items()
+        }
+
+    return shortened(expected), shortened(actual)

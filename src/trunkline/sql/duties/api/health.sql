@@ -1,0 +1,37 @@
+-- Looks at what an operator must know: duties that are late or fail, stale work, deferrals over their bounds, default partitions in use.
+create or replace function trunkline.health()
+returns setof trunkline.health_check
+language sql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'duty ' || d.duty,
+    not d.late and d.failures_in_a_row < 3,
+    jsonb_build_object(
+      'late', d.late, 'every', d.every, 'succeeded_at', d.succeeded_at,
+      'failures_in_a_row', d.failures_in_a_row, 'last_error', d.last_error
+    )
+  from trunkline.duties as d
+  union all
+  select 'stale work', count(*) = 0, jsonb_build_object('jobs', count(*))
+  from trunkline.stale_validation as v
+  union all
+  select 'claims', trunkline_internal.setting(p_name => 'claims_enabled')::boolean,
+    jsonb_build_object('claims_enabled', trunkline_internal.setting(p_name => 'claims_enabled')::boolean)
+  union all
+  select 'deferred work', count(*) = 0, jsonb_build_object('jobs', count(*))
+  from trunkline_internal.waiting as w
+  where w.deferrals > trunkline_internal.setting(p_name => 'max_deferrals')::integer
+    or w.deferred_since < trunkline.clock() - trunkline_internal.setting(p_name => 'max_deferral_age')::interval
+  union all
+  select 'default partitions', not bool_or(p.used), jsonb_object_agg(p.parent, p.used)
+  from (
+    select 'finished' as parent, exists (select from trunkline_internal.finished_default) as used
+    union all
+    select 'bodies', exists (select from trunkline_internal.bodies_default)
+    union all
+    select 'events', exists (select from trunkline_internal.events_default)
+  ) as p
+$$;
+comment on function trunkline.health() is 'Looks at what an operator must know: duties that are late or fail, stale work, deferrals over their bounds, default partitions in use.';

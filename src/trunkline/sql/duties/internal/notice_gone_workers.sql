@@ -1,0 +1,28 @@
+-- Marks workers whose pulse was missed too often as gone and names all gone ones that still hold jobs; forgets old ones.
+create or replace function trunkline_internal.notice_gone_workers(p_now timestamptz)
+returns text[]
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_gone text[];
+  v_misses integer := trunkline_internal.setting(p_name => 'pulse_misses')::integer;
+begin
+  update trunkline_internal.workers as w
+  set state = 'gone'
+  where w.ctid = any(array(
+    select k.ctid
+    from trunkline_internal.workers as k
+    where k.state in ('active', 'draining') and k.seen_at < p_now - v_misses * k.pulse_interval
+    for update of k skip locked
+  ));
+  delete from trunkline_internal.workers as w
+  where w.state in ('gone', 'stopped')
+    and w.seen_at < p_now - interval '1 day'
+    and not exists (select from trunkline_internal.running as r where r.worker = w.worker);
+  select array_agg(w.worker) into v_gone from trunkline_internal.workers as w where w.state = 'gone';
+  return v_gone;
+end;
+$$;
+comment on function trunkline_internal.notice_gone_workers(timestamptz) is 'Marks workers whose pulse was missed too often as gone and names the gone ones; forgets old ones.';

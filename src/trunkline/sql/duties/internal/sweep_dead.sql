@@ -1,0 +1,34 @@
+-- Removes dead letters whose acknowledgement is older than their retention, at most p_limit; tells how many.
+-- dead -> none.
+create or replace function trunkline_internal.sweep_dead(p_now timestamptz, p_limit integer)
+returns integer
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_done integer;
+  v_retention interval := trunkline_internal.setting(p_name => 'dead_retention')::interval;
+begin
+  with gone as (
+    delete from trunkline_internal.dead as d
+    where d.ctid = any(array(
+      select o.ctid
+      from trunkline_internal.dead as o
+      where o.acknowledged_at <= p_now - v_retention
+      order by o.job_id
+      limit p_limit
+      for update of o skip locked
+    ))
+    returning d.job_id, d.payload_day
+  ),
+  unbodied as (
+    delete from trunkline_internal.bodies as b
+    using gone as g
+    where g.payload_day is not null and b.job_id = g.job_id and b.kind = 'payload' and b.day = g.payload_day
+  )
+  select count(*) into v_done from gone as g;
+  return v_done;
+end;
+$$;
+comment on function trunkline_internal.sweep_dead(timestamptz, integer) is 'Removes dead letters whose acknowledgement is older than their retention, at most p_limit; tells how many.';

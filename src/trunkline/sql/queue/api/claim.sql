@@ -1,0 +1,152 @@
+-- Takes up to p_limit ready jobs for a worker, each under a lease and a new attempt number, best first.
+-- ready -> running; scheduled -> ready for what is due. Queues are served in the order given (null:
+-- all), within a queue the higher priority first, within a priority jobs that were handed back, then
+-- by sequence. Waits for no lock: rows another call holds are skipped.
+-- p_position is what the claim before it returned for the same queues and tasks, '{}' at first;
+-- then the last row carries the next one, and where nothing was claimed a single row without a job
+-- does. Without it every claim looks from the start, which finds what rolled-back claims left.
+-- Intended plan: waiting_ready by (queue, lane, sequence) per lane, lazily, so that exactly the
+-- claimed rows are locked; then by ctid. Guarded by tests/plans.
+create or replace function trunkline.claim(
+  p_worker text,
+  p_queues text[] default null,
+  p_limit integer default 1,
+  p_tasks text[] default null,
+  p_position jsonb default null
+)
+returns setof trunkline.claimed_job
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_bound bigint;
+  v_count integer;
+  v_covered bigint[];
+  v_due record;
+  v_due_from timestamptz := '-infinity';
+  v_enabled boolean;
+  v_for text;
+  v_from bigint[];
+  v_lanes smallint[];
+  v_lease interval;
+  v_names text[];
+  v_next jsonb;
+  v_now timestamptz;
+  v_orders bigint[];
+  v_position jsonb;
+  v_queues text[];
+  v_scope text;
+  v_sequences bigint[];
+  v_snapshot pg_snapshot;
+  v_tids tid[];
+begin
+  if p_worker is null or p_worker = '' or length(p_worker) > 200 then
+    perform trunkline_internal.refuse(p_name => 'worker_required', p_detail => '{}');
+  end if;
+  if p_limit is null or p_limit not between 1 and 10000 then
+    perform trunkline_internal.refuse(
+      p_name => 'limit_out_of_range',
+      p_detail => jsonb_build_object('limit', p_limit, 'minimum', 1, 'maximum', 10000)
+    );
+  end if;
+  perform trunkline_internal.require_read_committed();
+  v_scope := trunkline.tenant_scope();
+  if p_position is not null then
+    -- The snapshot is taken before the scan: what it calls ended, the scan sees.
+    v_snapshot := pg_current_snapshot();
+    v_for := md5(jsonb_build_array(p_queues, p_tasks, v_scope)::text);
+    v_position := case when p_position ->> 'for' = v_for then p_position else '{}'::jsonb end;
+  end if;
+  select
+    array_agg(l.queue order by l.place, l.queue, l.lane desc),
+    array_agg(l.lane order by l.place, l.queue, l.lane desc),
+    array_agg(l.name order by l.place, l.queue, l.lane desc),
+    array_agg(
+      case
+        when v_position is null then 0
+        else trunkline_internal.position_floor(p_position => v_position, p_name => l.name, p_snapshot => v_snapshot)
+      end
+      order by l.place, l.queue, l.lane desc
+    ),
+    trunkline_internal.setting(p_name => 'claims_enabled')::boolean
+      and not exists (select from trunkline_internal.workers as w where w.worker = p_worker and w.state = 'draining'),
+    trunkline_internal.setting(p_name => 'lease')::interval
+  into v_queues, v_lanes, v_names, v_from, v_enabled, v_lease
+  from (
+    select distinct
+      l.queue, l.lane, l.queue || '/' || l.lane as name, array_position(p_queues, l.queue) as place
+    from trunkline_internal.lanes as l
+    where (p_queues is null or l.queue = any(p_queues))
+      and not exists (select from trunkline_internal.queues as q where q.queue = l.queue and q.paused)
+  ) as l;
+  if not v_enabled or v_queues is null then
+    if p_position is not null then
+      return next row(
+        null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
+        v_position || jsonb_build_object('for', v_for)
+      )::trunkline.claimed_job;
+    end if;
+    return;
+  end if;
+  v_now := trunkline.clock();
+  if v_position is not null then
+    v_due_from := to_timestamp(
+      trunkline_internal.position_floor(p_position => v_position, p_name => '/due', p_snapshot => v_snapshot) / 1e6
+    );
+  end if;
+  v_due := trunkline_internal.promote_due(p_now => v_now, p_from => v_due_from, p_limit => greatest(p_limit, 100));
+  v_bound := coalesce(pg_sequence_last_value('trunkline_internal.job_sequence'::regclass), 0);
+  select array_agg(h.tid), array_agg(h.place), array_agg(h.sequence)
+  into v_tids, v_orders, v_sequences
+  from (
+    select w.tid, w.sequence, l.place
+    from unnest(v_queues, v_lanes, v_from) with ordinality as l (queue, lane, from_sequence, place)
+    cross join lateral (
+      select w.ctid as tid, w.sequence
+      from trunkline_internal.waiting as w
+      where w.queue = l.queue
+        and w.lane = l.lane
+        and w.state = 'ready'
+        and w.sequence > l.from_sequence
+        and (p_tasks is null or w.task = any(p_tasks))
+        and (v_scope is null or w.tenant = v_scope)
+      order by w.sequence
+      limit p_limit
+      for update of w skip locked
+    ) as w
+    limit p_limit
+  ) as h;
+  v_count := coalesce(cardinality(v_tids), 0);
+  if p_position is not null then
+    for v_place in 1..cardinality(v_names) loop
+      v_covered[v_place] := case
+        when v_count < p_limit or v_place < v_orders[v_count] then v_bound
+        when v_place = v_orders[v_count] then v_sequences[v_count]
+      end;
+    end loop;
+    v_next := trunkline_internal.next_position(
+      p_position => v_position, p_for => v_for, p_names => v_names || '/due'::text,
+      p_covered => v_covered || (extract(epoch from v_due.covered) * 1000000)::bigint,
+      p_snapshot => v_snapshot, p_now => v_now
+    );
+  end if;
+  if v_count > 0 then
+    return query
+    select m.*
+    from trunkline_internal.start_attempts(
+      p_worker => p_worker, p_tids => v_tids, p_lease => v_lease, p_queues => p_queues, p_position => v_next
+    ) as m;
+  elsif v_next is not null then
+    return next row(
+      null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, v_next
+    )::trunkline.claimed_job;
+  end if;
+end;
+$$;
+comment on function trunkline.claim(text, text[], integer, text[], jsonb) is 'Takes up to p_limit ready jobs for a worker, each under a lease and a new attempt number, best first.';

@@ -1,0 +1,107 @@
+-- Ends running attempts of a worker as completed, with their results; answers per job ok, lost or already.
+-- running -> completed. Locks its rows in id order. A stale attempt changes nothing; with p_strict it
+-- is refused, so that what else the caller wrote in the transaction is rolled back with it.
+-- Names no state: the row in running is the state, and (job, attempt, worker) is the fence.
+create or replace function trunkline.complete(
+  p_worker text,
+  p_jobs uuid[],
+  p_attempts integer[],
+  p_results jsonb[] default null,
+  p_strict boolean default false
+)
+returns setof trunkline.verdict
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_done uuid[];
+  v_large boolean := false;
+  v_max_bytes integer;
+  v_now timestamptz;
+  v_scope text := trunkline.tenant_scope();
+begin
+  perform trunkline_internal.check_batch(
+    p_worker => p_worker, p_jobs => p_jobs, p_attempts => p_attempts, p_others => array[cardinality(p_results)]
+  );
+  if pg_column_size(p_results) > trunkline_internal.inline_limit() then
+    v_max_bytes := trunkline_internal.setting(p_name => 'max_payload_bytes')::integer;
+    select coalesce(bool_or(pg_column_size(r.result) > trunkline_internal.inline_limit()), false)
+    into v_large
+    from unnest(p_results) as r (result);
+    if v_large then
+      perform trunkline_internal.check_results(p_jobs => p_jobs, p_results => p_results, p_max_bytes => v_max_bytes);
+    end if;
+  end if;
+  v_now := trunkline.clock();
+  with asked as materialized (
+    select a.job_id, a.attempt, a.result
+    from unnest(p_jobs, p_attempts, p_results) as a (job_id, attempt, result)
+    order by a.job_id
+  ),
+  ended as (
+    delete from trunkline_internal.running as r
+    using asked as a
+    where r.job_id = a.job_id
+      and r.attempt = a.attempt
+      and r.worker = p_worker
+      and (v_scope is null or r.tenant = v_scope)
+    returning r.*, a.result
+  ),
+  kept as (
+    insert into trunkline_internal.finished (
+      job_id, finished_at, claimed_at, run_at, created_at, attempt, payload_day, result_day, failures,
+      deferrals, max_attempts, priority, state, queue, task, worker, tenant, unique_key,
+      correlation_id, retry_of, tags, payload, result, last_error
+    )
+    select
+      e.job_id, v_now, e.claimed_at, e.run_at, e.created_at, e.attempt, e.payload_day,
+      case when v_large and pg_column_size(e.result) > trunkline_internal.inline_limit() then (v_now at time zone 'UTC')::date end,
+      e.failures, e.deferrals, e.max_attempts, e.lane >> 1, 'completed', e.queue, e.task, e.worker,
+      e.tenant, e.unique_key, e.correlation_id, e.retry_of, e.tags, e.payload,
+      case when not v_large or pg_column_size(e.result) <= trunkline_internal.inline_limit() then e.result end,
+      e.last_error
+    from ended as e
+  ),
+  kept_apart as (
+    insert into trunkline_internal.bodies (day, job_id, kind, body)
+    select (v_now at time zone 'UTC')::date, e.job_id, 'result', e.result
+    from ended as e
+    where v_large and pg_column_size(e.result) > trunkline_internal.inline_limit()
+  ),
+  freed as (
+    delete from trunkline_internal.unique_keys as k
+    using ended as e
+    join trunkline_internal.tasks as t on t.task = e.task
+    where e.unique_key is not null
+      and k.profile = t.profile
+      and k.tenant = coalesce(e.tenant, '')
+      and k.unique_key = e.unique_key
+      and k.job_id = e.job_id
+  ),
+  noted as (
+    insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, worker, actor)
+    select v_now, e.job_id, e.attempt, 'completed', 'completed', e.task, e.queue, e.tenant, p_worker, session_user
+    from ended as e
+    where e.audit
+  )
+  select array_agg(e.job_id) into v_done from ended as e;
+  if cardinality(v_done) = cardinality(p_jobs) then
+    return query
+    select a.job_id, a.attempt, 'ok', 'completed', null::timestamptz
+    from unnest(p_jobs, p_attempts) as a (job_id, attempt);
+    return;
+  end if;
+  return query
+  select v.* from trunkline_internal.unmatched_verdicts(
+    p_worker => p_worker, p_jobs => p_jobs, p_attempts => p_attempts, p_done => v_done, p_strict => p_strict
+  ) as v;
+end;
+$$;
+comment on function trunkline.complete(text, uuid[], integer[], jsonb[], boolean) is 'Ends running attempts of a worker as completed, with their results; answers per job ok, lost or already.';

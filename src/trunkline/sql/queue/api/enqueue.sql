@@ -1,0 +1,110 @@
+-- Enqueues one job in the caller's transaction; a duplicate returns the existing job and raises its priority.
+-- none -> ready | scheduled. Locks: idempotency key, unique key, then nothing: the job is new.
+create or replace function trunkline.enqueue(
+  p_task text,
+  p_payload jsonb default '{}',
+  p_queue text default null,
+  p_priority integer default null,
+  p_run_at timestamptz default null,
+  p_delay interval default null,
+  p_tenant text default null,
+  p_unique_key text default null,
+  p_idempotency_key text default null,
+  p_correlation_id text default null,
+  p_max_attempts integer default null,
+  p_tags text[] default null
+)
+returns trunkline.enqueued
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz;
+  v_job uuid;
+  v_holder uuid;
+  v_answer trunkline.enqueued;
+  v_policy trunkline_internal.tasks;
+  v_priority integer;
+  v_queue text;
+  v_run_at timestamptz;
+  v_state text;
+  v_tenant text := trunkline_internal.scoped_tenant(p_tenant => p_tenant);
+  v_day date;
+begin
+  perform trunkline_internal.check_request(
+    p_task => p_task, p_payload => p_payload, p_queue => p_queue, p_priority => p_priority,
+    p_run_at => p_run_at, p_delay => p_delay, p_tenant => p_tenant, p_unique_key => p_unique_key,
+    p_idempotency_key => p_idempotency_key, p_correlation_id => p_correlation_id,
+    p_max_attempts => p_max_attempts, p_tags => p_tags,
+    p_max_bytes => trunkline_internal.setting(p_name => 'max_payload_bytes')::integer, p_index => null
+  );
+  v_policy := trunkline_internal.task_policy(p_task => p_task);
+  v_queue := coalesce(p_queue, v_policy.queue);
+  v_priority := coalesce(p_priority, v_policy.priority);
+  -- A claim's position is only right when sequence and due time are drawn after the transaction
+  -- has its id: whoever looks later can then tell that this one was still on its way.
+  perform pg_current_xact_id();
+  v_now := trunkline.clock();
+  v_job := trunkline_internal.new_id(p_now => v_now);
+  v_run_at := coalesce(p_run_at, v_now + p_delay, v_now);
+  v_state := case when v_run_at > v_now then 'scheduled' else 'ready' end;
+  if p_idempotency_key is not null then
+    v_answer := trunkline_internal.known_answer(
+      p_tenant => v_tenant, p_idempotency_key => p_idempotency_key, p_task => p_task,
+      p_job => v_job, p_run_at => v_run_at, p_now => v_now
+    );
+    if v_answer.job_id is not null then
+      return v_answer;
+    end if;
+  end if;
+  if p_unique_key is not null then
+    for v_round in 1..3 loop
+      v_holder := trunkline_internal.hold_unique_key(
+        p_profile => v_policy.profile, p_tenant => v_tenant, p_unique_key => p_unique_key, p_job => v_job
+      );
+      exit when v_holder = v_job;
+      perform trunkline_internal.raise_priority(p_job => v_holder, p_priority => v_priority);
+      v_answer := trunkline_internal.live_state(p_job => v_holder);
+      if v_answer.job_id is not null then
+        if p_idempotency_key is not null then
+          update trunkline_internal.idempotency_keys as k
+          set job_id = v_holder
+          where k.tenant = coalesce(v_tenant, '') and k.idempotency_key = p_idempotency_key;
+        end if;
+        return v_answer;
+      end if;
+    end loop;
+    if v_holder <> v_job then
+      raise exception using errcode = 'serialization_failure', message = 'holder of the unique key kept changing';
+    end if;
+  end if;
+  perform trunkline_internal.check_queue_open(p_queue => v_queue, p_jobs => 1);
+  perform trunkline_internal.ensure_lane(p_queue => v_queue, p_lane => v_priority * 2);
+  if pg_column_size(p_payload) > trunkline_internal.inline_limit() then
+    v_day := (v_now at time zone 'UTC')::date;
+    insert into trunkline_internal.bodies (day, job_id, kind, body) values (v_day, v_job, 'payload', p_payload);
+  end if;
+  insert into trunkline_internal.waiting (
+    job_id, sequence, run_at, created_at, payload_day, max_attempts, lane, state, queue, task,
+    tenant, unique_key, correlation_id, tags, payload
+  )
+  values (
+    v_job,
+    case when v_state = 'ready' then nextval('trunkline_internal.job_sequence') end,
+    v_run_at, v_now, v_day, coalesce(p_max_attempts, v_policy.max_attempts), v_priority * 2, v_state,
+    v_queue, p_task, v_tenant, p_unique_key, p_correlation_id, p_tags,
+    case when v_day is null then p_payload end
+  );
+  if v_policy.audit then
+    perform trunkline_internal.record_event(
+      p_at => v_now, p_job => v_job, p_attempt => 0, p_kind => 'enqueued', p_to_state => v_state,
+      p_task => p_task, p_queue => v_queue, p_tenant => v_tenant, p_worker => null,
+      p_detail => jsonb_build_object('run_at', v_run_at, 'priority', v_priority, 'correlation_id', p_correlation_id)
+    );
+  end if;
+  return row(v_job, true, v_state, v_run_at);
+end;
+$$;
+comment on function trunkline.enqueue(text, jsonb, text, integer, timestamptz, interval, text, text, text, text, integer, text[]) is 'Enqueues one job in the caller''s transaction; a duplicate returns the existing job and raises its priority.';

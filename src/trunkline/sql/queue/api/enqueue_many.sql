@@ -1,0 +1,149 @@
+-- Enqueues thousands of jobs in one statement, all or none; answers in the order of the request.
+-- p_jobs is a JSON array of objects with the arguments of enqueue as keys, without the p_.
+-- Jobs that carry a key are enqueued one by one, in key order, so that two batches cannot deadlock.
+-- none -> ready | scheduled. One pass over the document: checking, drawing and writing are parts of
+-- a single statement, since expanding the document costs a third of the whole.
+create or replace function trunkline.enqueue_many(p_jobs jsonb)
+returns setof trunkline.enqueued
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_day date;
+  v_max_bytes integer := trunkline_internal.setting(p_name => 'max_payload_bytes')::integer;
+  v_now timestamptz;
+  v_prefix text;
+  v_scope text := trunkline.tenant_scope();
+begin
+  if p_jobs is null or jsonb_typeof(p_jobs) <> 'array' or jsonb_array_length(p_jobs) > 100000 then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_argument',
+      p_detail => jsonb_build_object('argument', 'p_jobs', 'must_be', 'a JSON array of at most 100000 objects')
+    );
+  end if;
+  if jsonb_array_length(p_jobs) = 0 then
+    return;
+  end if;
+  if jsonb_path_exists(p_jobs, '$[*] ? (@.unique_key != null || @.idempotency_key != null)') then
+    return query select e.* from trunkline_internal.enqueue_each(p_jobs => p_jobs) as e;
+    return;
+  end if;
+  perform trunkline_internal.check_queues_open(p_jobs => p_jobs);
+  perform pg_current_xact_id();
+  v_now := trunkline.clock();
+  v_day := (v_now at time zone 'UTC')::date;
+  v_prefix := trunkline_internal.new_id_prefix(p_now => v_now);
+  return query
+  with asked as materialized (
+    select
+      j.*,
+      t.task is not null as known,
+      t.audit,
+      coalesce(j.queue, t.queue) as to_queue,
+      coalesce(j.priority, t.priority) as to_priority,
+      coalesce(j.run_at, v_now + j.delay, v_now) as due_at,
+      coalesce(j.max_attempts, t.max_attempts) as attempts,
+      coalesce(j.payload, '{}'::jsonb) as body,
+      (v_prefix || substr(gen_random_uuid()::text, 16))::uuid as job_id
+    from rows from (
+      jsonb_to_recordset(p_jobs) as (
+        task text, payload jsonb, queue text, priority integer, run_at timestamptz, delay interval,
+        tenant text, correlation_id text, max_attempts integer, tags text[]
+      )
+    ) with ordinality as j (
+      task, payload, queue, priority, run_at, delay, tenant, correlation_id, max_attempts, tags, place
+    )
+    left join trunkline_internal.tasks as t on t.task = j.task
+  ),
+  -- Conservative: whatever might be refused stops the whole statement from writing; the pass below
+  -- then says what it was.
+  suspect as materialized (
+    select exists (
+      select
+      from asked as a
+      where not a.known
+        or jsonb_typeof(a.body) <> 'object'
+        or pg_column_size(a.body) > v_max_bytes
+        or a.delay < interval '0'
+        or a.to_priority not between -50 and 49
+        or (a.delay is not null and a.run_at is not null)
+        or not isfinite(a.run_at)
+        or a.queue = '' or length(a.queue) > 200
+        or a.tenant = '' or length(a.tenant) > 200
+        or (v_scope is not null and (v_scope = '' or a.tenant <> v_scope))
+        or length(a.correlation_id) > 200
+        or a.attempts not between 1 and 1000
+        or cardinality(a.tags) > 20 or array_position(a.tags, null) is not null
+    ) as found
+  ),
+  new_lanes as (
+    insert into trunkline_internal.lanes (queue, lane)
+    select distinct a.to_queue, a.to_priority * 2
+    from asked as a
+    where not (select s.found from suspect as s)
+      and not exists (
+        select from trunkline_internal.lanes as l where l.queue = a.to_queue and l.lane = a.to_priority * 2
+      )
+  ),
+  kept_apart as (
+    insert into trunkline_internal.bodies (day, job_id, kind, body)
+    select v_day, a.job_id, 'payload', a.body
+    from asked as a
+    where pg_column_size(a.body) > trunkline_internal.inline_limit()
+      and not (select s.found from suspect as s)
+  ),
+  stored as (
+    insert into trunkline_internal.waiting (
+      job_id, sequence, run_at, created_at, payload_day, max_attempts, lane, state, queue, task,
+      tenant, correlation_id, tags, payload
+    )
+    select
+      a.job_id,
+      case when a.due_at <= v_now then nextval('trunkline_internal.job_sequence') end,
+      a.due_at,
+      v_now,
+      case when pg_column_size(a.body) > trunkline_internal.inline_limit() then v_day end,
+      a.attempts,
+      a.to_priority * 2,
+      case when a.due_at <= v_now then 'ready' else 'scheduled' end,
+      a.to_queue,
+      a.task,
+      coalesce(v_scope, a.tenant),
+      a.correlation_id,
+      a.tags,
+      case when pg_column_size(a.body) <= trunkline_internal.inline_limit() then a.body end
+    from asked as a
+    where not (select s.found from suspect as s)
+  ),
+  noted as (
+    insert into trunkline_internal.events (
+      at, job_id, attempt, kind, to_state, task, queue, tenant, actor, detail
+    )
+    select
+      v_now, a.job_id, 0, 'enqueued', case when a.due_at <= v_now then 'ready' else 'scheduled' end,
+      a.task, a.to_queue, coalesce(v_scope, a.tenant), session_user,
+      jsonb_build_object('run_at', a.due_at, 'priority', a.to_priority, 'correlation_id', a.correlation_id)
+    from asked as a
+    where a.audit and not (select s.found from suspect as s)
+  )
+  select a.job_id, true, case when a.due_at <= v_now then 'ready' else 'scheduled' end, a.due_at
+  from asked as a
+  where not (select s.found from suspect as s)
+  order by a.place;
+  if not found then
+    -- Nothing was written. One by one says why, or registers unknown tasks where that is allowed.
+    return query select e.* from trunkline_internal.enqueue_each(p_jobs => p_jobs) as e;
+  end if;
+exception
+  when data_exception then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_argument',
+      p_detail => jsonb_build_object(
+        'argument', 'p_jobs', 'must_be', 'objects whose fields have the types of enqueue''s arguments', 'reason', sqlerrm
+      )
+    );
+end;
+$$;
+comment on function trunkline.enqueue_many(jsonb) is 'Enqueues thousands of jobs in one statement, all or none; answers in the order of the request.';

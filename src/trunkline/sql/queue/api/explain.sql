@@ -1,0 +1,72 @@
+-- Says why a job is not running and until when, one row a reason; for a running or ended job what became of it.
+create or replace function trunkline.explain(p_job uuid)
+returns setof trunkline.explanation
+language plpgsql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_job trunkline.job_detail;
+  v_queue trunkline_internal.queues%rowtype;
+begin
+  select j.* into v_job from trunkline.job(p_job => p_job) as j;
+  if not found then
+    perform trunkline_internal.refuse(p_name => 'unknown_job', p_detail => jsonb_build_object('job', p_job));
+  end if;
+  if v_job.state = 'running' then
+    return next row('running', v_job.lease_expires_at, jsonb_build_object(
+      'worker', v_job.worker, 'attempt', v_job.attempt, 'claimed_at', v_job.claimed_at,
+      'cancel_requested_at', v_job.cancel_requested_at
+    ))::trunkline.explanation;
+    return;
+  end if;
+  if v_job.state not in ('ready', 'scheduled', 'blocked') then
+    return next row(v_job.state, null, jsonb_build_object(
+      'finished_at', v_job.finished_at, 'reason', v_job.reason, 'last_error', v_job.last_error
+    ))::trunkline.explanation;
+    return;
+  end if;
+  if v_job.state = 'scheduled' then
+    return next row('scheduled', v_job.run_at, jsonb_build_object(
+      'reason', coalesce(v_job.reason, 'not due yet'), 'failures', v_job.failures, 'deferrals', v_job.deferrals
+    ))::trunkline.explanation;
+  end if;
+  if not trunkline_internal.setting(p_name => 'claims_enabled')::boolean then
+    return next row('claims_disabled', null, jsonb_build_object('setting', 'claims_enabled'))::trunkline.explanation;
+  end if;
+  select q.* into v_queue from trunkline_internal.queues as q where q.queue = v_job.queue and q.paused;
+  if found then
+    return next row('queue_paused', null, jsonb_build_object(
+      'queue', v_job.queue, 'reason', v_queue.reason, 'since', v_queue.paused_at, 'by', v_queue.paused_by
+    ))::trunkline.explanation;
+  end if;
+  if not exists (
+    select
+    from trunkline.workers as w
+    where w.alive
+      and w.state = 'active'
+      and (w.queues is null or v_job.queue = any(w.queues))
+      and (w.tasks is null or v_job.task = any(w.tasks))
+  ) then
+    return next row('no_worker', null, jsonb_build_object(
+      'queue', v_job.queue, 'task', v_job.task,
+      'hint', 'no registered worker that is alive serves this queue and task'
+    ))::trunkline.explanation;
+  end if;
+  if v_job.state = 'ready' then
+    return query
+    select 'waiting_its_turn', null::timestamptz, jsonb_build_object('ahead', count(*), 'counted_up_to', 1000)
+    from (
+      select
+      from trunkline_internal.waiting as w
+      join trunkline_internal.waiting as me on me.job_id = p_job
+      where w.queue = me.queue
+        and w.state = 'ready'
+        and (w.lane > me.lane or (w.lane = me.lane and w.sequence < me.sequence))
+      limit 1000
+    ) as ahead;
+  end if;
+end;
+$$;
+comment on function trunkline.explain(uuid) is 'Says why a job is not running and until when, one row a reason; for a running or ended job what became of it.';

@@ -1,0 +1,74 @@
+-- Ends running attempts of a worker as failed: back to scheduled with back-off, or dead when not retryable or out of attempts; answers per job.
+-- running -> scheduled | dead, or cancelled where that was asked for. Locks its rows in id order; the
+-- clock is read after that, as promotion's position needs it.
+-- p_retryable null means true; p_delays overrides the task's back-off per job.
+create or replace function trunkline.fail(
+  p_worker text,
+  p_jobs uuid[],
+  p_attempts integer[],
+  p_errors jsonb[] default null,
+  p_retryable boolean[] default null,
+  p_delays interval[] default null
+)
+returns setof trunkline.verdict
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_locked uuid[];
+  v_moves trunkline_internal.move[];
+  v_now timestamptz;
+  v_scope text := trunkline.tenant_scope();
+begin
+  perform trunkline_internal.check_batch(
+    p_worker => p_worker, p_jobs => p_jobs, p_attempts => p_attempts,
+    p_others => array[cardinality(p_errors), cardinality(p_retryable), cardinality(p_delays)]
+  );
+  perform trunkline_internal.check_delays(p_delays => p_delays);
+  v_locked := trunkline_internal.lock_running(
+    p_worker => p_worker, p_jobs => p_jobs, p_attempts => p_attempts, p_scope => v_scope
+  );
+  v_now := trunkline.clock();
+  select array_agg(
+    row(
+      r.job_id,
+      d.to_state,
+      case when d.to_state = 'scheduled' then v_now + coalesce(a.delay, trunkline_internal.backoff(
+        p_failures => r.failures + 1, p_base => t.backoff_base, p_factor => t.backoff_factor,
+        p_cap => t.backoff_cap, p_jitter => t.backoff_jitter
+      )) else r.run_at end,
+      r.failures + 1,
+      r.crashes,
+      0,
+      false,
+      case d.to_state
+        when 'cancelled' then coalesce(r.cancel_reason, 'cancelled')
+        when 'scheduled' then 'retry'
+        else case when a.retryable is false then 'not_retryable' else 'attempts_exhausted' end
+      end,
+      trunkline_internal.bounded_error(p_error => a.error, p_bytes => 8192),
+      case when d.to_state = 'cancelled' then 'cancelled' else 'failed' end,
+      jsonb_build_object('retryable', coalesce(a.retryable, true), 'failures', r.failures + 1)
+    )::trunkline_internal.move
+  )
+  into v_moves
+  from unnest(p_jobs, p_errors, p_retryable, p_delays) as a (job_id, error, retryable, delay)
+  join trunkline_internal.running as r on r.job_id = a.job_id
+  join trunkline_internal.tasks as t on t.task = r.task
+  cross join lateral (
+    select case
+      when r.cancel_requested_at is not null then 'cancelled'
+      when a.retryable is false or r.failures + 1 >= r.max_attempts then 'dead'
+      else 'scheduled'
+    end as to_state
+  ) as d
+  where r.job_id = any(v_locked);
+  perform trunkline_internal.move_running(p_moves => v_moves, p_now => v_now);
+  return query select v.* from trunkline_internal.verdicts(p_jobs => p_jobs, p_attempts => p_attempts, p_moves => v_moves) as v;
+end;
+$$;
+comment on function trunkline.fail(text, uuid[], integer[], jsonb[], boolean[], interval[]) is 'Ends running attempts of a worker as failed: back to scheduled with back-off, or dead when not retryable or out of attempts; answers per job.';

@@ -1,0 +1,22 @@
+-- Limits how many ready jobs a queue may hold; beyond that enqueue is refused. Null lifts the limit.
+create or replace function trunkline.limit_queue(p_queue text, p_max_depth integer)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform trunkline_internal.check_queue_name(p_queue => p_queue);
+  if p_max_depth < 1 then
+    perform trunkline_internal.refuse(
+      p_name => 'limit_out_of_range',
+      p_detail => jsonb_build_object('limit', p_max_depth, 'minimum', 1, 'maximum', 2147483647)
+    );
+  end if;
+  insert into trunkline_internal.queues as q (queue, max_depth)
+  values (p_queue, p_max_depth)
+  on conflict (queue) do update set max_depth = excluded.max_depth;
+end;
+$$;
+comment on function trunkline.limit_queue(text, integer) is 'Limits how many ready jobs a queue may hold; beyond that enqueue is refused. Null lifts the limit.';

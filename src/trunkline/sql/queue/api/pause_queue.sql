@@ -1,0 +1,26 @@
+-- Stops claims from a queue; with p_refuse_enqueue new jobs are refused as well. What runs goes on.
+create or replace function trunkline.pause_queue(
+  p_queue text,
+  p_reason text default null,
+  p_refuse_enqueue boolean default false
+)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform trunkline_internal.check_queue_name(p_queue => p_queue);
+  insert into trunkline_internal.queues as q (queue, paused, refuse_enqueue, paused_at, paused_by, reason)
+  values (p_queue, true, coalesce(p_refuse_enqueue, false), trunkline.clock(), session_user, left(p_reason, 500))
+  on conflict (queue) do update
+  set
+    paused = true,
+    refuse_enqueue = excluded.refuse_enqueue,
+    paused_at = coalesce(q.paused_at, excluded.paused_at),
+    paused_by = excluded.paused_by,
+    reason = excluded.reason;
+end;
+$$;
+comment on function trunkline.pause_queue(text, text, boolean) is 'Stops claims from a queue; with p_refuse_enqueue new jobs are refused as well. What runs goes on.';

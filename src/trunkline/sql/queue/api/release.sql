@@ -1,0 +1,28 @@
+-- Gives running attempts of a worker back at once without counting a failure (not started, shutdown, deadlock); answers per job.
+-- running -> ready, before the other jobs of its priority; after five times in a row -> scheduled as a
+-- deferred job, so that one that deadlocks for ever does not spin.
+create or replace function trunkline.release(
+  p_worker text,
+  p_jobs uuid[],
+  p_attempts integer[],
+  p_reason text default null
+)
+returns setof trunkline.verdict
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform trunkline_internal.check_batch(
+    p_worker => p_worker, p_jobs => p_jobs, p_attempts => p_attempts, p_others => '{}'
+  );
+  return query
+  select v.*
+  from trunkline_internal.defer_attempts(
+    p_worker => p_worker, p_jobs => p_jobs, p_attempts => p_attempts, p_delays => null,
+    p_reason => p_reason, p_jitter => true, p_immediate => true, p_kind => 'released'
+  ) as v;
+end;
+$$;
+comment on function trunkline.release(text, uuid[], integer[], text) is 'Gives running attempts of a worker back at once without counting a failure (not started, shutdown, deadlock); answers per job.';

@@ -1,0 +1,36 @@
+-- Lets claims and new jobs into a queue again; tells whether it was paused.
+create or replace function trunkline.resume_queue(p_queue text)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not exists (
+    select from trunkline_internal.queues as q where q.queue = p_queue
+    union all
+    select from trunkline_internal.lanes as l where l.queue = p_queue
+  ) then
+    perform trunkline_internal.refuse(
+      p_name => 'unknown_queue',
+      p_detail => jsonb_build_object(
+        'queue', p_queue,
+        'known', coalesce((
+          select jsonb_agg(n.queue order by n.queue)
+          from (
+            select q.queue from trunkline_internal.queues as q
+            union
+            select l.queue from trunkline_internal.lanes as l
+          ) as n
+        ), '[]'::jsonb)
+      )
+    );
+  end if;
+  update trunkline_internal.queues as q
+  set paused = false, refuse_enqueue = false, paused_at = null, paused_by = null, reason = null
+  where q.queue = p_queue and q.paused;
+  return found;
+end;
+$$;
+comment on function trunkline.resume_queue(text) is 'Lets claims and new jobs into a queue again; tells whether it was paused.';

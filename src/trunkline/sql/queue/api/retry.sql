@@ -1,0 +1,62 @@
+-- Runs an ended job again: a dead letter under its own id with a new budget of attempts, a finished job as a new job that names the old one.
+-- dead -> ready; completed | cancelled: none -> ready for the new one. A dead letter takes its unique
+-- key again, or is refused naming the holder.
+create or replace function trunkline.retry(p_job uuid)
+returns trunkline.enqueued
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_dead trunkline_internal.dead%rowtype;
+  v_old trunkline_internal.finished%rowtype;
+  v_answer trunkline.enqueued;
+  v_scope text := trunkline.tenant_scope();
+begin
+  perform trunkline_internal.require_read_committed();
+  delete from trunkline_internal.dead as d
+  where d.job_id = p_job and (v_scope is null or d.tenant = v_scope)
+  returning d.* into v_dead;
+  if found then
+    return trunkline_internal.replay(p_dead => v_dead);
+  end if;
+  select f.* into v_old
+  from trunkline_internal.finished as f
+  where f.job_id = p_job
+    and f.finished_at >= trunkline_internal.id_time(p_id => p_job) - interval '1 minute'
+    and (v_scope is null or f.tenant = v_scope);
+  if not found then
+    perform trunkline_internal.refuse_state(
+      p_job => p_job,
+      p_state => trunkline_internal.visible_live_state(p_job => p_job, p_scope => v_scope),
+      p_allowed => array['dead', 'completed', 'cancelled']
+    );
+  end if;
+  v_answer := trunkline.enqueue(
+    p_task => v_old.task,
+    p_payload => coalesce(v_old.payload, (
+      select b.body
+      from trunkline_internal.bodies as b
+      where b.job_id = p_job and b.kind = 'payload' and b.day = v_old.payload_day
+    )),
+    p_queue => v_old.queue,
+    p_priority => v_old.priority,
+    p_tenant => v_old.tenant,
+    p_unique_key => v_old.unique_key,
+    p_correlation_id => v_old.correlation_id,
+    p_max_attempts => v_old.max_attempts,
+    p_tags => v_old.tags
+  );
+  if v_answer.created then
+    update trunkline_internal.waiting as w set retry_of = p_job where w.job_id = v_answer.job_id;
+  end if;
+  perform trunkline_internal.record_event(
+    p_at => trunkline.clock(), p_job => p_job, p_attempt => v_old.attempt, p_kind => 'retried',
+    p_to_state => v_old.state, p_task => v_old.task, p_queue => v_old.queue, p_tenant => v_old.tenant,
+    p_worker => null, p_detail => jsonb_build_object('new_job', v_answer.job_id)
+  );
+  return v_answer;
+end;
+$$;
+comment on function trunkline.retry(uuid) is 'Runs an ended job again: a dead letter under its own id with a new budget of attempts, a finished job as a new job that names the old one.';

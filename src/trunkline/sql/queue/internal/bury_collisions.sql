@@ -1,0 +1,45 @@
+-- Sends waiting jobs whose id is running already to dead under a new id, with an event that names the old one.
+-- ready -> dead. The other jobs of the failed claim stay ready; the caller's position starts anew.
+create or replace function trunkline_internal.bury_collisions(p_tids tid[], p_now timestamptz)
+returns void
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with taken as (
+    delete from trunkline_internal.waiting as w
+    using trunkline_internal.running as r
+    where w.ctid = any(p_tids) and r.job_id = w.job_id
+    returning w.*
+  ),
+  renamed as materialized (
+    select t.*, trunkline_internal.new_id(p_now => p_now) as new_id from taken as t
+  ),
+  rebodied as (
+    insert into trunkline_internal.bodies (day, job_id, kind, body)
+    select (p_now at time zone 'UTC')::date, n.new_id, 'payload', b.body
+    from renamed as n
+    join trunkline_internal.bodies as b on b.job_id = n.job_id and b.kind = 'payload' and b.day = n.payload_day
+  ),
+  buried as (
+    insert into trunkline_internal.dead (
+      job_id, died_at, run_at, created_at, attempt, payload_day, failures, crashes, deferrals,
+      max_attempts, priority, queue, task, tenant, unique_key, correlation_id, reason, retry_of, tags,
+      payload, last_error
+    )
+    select
+      n.new_id, p_now, n.run_at, n.created_at, n.attempt,
+      case when n.payload_day is not null then (p_now at time zone 'UTC')::date end,
+      n.failures, n.crashes, n.deferrals, n.max_attempts, n.lane >> 1, n.queue, n.task, n.tenant,
+      n.unique_key, n.correlation_id, 'id_collision', n.retry_of, n.tags, n.payload, n.last_error
+    from renamed as n
+  )
+  insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, actor, detail)
+  select
+    p_now, n.new_id, n.attempt, 'collided', 'dead', n.task, n.queue, n.tenant, session_user,
+    jsonb_build_object('running_job', n.job_id)
+  from renamed as n;
+end;
+$$;
+comment on function trunkline_internal.bury_collisions(tid[], timestamptz) is 'Sends waiting jobs whose id is running already to dead under a new id, with an event that names the old one.';

@@ -1,0 +1,28 @@
+-- Refuses a worker's batch call without a worker, with arrays that do not match, or on a held snapshot.
+create or replace function trunkline_internal.check_batch(p_worker text, p_jobs uuid[], p_attempts integer[], p_others integer[])
+returns void
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_worker is null or p_worker = '' or length(p_worker) > 200 then
+    perform trunkline_internal.refuse(p_name => 'worker_required', p_detail => '{}');
+  end if;
+  if p_jobs is null
+    or cardinality(p_jobs) is distinct from cardinality(p_attempts)
+    or array_position(p_jobs, null) is not null
+    or array_position(p_attempts, null) is not null
+    or cardinality(p_jobs) <> any(array_remove(p_others, null))
+  then
+    perform trunkline_internal.refuse(
+      p_name => 'array_length_mismatch',
+      p_detail => jsonb_build_object(
+        'jobs', cardinality(p_jobs), 'attempts', cardinality(p_attempts), 'others', array_remove(p_others, null)
+      )
+    );
+  end if;
+  perform trunkline_internal.require_read_committed();
+end;
+$$;
+comment on function trunkline_internal.check_batch(text, uuid[], integer[], integer[]) is 'Refuses a worker''s batch call without a worker, with arrays that do not match, or on a held snapshot.';

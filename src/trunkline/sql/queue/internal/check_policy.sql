@@ -1,0 +1,65 @@
+-- Refuses a task policy that could not work, naming the argument.
+create or replace function trunkline_internal.check_policy(
+  p_task text,
+  p_queue text,
+  p_lease interval,
+  p_hard_limit interval,
+  p_max_attempts integer,
+  p_backoff jsonb,
+  p_unique_until text,
+  p_crash_limit integer,
+  p_priority integer
+)
+returns void
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_bad text;
+  v_must text;
+begin
+  if p_priority not between -50 and 49 then
+    perform trunkline_internal.refuse(
+      p_name => 'priority_out_of_range',
+      p_detail => jsonb_build_object('priority', p_priority, 'minimum', -50, 'maximum', 49)
+    );
+  end if;
+  case
+    when p_task is null or p_task = '' or length(p_task) > 200 then
+      v_bad := 'p_task'; v_must := '1 to 200 characters';
+    when p_queue = '' or length(p_queue) > 200 then
+      v_bad := 'p_queue'; v_must := '1 to 200 characters';
+    when p_lease < interval '1 second' then
+      v_bad := 'p_lease'; v_must := 'at least one second';
+    when p_hard_limit <= interval '0' then
+      v_bad := 'p_hard_limit'; v_must := 'more than zero';
+    when p_max_attempts not between 1 and 1000 then
+      v_bad := 'p_max_attempts'; v_must := 'a whole number from 1 to 1000';
+    when p_unique_until not in ('claim', 'end') then
+      v_bad := 'p_unique_until'; v_must := 'claim or end';
+    when p_crash_limit not between 1 and 1000 then
+      v_bad := 'p_crash_limit'; v_must := 'a whole number from 1 to 1000';
+    when p_backoff is not null and jsonb_typeof(p_backoff) <> 'object' then
+      v_bad := 'p_backoff'; v_must := 'an object with base, factor, cap (numbers, seconds) and jitter (0 to 1)';
+    when exists (
+      select
+      from jsonb_each(p_backoff) as part
+      where part.key not in ('base', 'factor', 'cap', 'jitter')
+        or jsonb_typeof(part.value) <> 'number'
+        or (part.value #>> '{}')::numeric < 0
+        or (part.key = 'factor' and (part.value #>> '{}')::numeric not between 1 and 100)
+        or (part.key = 'jitter' and (part.value #>> '{}')::numeric > 1)
+        or (part.value #>> '{}')::numeric > 315360000
+    ) then
+      v_bad := 'p_backoff'; v_must := 'base and cap in seconds (zero to ten years), factor 1 to 100, jitter 0 to 1, nothing else';
+    else
+      return;
+  end case;
+  perform trunkline_internal.refuse(
+    p_name => 'invalid_policy',
+    p_detail => jsonb_build_object('task', p_task, 'argument', v_bad, 'must_be', v_must)
+  );
+end;
+$$;
+comment on function trunkline_internal.check_policy(text, text, interval, interval, integer, jsonb, text, integer, integer) is 'Refuses a task policy that could not work, naming the argument.';

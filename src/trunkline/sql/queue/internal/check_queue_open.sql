@@ -1,0 +1,42 @@
+-- Refuses new jobs for a queue that is paused against them or has no room for that many.
+create or replace function trunkline_internal.check_queue_open(p_queue text, p_jobs integer)
+returns void
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_queue trunkline_internal.queues%rowtype;
+  v_depth bigint;
+begin
+  select q.* into v_queue from trunkline_internal.queues as q where q.queue = p_queue;
+  if not found then
+    return;
+  end if;
+  if v_queue.refuse_enqueue then
+    perform trunkline_internal.refuse(
+      p_name => 'queue_paused',
+      p_detail => jsonb_build_object('queue', p_queue, 'reason', v_queue.reason, 'since', v_queue.paused_at)
+    );
+  end if;
+  if v_queue.max_depth is not null then
+    -- What is ready counts, by its index, only up to the limit and only for queues that have one.
+    select count(*)
+    into v_depth
+    from (
+      select from trunkline_internal.waiting as w
+      where w.queue = p_queue and w.state = 'ready'
+      limit v_queue.max_depth
+    ) as deep;
+    if v_depth + p_jobs > v_queue.max_depth then
+      perform trunkline_internal.refuse(
+        p_name => 'queue_full',
+        p_detail => jsonb_build_object(
+          'queue', p_queue, 'waiting', v_depth, 'asked', p_jobs, 'max_depth', v_queue.max_depth
+        )
+      );
+    end if;
+  end if;
+end;
+$$;
+comment on function trunkline_internal.check_queue_open(text, integer) is 'Refuses new jobs for a queue that is paused against them or has no room for that many.';

@@ -1,0 +1,91 @@
+-- Puts running attempts of a worker back without counting a failure, as snooze and release ask; bounded by count and age.
+-- running -> ready (p_immediate, handed back to the front) | scheduled | dead (where the task says so
+-- once the bounds are passed) | cancelled where that was asked for. Locks its rows in id order.
+create or replace function trunkline_internal.defer_attempts(
+  p_worker text,
+  p_jobs uuid[],
+  p_attempts integer[],
+  p_delays interval[],
+  p_reason text,
+  p_jitter boolean,
+  p_immediate boolean,
+  p_kind text
+)
+returns setof trunkline.verdict
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_immediate integer := trunkline_internal.setting(p_name => 'max_immediate_releases')::integer;
+  v_locked uuid[];
+  v_max_age interval := trunkline_internal.setting(p_name => 'max_deferral_age')::interval;
+  v_max_count integer := trunkline_internal.setting(p_name => 'max_deferrals')::integer;
+  v_moves trunkline_internal.move[];
+  v_now timestamptz;
+begin
+  v_locked := trunkline_internal.lock_running(
+    p_worker => p_worker, p_jobs => p_jobs, p_attempts => p_attempts, p_scope => trunkline.tenant_scope()
+  );
+  v_now := trunkline.clock();
+  select array_agg(
+    row(
+      r.job_id,
+      d.to_state,
+      case d.to_state
+        when 'ready' then v_now
+        when 'scheduled' then v_now + w.delay + make_interval(secs => w.jitter)
+        else r.run_at
+      end,
+      r.failures,
+      r.crashes,
+      r.deferrals + 1,
+      p_immediate,
+      case d.to_state
+        when 'cancelled' then coalesce(r.cancel_reason, 'cancelled')
+        when 'dead' then 'deferred_too_long'
+        else coalesce(p_reason, p_kind)
+      end,
+      null,
+      case when d.to_state = 'cancelled' then 'cancelled' else p_kind end,
+      jsonb_build_object(
+        'delay_seconds', extract(epoch from w.delay), 'jitter_seconds', w.jitter,
+        'deferrals', r.deferrals + 1, 'over_bounds', b.over_bounds
+      )
+    )::trunkline_internal.move
+  )
+  into v_moves
+  from unnest(p_jobs, p_delays) as a (job_id, delay)
+  join trunkline_internal.running as r on r.job_id = a.job_id
+  join trunkline_internal.tasks as t on t.task = r.task
+  cross join lateral (
+    select r.deferrals + 1 > v_max_count or coalesce(v_now - r.deferred_since > v_max_age, false) as over_bounds
+  ) as b
+  cross join lateral (
+    select case
+      when r.cancel_requested_at is not null then 'cancelled'
+      when b.over_bounds and t.dead_when_deferred then 'dead'
+      when p_immediate and r.deferrals < v_immediate then 'ready'
+      else 'scheduled'
+    end as to_state
+  ) as d
+  cross join lateral (
+    select coalesce(a.delay, trunkline_internal.deferral_delay(p_deferrals => r.deferrals)) as delay
+  ) as x
+  cross join lateral (
+    -- Whole seconds, at most half the delay and at most 30, so that what was put back together does
+    -- not come back together. The row is named so that it is drawn per job.
+    select
+      x.delay,
+      case when p_jitter then floor(
+        random() * (floor(least(extract(epoch from x.delay) * 0.5, 30)) + 1) + 0 * r.attempt
+      ) else 0 end as jitter
+  ) as w
+  where r.job_id = any(v_locked);
+  perform trunkline_internal.move_running(p_moves => v_moves, p_now => v_now);
+  return query select v.* from trunkline_internal.verdicts(p_jobs => p_jobs, p_attempts => p_attempts, p_moves => v_moves) as v;
+end;
+$$;
+comment on function trunkline_internal.defer_attempts(text, uuid[], integer[], interval[], text, boolean, boolean, text) is 'Puts running attempts of a worker back without counting a failure, as snooze and release ask; bounded by count and age.';

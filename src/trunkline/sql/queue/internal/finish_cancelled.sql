@@ -1,0 +1,41 @@
+-- Keeps a job that was cancelled before it ran, frees its unique key and records the event.
+-- waiting (already deleted by the caller) -> cancelled.
+create or replace function trunkline_internal.finish_cancelled(
+  p_job trunkline_internal.waiting,
+  p_reason text,
+  p_now timestamptz
+)
+returns void
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into trunkline_internal.finished (
+    job_id, finished_at, run_at, created_at, attempt, payload_day, failures, deferrals, max_attempts,
+    priority, state, queue, task, tenant, unique_key, correlation_id, reason, retry_of, tags, payload,
+    last_error
+  )
+  values (
+    p_job.job_id, p_now, p_job.run_at, p_job.created_at, p_job.attempt, p_job.payload_day, p_job.failures,
+    p_job.deferrals, p_job.max_attempts, p_job.lane >> 1, 'cancelled', p_job.queue, p_job.task, p_job.tenant,
+    p_job.unique_key, p_job.correlation_id, coalesce(left(p_reason, 500), 'cancelled'), p_job.retry_of, p_job.tags,
+    p_job.payload, p_job.last_error
+  );
+  if p_job.unique_key is not null then
+    delete from trunkline_internal.unique_keys as k
+    using trunkline_internal.tasks as t
+    where t.task = p_job.task
+      and k.profile = t.profile
+      and k.tenant = coalesce(p_job.tenant, '')
+      and k.unique_key = p_job.unique_key
+      and k.job_id = p_job.job_id;
+  end if;
+  perform trunkline_internal.record_event(
+    p_at => p_now, p_job => p_job.job_id, p_attempt => p_job.attempt, p_kind => 'cancelled',
+    p_to_state => 'cancelled', p_task => p_job.task, p_queue => p_job.queue, p_tenant => p_job.tenant,
+    p_worker => null, p_detail => jsonb_build_object('reason', p_reason, 'from', p_job.state)
+  );
+end;
+$$;
+comment on function trunkline_internal.finish_cancelled(trunkline_internal.waiting, text, timestamptz) is 'Keeps a job that was cancelled before it ran, frees its unique key and records the event.';

@@ -1,0 +1,35 @@
+-- Takes a unique key for a job, or tells which live job holds it; waits for a concurrent request with the same key.
+-- The holder is known to be live: a key goes in the transaction that ends (or, where the task says
+-- so, claims) its job. One that ended between insert and look makes another round.
+create or replace function trunkline_internal.hold_unique_key(
+  p_profile text,
+  p_tenant text,
+  p_unique_key text,
+  p_job uuid
+)
+returns uuid
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_holder uuid;
+begin
+  for v_round in 1..3 loop
+    insert into trunkline_internal.unique_keys (profile, tenant, unique_key, job_id)
+    values (p_profile, coalesce(p_tenant, ''), p_unique_key, p_job)
+    on conflict do nothing;
+    if found then
+      return p_job;
+    end if;
+    select k.job_id into v_holder
+    from trunkline_internal.unique_keys as k
+    where k.profile = p_profile and k.tenant = coalesce(p_tenant, '') and k.unique_key = p_unique_key;
+    if found then
+      return v_holder;
+    end if;
+  end loop;
+  raise exception using errcode = 'serialization_failure', message = 'unique key kept changing';
+end;
+$$;
+comment on function trunkline_internal.hold_unique_key(text, text, text, uuid) is 'Takes a unique key for a job, or tells which live job holds it; waits for a concurrent request with the same key.';

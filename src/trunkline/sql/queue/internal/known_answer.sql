@@ -1,0 +1,56 @@
+-- Gives the first answer to an idempotency key, or null when the key is new and now taken for the given job.
+-- Waits for a concurrent request with the same key to commit or roll back.
+create or replace function trunkline_internal.known_answer(
+  p_tenant text,
+  p_idempotency_key text,
+  p_task text,
+  p_job uuid,
+  p_run_at timestamptz,
+  p_now timestamptz
+)
+returns trunkline.enqueued
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_known trunkline_internal.idempotency_keys%rowtype;
+  v_answer trunkline.enqueued;
+begin
+  for v_round in 1..3 loop
+    insert into trunkline_internal.idempotency_keys (tenant, idempotency_key, job_id, task, run_at, expires_at)
+    values (
+      coalesce(p_tenant, ''), p_idempotency_key, p_job, p_task, p_run_at,
+      p_now + trunkline_internal.setting(p_name => 'idempotency_retention')::interval
+    )
+    on conflict (tenant, idempotency_key) do update
+    set job_id = excluded.job_id, task = excluded.task, run_at = excluded.run_at, expires_at = excluded.expires_at
+    where idempotency_keys.expires_at <= p_now;
+    if found then
+      return null;
+    end if;
+    select k.* into v_known
+    from trunkline_internal.idempotency_keys as k
+    where k.tenant = coalesce(p_tenant, '') and k.idempotency_key = p_idempotency_key;
+    if found then
+      if v_known.task <> p_task then
+        perform trunkline_internal.refuse(
+          p_name => 'idempotency_mismatch',
+          p_detail => jsonb_build_object(
+            'idempotency_key', p_idempotency_key, 'task', p_task, 'first_task', v_known.task, 'job', v_known.job_id
+          )
+        );
+      end if;
+      v_answer := trunkline_internal.live_state(p_job => v_known.job_id);
+      if v_answer is null then
+        select v_known.job_id, false, coalesce(trunkline_internal.visible_end(p_job => v_known.job_id, p_scope => null), 'gone'), v_known.run_at
+        into v_answer;
+      end if;
+      return v_answer;
+    end if;
+  end loop;
+  -- Three keys expired and were swept between insert and look: the caller's retry will succeed.
+  raise exception using errcode = 'serialization_failure', message = 'idempotency key kept changing';
+end;
+$$;
+comment on function trunkline_internal.known_answer(text, text, text, uuid, timestamptz, timestamptz) is 'Gives the first answer to an idempotency key, or null when the key is new and now taken for the given job.';

@@ -1,0 +1,27 @@
+-- Tells state and due time of a job that waits or runs; no row when it is in neither.
+-- Two rounds, because a claim may move the job between the two looks.
+create or replace function trunkline_internal.live_state(p_job uuid)
+returns trunkline.enqueued
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_answer trunkline.enqueued;
+begin
+  for v_round in 1..2 loop
+    select w.job_id, false, w.state, w.run_at into v_answer
+    from trunkline_internal.waiting as w where w.job_id = p_job;
+    if found then
+      return v_answer;
+    end if;
+    select r.job_id, false, 'running', r.run_at into v_answer
+    from trunkline_internal.running as r where r.job_id = p_job;
+    if found then
+      return v_answer;
+    end if;
+  end loop;
+  return null;
+end;
+$$;
+comment on function trunkline_internal.live_state(uuid) is 'Tells state and due time of a job that waits or runs; null when it does neither.';

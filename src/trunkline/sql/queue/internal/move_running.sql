@@ -1,0 +1,88 @@
+-- Carries out where locked running jobs go when an attempt ends without success: back to waiting, to dead or to cancelled, with one event each.
+-- running -> ready | scheduled | dead | cancelled. The caller has locked the rows in id order and decided.
+create or replace function trunkline_internal.move_running(p_moves trunkline_internal.move[], p_now timestamptz)
+returns void
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
+as $$
+begin
+  insert into trunkline_internal.lanes (queue, lane)
+  select distinct r.queue, (r.lane | 1)::smallint
+  from unnest(p_moves) as m
+  join trunkline_internal.running as r on r.job_id = m.job_id
+  where m.to_state = 'ready' and m.front
+    and not exists (select from trunkline_internal.lanes as l where l.queue = r.queue and l.lane = (r.lane | 1));
+  with gone as (
+    delete from trunkline_internal.running as r
+    using unnest(p_moves) as m
+    where r.job_id = m.job_id
+    returning
+      r.*, m.to_state, m.run_at as next_run_at, m.failures as new_failures, m.crashes as new_crashes,
+      m.deferrals as new_deferrals, m.front, m.reason, m.error, m.kind, m.detail
+  ),
+  -- Ordered by the old number, so that jobs handed back together keep their order.
+  back as (
+    insert into trunkline_internal.waiting (
+      job_id, sequence, run_at, created_at, deferred_since, attempt, payload_day, failures, crashes,
+      deferrals, max_attempts, lane, state, queue, task, tenant, unique_key, correlation_id, reason,
+      retry_of, tags, payload, last_error
+    )
+    select
+      g.job_id,
+      case when g.to_state = 'ready' then nextval('trunkline_internal.job_sequence') end,
+      g.next_run_at, g.created_at,
+      case when g.new_deferrals > 0 then coalesce(g.deferred_since, p_now) end,
+      g.attempt, g.payload_day, g.new_failures, g.new_crashes, g.new_deferrals, g.max_attempts,
+      case when g.to_state = 'ready' and g.front then g.lane | 1 else (g.lane >> 1) * 2 end,
+      g.to_state, g.queue, g.task, g.tenant, g.unique_key, g.correlation_id, g.reason, g.retry_of,
+      g.tags, g.payload, coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error)
+    from (select g.* from gone as g where g.to_state in ('ready', 'scheduled') order by g.sequence) as g
+  ),
+  buried as (
+    insert into trunkline_internal.dead (
+      job_id, died_at, claimed_at, run_at, created_at, attempt, payload_day, failures, crashes,
+      deferrals, max_attempts, priority, queue, task, worker, tenant, unique_key, correlation_id,
+      reason, retry_of, tags, payload, last_error
+    )
+    select
+      g.job_id, p_now, g.claimed_at, g.run_at, g.created_at, g.attempt, g.payload_day, g.new_failures,
+      g.new_crashes, g.new_deferrals, g.max_attempts, g.lane >> 1, g.queue, g.task, g.worker, g.tenant,
+      g.unique_key, g.correlation_id, g.reason, g.retry_of, g.tags, g.payload, coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error)
+    from gone as g
+    where g.to_state = 'dead'
+  ),
+  ended as (
+    insert into trunkline_internal.finished (
+      job_id, finished_at, claimed_at, run_at, created_at, attempt, payload_day, failures, deferrals,
+      max_attempts, priority, state, queue, task, worker, tenant, unique_key, correlation_id, reason,
+      retry_of, tags, payload, last_error
+    )
+    select
+      g.job_id, p_now, g.claimed_at, g.run_at, g.created_at, g.attempt, g.payload_day, g.new_failures,
+      g.new_deferrals, g.max_attempts, g.lane >> 1, 'cancelled', g.queue, g.task, g.worker, g.tenant,
+      g.unique_key, g.correlation_id, g.reason, g.retry_of, g.tags, g.payload, coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error)
+    from gone as g
+    where g.to_state = 'cancelled'
+  ),
+  freed as (
+    delete from trunkline_internal.unique_keys as k
+    using gone as g
+    join trunkline_internal.tasks as t on t.task = g.task
+    where g.to_state in ('dead', 'cancelled')
+      and g.unique_key is not null
+      and k.profile = t.profile
+      and k.tenant = coalesce(g.tenant, '')
+      and k.unique_key = g.unique_key
+      and k.job_id = g.job_id
+  )
+  insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, worker, actor, detail)
+  select
+    p_now, g.job_id, g.attempt, g.kind, g.to_state, g.task, g.queue, g.tenant, g.worker, session_user,
+    jsonb_strip_nulls(jsonb_build_object('reason', g.reason, 'error', g.error, 'run_at', g.next_run_at) || coalesce(g.detail, '{}'::jsonb))
+  from gone as g;
+end;
+$$;
+comment on function trunkline_internal.move_running(trunkline_internal.move[], timestamptz) is 'Carries out where locked running jobs go when an attempt ends without success: back to waiting, to dead or to cancelled, with one event each.';

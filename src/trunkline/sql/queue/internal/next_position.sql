@@ -1,0 +1,99 @@
+-- Moves a claim's position on over what this claim covered, by the rule that loses no late commit.
+-- A position holds, per lane, an accepted and a candidate sequence number, the end of the snapshot
+-- when the candidate was taken and that time: [accepted, candidate, xmax, seconds]. A claim scans
+-- from the accepted one. Whoever drew a number below the candidate had its transaction id before,
+-- so once the oldest running transaction is past that xmax, one more scan that reaches the
+-- candidate has seen them all and the candidate is accepted. If that does not happen within 50 ms
+-- (a long writing transaction), it is accepted anyway and the transactions in the way are kept
+-- under "late" with the floor to look from when one ends: one entry a transaction, lowest floor.
+-- The due time of promotions is one more lane, in microseconds.
+create or replace function trunkline_internal.next_position(
+  p_position jsonb,
+  p_for text,
+  p_names text[],
+  p_covered bigint[],
+  p_snapshot pg_snapshot,
+  p_now timestamptz
+)
+returns jsonb
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_patience constant double precision := 0.05;
+  v_forced boolean;
+  v_lanes jsonb;
+  v_late jsonb;
+  v_seconds double precision := extract(epoch from p_now);
+  v_xmax bigint := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;
+  v_xmin bigint := pg_snapshot_xmin(p_snapshot)::text::bigint;
+begin
+  with lane as materialized (
+    select
+      n.name,
+      n.covered,
+      coalesce((p_position -> 'lanes' -> n.name ->> 0)::bigint, 0) as accepted,
+      (p_position -> 'lanes' -> n.name ->> 1)::bigint as candidate,
+      (p_position -> 'lanes' -> n.name ->> 2)::bigint as xmax,
+      (p_position -> 'lanes' -> n.name ->> 3)::double precision as since
+    from unnest(p_names, p_covered) as n (name, covered)
+  ),
+  judged as materialized (
+    select
+      l.*,
+      coalesce(l.covered >= l.candidate and (v_xmin >= l.xmax or v_seconds - l.since > c_patience), false) as passed
+    from lane as l
+  )
+  select
+    coalesce(bool_or(j.passed and v_xmin < j.xmax), false),
+    jsonb_object_agg(
+      j.name,
+      case
+        when j.covered is not null and (j.passed or j.candidate is null)
+          and j.covered > case when j.passed then j.candidate else j.accepted end
+        then jsonb_build_array(case when j.passed then j.candidate else j.accepted end, j.covered, v_xmax, v_seconds)
+        when j.passed then jsonb_build_array(j.candidate)
+        when j.candidate is null then jsonb_build_array(j.accepted)
+        else jsonb_build_array(j.accepted, j.candidate, j.xmax, j.since)
+      end
+    )
+  into v_forced, v_lanes
+  from judged as j;
+  if not v_forced and not coalesce(p_position ? 'late', false) then
+    return jsonb_build_object('for', p_for, 'lanes', v_lanes);
+  end if;
+  with kept as (
+    -- A look from the floor of an ended transaction is done when it reached the accepted position.
+    select
+      e.key as xid,
+      f.key as name,
+      case
+        when pg_visible_in_snapshot(e.key::xid8, p_snapshot) then coalesce(n.covered, f.value::bigint)
+        else f.value::bigint
+      end as floor
+    from jsonb_each(coalesce(p_position -> 'late', '{}'::jsonb)) as e
+    cross join lateral jsonb_each_text(e.value) as f
+    left join unnest(p_names, p_covered) as n (name, covered) on n.name = f.key
+    where not (
+      pg_visible_in_snapshot(e.key::xid8, p_snapshot)
+      and coalesce(n.covered >= coalesce((p_position -> 'lanes' -> f.key ->> 0)::bigint, 0), false)
+    )
+    union all
+    select x.xid::text, n.name, coalesce((p_position -> 'lanes' -> n.name ->> 0)::bigint, 0)
+    from unnest(p_names) as n (name)
+    cross join pg_snapshot_xip(p_snapshot) as x (xid)
+    where (p_position -> 'lanes' -> n.name ->> 2)::bigint > x.xid::text::bigint
+      and (v_lanes -> n.name ->> 0)::bigint > coalesce((p_position -> 'lanes' -> n.name ->> 0)::bigint, 0)
+  ),
+  lowest as (
+    select k.xid, k.name, min(k.floor) as floor from kept as k group by k.xid, k.name
+  ),
+  by_transaction as (
+    select l.xid, jsonb_object_agg(l.name, l.floor) as floors from lowest as l group by l.xid
+  )
+  select jsonb_object_agg(b.xid, b.floors) into v_late from by_transaction as b;
+  return jsonb_strip_nulls(jsonb_build_object('for', p_for, 'lanes', v_lanes, 'late', v_late));
+end;
+$$;
+comment on function trunkline_internal.next_position(jsonb, text, text[], bigint[], pg_snapshot, timestamptz) is 'Moves a claim''s position on over what this claim covered, by the rule that loses no late commit.';

@@ -1,0 +1,29 @@
+-- Moves a waiting job up to a higher priority; leaves it alone, without locking it, where it has that already.
+-- A lock without a change would make claims pass the job by until their next full look.
+-- ready -> ready with a new sequence number, scheduled and blocked stay what they are.
+create or replace function trunkline_internal.raise_priority(p_job uuid, p_priority integer)
+returns boolean
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_queue text;
+begin
+  select w.queue into v_queue
+  from trunkline_internal.waiting as w
+  where w.job_id = p_job and (w.lane >> 1) < p_priority;
+  if not found then
+    return false;
+  end if;
+  perform trunkline_internal.ensure_lane(p_queue => v_queue, p_lane => p_priority * 2);
+  perform pg_current_xact_id();
+  update trunkline_internal.waiting as w
+  set
+    lane = p_priority * 2,
+    sequence = case when w.state = 'ready' then nextval('trunkline_internal.job_sequence') end
+  where w.job_id = p_job and (w.lane >> 1) < p_priority;
+  return found;
+end;
+$$;
+comment on function trunkline_internal.raise_priority(uuid, integer) is 'Moves a waiting job up to a higher priority; leaves it alone, without locking it, where it has that already.';

@@ -1,0 +1,45 @@
+-- Puts a dead letter, already taken out of dead by the caller, back to ready with failures, crashes and deferrals at zero.
+-- dead -> ready. Its attempt number goes on, since that is the fence.
+create or replace function trunkline_internal.replay(p_dead trunkline_internal.dead)
+returns trunkline.enqueued
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_holder uuid;
+  v_now timestamptz := trunkline.clock();
+  v_policy trunkline_internal.tasks := trunkline_internal.task_policy(p_task => p_dead.task);
+begin
+  if p_dead.unique_key is not null then
+    v_holder := trunkline_internal.hold_unique_key(
+      p_profile => v_policy.profile, p_tenant => p_dead.tenant,
+      p_unique_key => p_dead.unique_key, p_job => p_dead.job_id
+    );
+    if v_holder <> p_dead.job_id then
+      perform trunkline_internal.refuse(
+        p_name => 'unique_key_held',
+        p_detail => jsonb_build_object('job', p_dead.job_id, 'unique_key', p_dead.unique_key, 'holder', v_holder)
+      );
+    end if;
+  end if;
+  perform trunkline_internal.ensure_lane(p_queue => p_dead.queue, p_lane => p_dead.priority * 2);
+  insert into trunkline_internal.waiting (
+    job_id, sequence, run_at, created_at, attempt, payload_day, max_attempts, lane, state, queue, task,
+    tenant, unique_key, correlation_id, reason, retry_of, tags, payload, last_error
+  )
+  values (
+    p_dead.job_id, nextval('trunkline_internal.job_sequence'), v_now, p_dead.created_at, p_dead.attempt,
+    p_dead.payload_day, p_dead.max_attempts, p_dead.priority * 2, 'ready', p_dead.queue, p_dead.task,
+    p_dead.tenant, p_dead.unique_key, p_dead.correlation_id, 'replayed', p_dead.retry_of, p_dead.tags,
+    p_dead.payload, p_dead.last_error
+  );
+  perform trunkline_internal.record_event(
+    p_at => v_now, p_job => p_dead.job_id, p_attempt => p_dead.attempt, p_kind => 'replayed',
+    p_to_state => 'ready', p_task => p_dead.task, p_queue => p_dead.queue, p_tenant => p_dead.tenant,
+    p_worker => null, p_detail => jsonb_build_object('reason_of_death', p_dead.reason, 'failures', p_dead.failures)
+  );
+  return row(p_dead.job_id, false, 'ready', v_now);
+end;
+$$;
+comment on function trunkline_internal.replay(trunkline_internal.dead) is 'Puts a dead letter, already taken out of dead by the caller, back to ready with failures, crashes and deferrals at zero.';

@@ -1,0 +1,104 @@
+-- Moves locked ready jobs to running under a lease and answers with them, best first.
+-- ready -> running; an id that is running already can only come from outside: that job goes to dead
+-- under a new id, so that it cannot stop its queue.
+-- The clock is read after the rows were locked, so after the transaction has its id: reclaim's
+-- position relies on it as claim's does.
+create or replace function trunkline_internal.start_attempts(
+  p_worker text,
+  p_tids tid[],
+  p_lease interval,
+  p_queues text[],
+  p_position jsonb
+)
+returns setof trunkline.claimed_job
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := trunkline.clock();
+begin
+  return query
+  with taken as (
+    delete from trunkline_internal.waiting as w
+    where w.ctid = any(p_tids)
+    returning w.*
+  ),
+  held as (
+    insert into trunkline_internal.running (
+      job_id, sequence, claimed_at, lease_expires_at, hard_deadline, run_at, created_at,
+      deferred_since, attempt, payload_day, failures, crashes, deferrals, max_attempts, lane, audit,
+      queue, task, worker, tenant, unique_key, correlation_id, retry_of, tags, payload, last_error
+    )
+    select
+      w.job_id, w.sequence, v_now,
+      v_now + least(coalesce(t.lease, p_lease), coalesce(t.hard_limit, 4 * coalesce(t.lease, p_lease))),
+      v_now + coalesce(t.hard_limit, 4 * coalesce(t.lease, p_lease)),
+      w.run_at, w.created_at, w.deferred_since, w.attempt + 1, w.payload_day, w.failures, w.crashes,
+      w.deferrals, w.max_attempts, w.lane, coalesce(t.audit, false), w.queue, w.task, p_worker, w.tenant,
+      w.unique_key, w.correlation_id, w.retry_of, w.tags, w.payload, w.last_error
+    from taken as w
+    left join trunkline_internal.tasks as t on t.task = w.task
+    returning *
+  ),
+  freed as (
+    delete from trunkline_internal.unique_keys as k
+    using held as h
+    join trunkline_internal.tasks as t on t.task = h.task and t.unique_until = 'claim'
+    where h.unique_key is not null
+      and k.profile = t.profile
+      and k.tenant = coalesce(h.tenant, '')
+      and k.unique_key = h.unique_key
+      and k.job_id = h.job_id
+  ),
+  noted as (
+    insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, worker, actor)
+    select v_now, h.job_id, h.attempt, 'claimed', 'running', h.task, h.queue, h.tenant, p_worker, session_user
+    from held as h
+    where h.audit
+  ),
+  ordered as (
+    select
+      h.*,
+      row_number() over (order by array_position(p_queues, h.queue), h.queue, h.lane desc, h.sequence) as place,
+      count(*) over () as places
+    from held as h
+  )
+  select
+    h.job_id,
+    h.attempt,
+    h.task,
+    h.queue,
+    (h.lane >> 1)::integer,
+    case when h.payload_day is null then h.payload else (
+      select b.body
+      from trunkline_internal.bodies as b
+      where b.job_id = h.job_id and b.kind = 'payload' and b.day = h.payload_day
+    ) end,
+    h.tenant,
+    h.correlation_id,
+    h.tags,
+    h.failures::integer,
+    h.deferrals,
+    h.max_attempts::integer,
+    h.created_at,
+    h.run_at,
+    h.claimed_at,
+    h.lease_expires_at,
+    h.hard_deadline,
+    h.last_error,
+    case when h.place = h.places then p_position end
+  from ordered as h
+  order by h.place;
+exception
+  when unique_violation then
+    perform trunkline_internal.bury_collisions(p_tids => p_tids, p_now => v_now);
+    if p_position is not null then
+      return next row(
+        null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
+        '{}'::jsonb
+      )::trunkline.claimed_job;
+    end if;
+end;
+$$;
+comment on function trunkline_internal.start_attempts(text, tid[], interval, text[], jsonb) is 'Moves locked ready jobs to running under a lease and answers with them, best first.';

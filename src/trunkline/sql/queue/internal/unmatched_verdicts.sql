@@ -1,0 +1,54 @@
+-- Answers a batch of completions in which not every attempt was the worker's: ok, already (it completed this very attempt before) or lost.
+create or replace function trunkline_internal.unmatched_verdicts(
+  p_worker text,
+  p_jobs uuid[],
+  p_attempts integer[],
+  p_done uuid[],
+  p_strict boolean
+)
+returns setof trunkline.verdict
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_answers trunkline.verdict[];
+  v_stale jsonb;
+begin
+  select array_agg(
+    row(
+      a.job_id,
+      a.attempt,
+      case
+        when a.job_id = any(p_done) then 'ok'
+        when f.state = 'completed' and f.attempt = a.attempt and f.worker = p_worker then 'already'
+        else 'lost'
+      end,
+      case when a.job_id = any(p_done) then 'completed' else f.state end,
+      null
+    )::trunkline.verdict
+    order by a.place
+  )
+  into v_answers
+  from unnest(p_jobs, p_attempts) with ordinality as a (job_id, attempt, place)
+  left join lateral (
+    select f.state, f.attempt, f.worker
+    from trunkline_internal.finished as f
+    where f.job_id = a.job_id and f.finished_at >= trunkline_internal.id_time(p_id => a.job_id) - interval '1 minute'
+    limit 1
+  ) as f on true;
+  if p_strict then
+    select jsonb_agg(jsonb_build_object('job', v.job_id, 'attempt', v.attempt))
+    into v_stale
+    from unnest(v_answers) as v
+    where v.verdict = 'lost';
+    if v_stale is not null then
+      perform trunkline_internal.refuse(
+        p_name => 'stale_attempt', p_detail => jsonb_build_object('worker', p_worker, 'attempts', v_stale)
+      );
+    end if;
+  end if;
+  return query select v.* from unnest(v_answers) as v;
+end;
+$$;
+comment on function trunkline_internal.unmatched_verdicts(text, uuid[], integer[], uuid[], boolean) is 'Answers a batch of completions in which not every attempt was the worker''s: ok, already or lost.';

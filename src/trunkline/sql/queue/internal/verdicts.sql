@@ -1,0 +1,21 @@
+-- Answers a batch call about running attempts in the order asked: what was moved is ok, the rest is lost.
+create or replace function trunkline_internal.verdicts(
+  p_jobs uuid[],
+  p_attempts integer[],
+  p_moves trunkline_internal.move[]
+)
+returns setof trunkline.verdict
+language sql
+stable
+as $$
+  select
+    a.job_id,
+    a.attempt,
+    case when m.job_id is null then 'lost' else 'ok' end,
+    m.to_state,
+    m.run_at
+  from pg_catalog.unnest(p_jobs, p_attempts) with ordinality as a (job_id, attempt, place)
+  left join pg_catalog.unnest(p_moves) as m on m.job_id = a.job_id
+  order by a.place
+$$;
+comment on function trunkline_internal.verdicts(uuid[], integer[], trunkline_internal.move[]) is 'Answers a batch call about running attempts in the order asked: what was moved is ok, the rest is lost.';

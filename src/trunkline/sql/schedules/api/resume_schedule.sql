@@ -1,0 +1,26 @@
+-- Resumes a paused schedule from now on: due times during the pause were not missed, so no policy brings them back.
+-- paused -> active. Locks the schedule's row. An active one stays as it is.
+create or replace function trunkline.resume_schedule(p_schedule text)
+returns trunkline.schedule_change
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := trunkline.clock();
+  v_schedule trunkline_internal.schedules := trunkline_internal.lock_schedule(p_schedule => p_schedule);
+  v_next timestamptz := v_schedule.next_run_at;
+begin
+  if v_schedule.paused then
+    v_next := trunkline_internal.cron_next(
+      p_cron => v_schedule.cron, p_time_zone => v_schedule.time_zone, p_after => v_now
+    );
+    update trunkline_internal.schedules as s
+    set paused = false, next_run_at = v_next, last_error = null, last_error_at = null, updated_at = v_now
+    where s.schedule = p_schedule;
+  end if;
+  return row(p_schedule, false, false, v_next);
+end;
+$$;
+comment on function trunkline.resume_schedule(text) is 'Resumes a paused schedule from now on: due times during the pause were not missed, so no policy brings them back.';

@@ -1,0 +1,90 @@
+-- Makes a schedule or changes all of it; its next due time is kept unless the expression, the time zone or the pause changed.
+-- none -> active | paused, active <-> paused. Locks the schedule's row: it waits for a run in
+-- progress. A due time that a new expression no longer has is not enqueued any more.
+create or replace function trunkline.set_schedule(
+  p_schedule text,
+  p_cron text,
+  p_task text,
+  p_payload jsonb default '{}',
+  p_time_zone text default 'UTC',
+  p_queue text default null,
+  p_priority integer default null,
+  p_tenant text default null,
+  p_missed text default 'once',
+  p_paused boolean default false
+)
+returns trunkline.schedule_change
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := trunkline.clock();
+  v_scope text := trunkline.tenant_scope();
+  v_tenant text := trunkline_internal.scoped_tenant(p_tenant => p_tenant);
+  v_paused boolean := coalesce(p_paused, false);
+  v_time_zone text := coalesce(p_time_zone, 'UTC');
+  v_next timestamptz;
+  v_change trunkline.schedule_change;
+begin
+  if p_schedule is null or p_schedule = '' or length(p_schedule) > 200 then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_argument',
+      p_detail => jsonb_build_object('argument', 'p_schedule', 'must_be', '1 to 200 characters')
+    );
+  end if;
+  if p_missed not in ('skip', 'once', 'all') then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_argument',
+      p_detail => jsonb_build_object('argument', 'p_missed', 'value', p_missed, 'must_be', 'skip, once or all')
+    );
+  end if;
+  -- What enqueue would refuse every time is refused now, with the same code.
+  perform trunkline_internal.check_request(
+    p_task => p_task, p_payload => p_payload, p_queue => p_queue, p_priority => p_priority,
+    p_run_at => null, p_delay => null, p_tenant => v_tenant, p_unique_key => null,
+    p_idempotency_key => null, p_correlation_id => null, p_max_attempts => null, p_tags => null,
+    p_max_bytes => trunkline_internal.setting(p_name => 'max_payload_bytes')::integer, p_index => null
+  );
+  perform trunkline_internal.task_policy(p_task => p_task);
+  v_next := trunkline_internal.cron_next(p_cron => p_cron, p_time_zone => v_time_zone, p_after => v_now);
+
+  insert into trunkline_internal.schedules as s (
+    schedule, cron, time_zone, task, payload, queue, priority, tenant, missed, paused, next_run_at, created_at, updated_at
+  )
+  values (
+    p_schedule, p_cron, v_time_zone, p_task, p_payload, p_queue, p_priority, v_tenant, coalesce(p_missed, 'once'),
+    v_paused, case when not v_paused then v_next end, v_now, v_now
+  )
+  on conflict (schedule) do update
+  set
+    cron = excluded.cron,
+    time_zone = excluded.time_zone,
+    task = excluded.task,
+    payload = excluded.payload,
+    queue = excluded.queue,
+    priority = excluded.priority,
+    tenant = excluded.tenant,
+    missed = excluded.missed,
+    paused = excluded.paused,
+    next_run_at = case
+      when excluded.paused or s.paused or s.cron <> excluded.cron or s.time_zone <> excluded.time_zone then excluded.next_run_at
+      else s.next_run_at
+    end,
+    last_error = null,
+    last_error_at = null,
+    updated_at = excluded.updated_at
+  where v_scope is null or s.tenant = v_scope
+  -- Only a row that was there before has been locked by a transaction.
+  returning s.schedule, s.xmax = 0, s.paused, s.next_run_at into v_change;
+  if not found then
+    perform trunkline_internal.refuse(
+      p_name => 'tenant_denied',
+      p_detail => jsonb_build_object('schedule', p_schedule, 'tenant', v_tenant)
+    );
+  end if;
+  return v_change;
+end;
+$$;
+comment on function trunkline.set_schedule(text, text, text, jsonb, text, text, integer, text, text, boolean) is 'Makes a schedule or changes all of it; its next due time is kept unless the expression, the time zone or the pause changed.';

@@ -1,0 +1,99 @@
+-- Reads one field of a cron expression into the numbers it allows; refuses what it cannot read.
+-- Called by cron_fields. What is no plain number has a code: in a day field -1 is L (last day) and
+-- -2 is LW (last day from Monday to Friday); in a weekday field 100 + 10 x weekday + n is the n-th
+-- such weekday of a month and 100 + 10 x weekday the last one. Sunday is 0, also when written as 7.
+create or replace function trunkline_internal.cron_field(p_cron text, p_field text, p_value text)
+returns integer[]
+language plpgsql
+immutable
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_numbers constant integer[] := '{
+    0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,
+    30,31,32,33,34,35,36,37,38,39,40,41,42,43,44,45,46,47,48,49,50,51,52,53,54,55,56,57,58,59}'::integer[];
+  v_first integer := case when p_field in ('day', 'month') then 1 else 0 end;
+  v_last integer;
+  v_names text[];
+  v_term text;
+  v_match text[];
+  v_from integer;
+  v_to integer;
+  v_step integer;
+  v_result integer[] := '{}'::integer[];
+begin
+  case p_field
+    when 'minute' then v_last := 59;
+    when 'hour' then v_last := 23;
+    when 'day' then v_last := 31;
+    when 'month' then
+      v_last := 12;
+      v_names := '{JAN,FEB,MAR,APR,MAY,JUN,JUL,AUG,SEP,OCT,NOV,DEC}'::text[];
+    else
+      v_last := 7;
+      v_names := '{SUN,MON,TUE,WED,THU,FRI,SAT}'::text[];
+  end case;
+  foreach v_term in array string_to_array(p_value, ',') loop
+    if v_term = '*' then
+      v_result := v_result || c_numbers[v_first + 1 : v_last + 1];
+      continue;
+    end if;
+    v_match := regexp_match(v_term, '^(?:(\*|L|LW)|([0-9]+|[A-Z]{3})(?:-([0-9]+|[A-Z]{3}))?)(?:/([0-9]+))?$');
+    v_from := null;
+    v_to := null;
+    v_step := 1;
+    if v_match is not null then
+      if v_match[4] is not null then
+        -- A step longer than any field takes the first number only, however long it is.
+        v_step := case when v_match[4] ~ '^0*[0-9]{1,2}$' then v_match[4]::integer else 100 end;
+      end if;
+      if v_match[1] = '*' then
+        v_from := v_first;
+        v_to := v_last;
+      elsif v_match[1] is not null then
+        if p_field = 'day' and v_step > 0 then
+          v_result := v_result || case v_match[1] when 'L' then -1 else -2 end;
+          continue;
+        end if;
+      else
+        v_from := trunkline_internal.cron_value(p_text => v_match[2], p_names => v_names, p_first => v_first);
+        v_to := case
+          when v_match[3] is null then v_from
+          else trunkline_internal.cron_value(p_text => v_match[3], p_names => v_names, p_first => v_first)
+        end;
+        if v_to between v_from and v_last and v_from = v_to and v_match[4] is not null then
+          v_to := v_last;
+        end if;
+      end if;
+    elsif p_field = 'weekday' then
+      v_match := regexp_match(v_term, '^(?:0*([0-7])L|([0-9]+|[A-Z]{3})#0*([1-5]))$');
+      v_from := trunkline_internal.cron_value(
+        p_text => coalesce(v_match[1], v_match[2]), p_names => v_names, p_first => v_first
+      );
+      if v_from between v_first and v_last then
+        v_result := v_result || 100 + 10 * (v_from % 7) + coalesce(v_match[3]::integer, 0);
+        continue;
+      end if;
+    end if;
+    if v_from is null or v_to is null or v_from < v_first or v_to > v_last or v_to < v_from or v_step = 0 then
+      perform trunkline_internal.refuse(
+        p_name => 'invalid_cron',
+        p_detail => jsonb_build_object('cron', p_cron, 'field', p_field, 'value', v_term, 'reason', 'not understood')
+      );
+    end if;
+    if v_step = 1 then
+      v_result := v_result || c_numbers[v_from + 1 : v_to + 1];
+    else
+      for v_number in v_from .. v_to by v_step loop
+        v_result := v_result || v_number;
+      end loop;
+    end if;
+  end loop;
+  if p_field = 'weekday' and 7 = any(v_result) then
+    v_result := array_replace(v_result, 7, 0);
+  end if;
+  return v_result;
+end;
+$$;
+comment on function trunkline_internal.cron_field(text, text, text) is 'Reads one field of a cron expression into the numbers it allows; refuses what it cannot read.';

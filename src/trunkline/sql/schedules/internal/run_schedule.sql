@@ -1,0 +1,92 @@
+-- Enqueues what is due of one schedule and moves it to its next due time, in one transaction.
+-- Called by run_schedules, which holds the row. Two things make each due time enqueue once: the
+-- row moves in the transaction of the enqueue, and the due time is the job's idempotency key.
+-- A refused enqueue is recorded and passed over; trouble that passes (deadlock, lock, resources)
+-- leaves the due time for the next call; a schedule that cannot be reckoned any more, for example
+-- because its time zone is gone, is paused with the reason.
+create or replace function trunkline_internal.run_schedule(
+  p_schedule trunkline_internal.schedules,
+  p_now timestamptz,
+  p_most integer
+)
+returns trunkline.schedule_run[]
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_grace constant interval := interval '60 seconds';
+  c_passing constant text[] := '{40,53,55,57,58}'::text[];
+  v_due timestamptz := p_schedule.next_run_at;
+  v_next timestamptz;
+  v_last_run_at timestamptz := p_schedule.last_run_at;
+  v_last_job_id uuid := p_schedule.last_job_id;
+  v_error text;
+  v_skipped integer := 0;
+  v_answer trunkline.enqueued;
+  v_runs trunkline.schedule_run[] := '{}'::trunkline.schedule_run[];
+begin
+  if p_schedule.missed = 'once' then
+    v_next := trunkline_internal.cron_last(
+      p_cron => p_schedule.cron, p_time_zone => p_schedule.time_zone, p_due => v_due, p_until => p_now
+    );
+  elsif p_schedule.missed = 'skip' and v_due < p_now - c_grace then
+    v_next := trunkline_internal.cron_next(
+      p_cron => p_schedule.cron, p_time_zone => p_schedule.time_zone, p_after => p_now - c_grace - interval '1 microsecond'
+    );
+  end if;
+  if v_next > v_due then
+    v_skipped := trunkline_internal.cron_count(
+      p_cron => p_schedule.cron, p_time_zone => p_schedule.time_zone, p_due => v_due, p_until => v_next
+    );
+    v_due := v_next;
+  end if;
+  while v_due <= p_now and cardinality(v_runs) < p_most loop
+    v_next := trunkline_internal.cron_next(
+      p_cron => p_schedule.cron, p_time_zone => p_schedule.time_zone, p_after => v_due
+    );
+    begin
+      v_answer := trunkline.enqueue(
+        p_task => p_schedule.task,
+        p_payload => p_schedule.payload,
+        p_queue => p_schedule.queue,
+        p_priority => p_schedule.priority,
+        p_tenant => p_schedule.tenant,
+        p_idempotency_key => 'schedule:' || p_schedule.schedule || ':'
+          || to_char(v_due at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+        p_tags => array['schedule:' || p_schedule.schedule]
+      );
+      v_error := null;
+      v_last_run_at := v_due;
+      v_last_job_id := v_answer.job_id;
+      v_runs := v_runs || row(p_schedule.schedule, v_due, v_answer.job_id, null)::trunkline.schedule_run;
+    exception
+      when others then
+        v_error := sqlstate || ': ' || sqlerrm;
+        v_runs := v_runs || row(p_schedule.schedule, v_due, null, v_error)::trunkline.schedule_run;
+        exit when left(sqlstate, 2) = any(c_passing);
+    end;
+    v_due := v_next;
+  end loop;
+  update trunkline_internal.schedules as s
+  set
+    next_run_at = v_due,
+    last_run_at = v_last_run_at,
+    last_job_id = v_last_job_id,
+    last_error = case when cardinality(v_runs) = 0 then s.last_error else v_error end,
+    last_error_at = case when cardinality(v_runs) = 0 then s.last_error_at when v_error is not null then p_now end,
+    skipped = s.skipped + v_skipped
+  where s.schedule = p_schedule.schedule;
+  return v_runs;
+exception
+  when others then
+    if left(sqlstate, 2) = any(c_passing) then
+      raise;
+    end if;
+    update trunkline_internal.schedules as s
+    set paused = true, next_run_at = null, last_error = sqlstate || ': ' || sqlerrm, last_error_at = p_now
+    where s.schedule = p_schedule.schedule;
+    return array[row(p_schedule.schedule, v_due, null, sqlstate || ': ' || sqlerrm)::trunkline.schedule_run];
+end;
+$$;
+comment on function trunkline_internal.run_schedule(trunkline_internal.schedules, timestamptz, integer) is 'Enqueues what is due of one schedule and moves it to its next due time, in one transaction.';

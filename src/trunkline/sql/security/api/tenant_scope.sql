@@ -1,0 +1,46 @@
+-- Tells which tenant this session acts for: null for all of them, an empty text for none.
+-- A setting can only ever narrow what is seen, to one tenant: it gives no right. The right to act
+-- for all tenants comes from membership in one of our roles, which no session can give itself. The
+-- caller is the role in force outside of definer functions (SET ROLE checks membership), so it
+-- reads the same within our functions, in our views and under PostgREST.
+create or replace function trunkline.tenant_scope()
+returns text
+language plpgsql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_tenant text := nullif(current_setting('trunkline.tenant', true), '');
+  v_claims text;
+  v_caller name;
+begin
+  if v_tenant is not null then
+    return v_tenant;
+  end if;
+  v_claims := nullif(current_setting('request.jwt.claims', true), '');
+  if v_claims is not null then
+    -- Claims that are no JSON name no tenant; they must not become an error in every view.
+    begin
+      v_tenant := nullif(v_claims::jsonb ->> trunkline_internal.setting(p_name => 'tenant_claim'), '');
+    exception
+      when invalid_text_representation or untranslatable_character then
+        v_tenant := null;
+    end;
+    if v_tenant is not null then
+      return v_tenant;
+    end if;
+  end if;
+  v_caller := coalesce(nullif(current_setting('role'), 'none'), session_user);
+  if pg_has_role(v_caller, 'trunkline_worker', 'usage')
+    or pg_has_role(v_caller, 'trunkline_producer', 'usage')
+    or pg_has_role(v_caller, 'trunkline_operator', 'usage')
+    or pg_has_role(v_caller, 'trunkline_reader', 'usage')
+    or pg_has_role(v_caller, 'trunkline_owner', 'usage')
+  then
+    return null;
+  end if;
+  return '';
+end;
+$$;
+comment on function trunkline.tenant_scope() is 'Tells which tenant this session acts for: null for all of them, an empty text for none.';

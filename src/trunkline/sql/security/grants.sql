@@ -1,0 +1,102 @@
+-- Who may do what: first nothing for anybody, then function by function. Loaded last, at every upgrade.
+
+revoke all on schema trunkline, trunkline_internal from public;
+revoke all on all tables in schema trunkline, trunkline_internal from public;
+revoke all on all sequences in schema trunkline_internal from public;
+revoke all on all functions in schema trunkline, trunkline_internal from public;
+revoke all on all tables in schema trunkline from trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader;
+revoke all on all functions in schema trunkline from trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader;
+revoke all on all tables in schema trunkline_internal from trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader;
+revoke all on all functions in schema trunkline_internal from trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader;
+alter default privileges for role trunkline_owner in schema trunkline, trunkline_internal revoke all on functions from public;
+alter default privileges for role trunkline_owner in schema trunkline, trunkline_internal revoke all on tables from public;
+
+grant usage on schema trunkline to trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader;
+
+grant execute on function
+  trunkline.clock(),
+  trunkline.schema_version(),
+  trunkline.tenant_scope()
+to trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader;
+
+-- Produce: what an application does with its own jobs.
+grant execute on function
+  trunkline.enqueue(text, jsonb, text, integer, timestamptz, interval, text, text, text, text, integer, text[]),
+  trunkline.enqueue_many(jsonb),
+  trunkline.cancel(uuid, text),
+  trunkline.reprioritise(uuid, integer)
+to trunkline_producer, trunkline_operator;
+
+grant execute on function
+  trunkline.register_task(text, text, interval, interval, integer, jsonb, boolean, integer, text, integer, boolean, boolean, boolean, text)
+to trunkline_producer, trunkline_worker, trunkline_operator;
+
+-- Work: what a worker does with what it claimed, and nothing else: it reads no job it did not claim.
+grant execute on function
+  trunkline.acknowledge_cancel(text, uuid[], integer[], text[]),
+  trunkline.claim(text, text[], integer, text[], jsonb),
+  trunkline.complete(text, uuid[], integer[], jsonb[], boolean),
+  trunkline.fail(text, uuid[], integer[], jsonb[], boolean[], interval[]),
+  trunkline.heartbeat(text, uuid[], integer[]),
+  trunkline.progress(text, uuid, integer, integer, text, text),
+  trunkline.pulse(text, jsonb),
+  trunkline.register_worker(text, text[], text[], text, integer, text, interval, jsonb),
+  trunkline.release(text, uuid[], integer[], text),
+  trunkline.snooze(text, uuid[], integer[], interval[], text, boolean),
+  trunkline.stop_worker(text)
+to trunkline_worker;
+
+-- Care: run by whoever is there.
+grant execute on function
+  trunkline.maintain_partitions(),
+  trunkline.promote(integer),
+  trunkline.reclaim(integer),
+  trunkline.run_duties(),
+  trunkline.run_schedules(integer),
+  trunkline.sweep_idempotency(integer)
+to trunkline_worker, trunkline_operator;
+
+-- Administer.
+grant execute on function
+  trunkline.acknowledge(uuid),
+  trunkline.discard(uuid, text),
+  trunkline.drain_worker(text),
+  trunkline.limit_queue(text, integer),
+  trunkline.pause_queue(text, text, boolean),
+  trunkline.pause_schedule(text),
+  trunkline.remove_schedule(text),
+  trunkline.resume_queue(text),
+  trunkline.resume_schedule(text),
+  trunkline.retry(uuid),
+  trunkline.set_schedule(text, text, text, jsonb, text, text, integer, text, text, boolean),
+  trunkline.set_setting(text, text)
+to trunkline_operator;
+
+-- Read.
+grant execute on function
+  trunkline.explain(uuid),
+  trunkline.job(uuid)
+to trunkline_producer, trunkline_operator, trunkline_reader;
+
+grant execute on function
+  trunkline.health()
+to trunkline_worker, trunkline_operator, trunkline_reader;
+
+grant execute on function
+  trunkline.next_due(text, text, timestamptz, integer)
+to trunkline_producer, trunkline_operator, trunkline_reader;
+
+grant select on trunkline.jobs to trunkline_producer, trunkline_operator, trunkline_reader;
+grant select on trunkline.settings, trunkline.tasks to trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader;
+grant select on
+  trunkline.dead_letters,
+  trunkline.duties,
+  trunkline.events,
+  trunkline.queues,
+  trunkline.reclaim_history,
+  trunkline.schedules,
+  trunkline.stale_monitor,
+  trunkline.stale_validation,
+  trunkline.throughput,
+  trunkline.workers
+to trunkline_operator, trunkline_reader;

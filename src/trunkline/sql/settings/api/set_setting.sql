@@ -1,0 +1,32 @@
+-- Changes a setting for everybody at once; null gives it its default back.
+create or replace function trunkline.set_setting(p_name text, p_value text)
+returns text
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_default text;
+begin
+  select s.default_value into v_default from trunkline_internal.settings as s where s.name = p_name for update;
+  if not found then
+    perform trunkline_internal.refuse(
+      p_name => 'unknown_setting',
+      p_detail => jsonb_build_object(
+        'setting', p_name,
+        'known', (select jsonb_agg(s.name order by s.name) from trunkline_internal.settings as s)
+      )
+    );
+  end if;
+  perform trunkline_internal.check_setting(p_name => p_name, p_value => coalesce(p_value, v_default));
+  update trunkline_internal.settings as s
+  set
+    value = p_value,
+    updated_at = case when p_value is not null then trunkline.clock() end,
+    updated_by = case when p_value is not null then session_user end
+  where s.name = p_name;
+  return coalesce(p_value, v_default);
+end;
+$$;
+comment on function trunkline.set_setting(text, text) is 'Changes a setting for everybody at once; null gives it its default back.';

@@ -1,0 +1,22 @@
+-- Asks a worker to finish what it runs and claim no more; its claims return nothing from now on.
+create or replace function trunkline.drain_worker(p_worker text)
+returns text
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_state text;
+begin
+  update trunkline_internal.workers as w
+  set state = case when w.state = 'active' then 'draining' else w.state end
+  where w.worker = p_worker
+  returning w.state into v_state;
+  if not found then
+    perform trunkline_internal.refuse(p_name => 'unknown_worker', p_detail => jsonb_build_object('worker', p_worker));
+  end if;
+  return v_state;
+end;
+$$;
+comment on function trunkline.drain_worker(text) is 'Asks a worker to finish what it runs and claim no more; its claims return nothing from now on.';

@@ -1,0 +1,26 @@
+-- Shows that a worker process lives and tells it its state: active, draining, or gone when it was given up and must register anew.
+create or replace function trunkline.pulse(p_worker text, p_detail jsonb default null)
+returns text
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_state text;
+begin
+  update trunkline_internal.workers as w
+  set seen_at = greatest(trunkline.clock(), w.started_at), detail = coalesce(p_detail, w.detail)
+  where w.worker = p_worker and w.state in ('active', 'draining')
+  returning w.state into v_state;
+  if found then
+    return v_state;
+  end if;
+  select w.state into v_state from trunkline_internal.workers as w where w.worker = p_worker;
+  if not found then
+    perform trunkline_internal.refuse(p_name => 'unknown_worker', p_detail => jsonb_build_object('worker', p_worker));
+  end if;
+  return v_state;
+end;
+$$;
+comment on function trunkline.pulse(text, jsonb) is 'Shows that a worker process lives and tells it its state: active, draining, or gone when it was given up and must register anew.';

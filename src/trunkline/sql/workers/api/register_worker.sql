@@ -1,0 +1,49 @@
+-- Makes a worker process known, so that its death is noticed within two missed pulses.
+create or replace function trunkline.register_worker(
+  p_worker text,
+  p_queues text[] default null,
+  p_tasks text[] default null,
+  p_host text default null,
+  p_pid integer default null,
+  p_version text default null,
+  p_pulse_interval interval default null,
+  p_detail jsonb default null
+)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_interval interval := coalesce(p_pulse_interval, trunkline_internal.setting(p_name => 'pulse_interval')::interval);
+  v_now timestamptz := trunkline.clock();
+begin
+  if p_worker is null or p_worker = '' or length(p_worker) > 200 then
+    perform trunkline_internal.refuse(p_name => 'worker_required', p_detail => '{}');
+  end if;
+  if v_interval <= interval '0' then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_argument',
+      p_detail => jsonb_build_object('argument', 'p_pulse_interval', 'must_be', 'more than zero')
+    );
+  end if;
+  insert into trunkline_internal.workers as w (
+    worker, started_at, seen_at, pulse_interval, host, pid, version, queues, tasks, detail
+  )
+  values (p_worker, v_now, v_now, v_interval, p_host, p_pid, p_version, p_queues, p_tasks, p_detail)
+  on conflict (worker) do update
+  set
+    started_at = excluded.started_at,
+    seen_at = excluded.seen_at,
+    pulse_interval = excluded.pulse_interval,
+    state = 'active',
+    host = excluded.host,
+    pid = excluded.pid,
+    version = excluded.version,
+    queues = excluded.queues,
+    tasks = excluded.tasks,
+    detail = excluded.detail;
+end;
+$$;
+comment on function trunkline.register_worker(text, text[], text[], text, integer, text, interval, jsonb) is 'Makes a worker process known, so that its death is noticed within two missed pulses.';

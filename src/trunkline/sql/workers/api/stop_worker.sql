@@ -1,0 +1,18 @@
+-- Records that a worker process ended by itself, so that its silence is no death.
+create or replace function trunkline.stop_worker(p_worker text)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update trunkline_internal.workers as w
+  set state = 'stopped', seen_at = greatest(trunkline.clock(), w.started_at)
+  where w.worker = p_worker;
+  if not found then
+    perform trunkline_internal.refuse(p_name => 'unknown_worker', p_detail => jsonb_build_object('worker', p_worker));
+  end if;
+end;
+$$;
+comment on function trunkline.stop_worker(text) is 'Records that a worker process ended by itself, so that its silence is no death.';

@@ -1,0 +1,57 @@
+"""Fixtures of the whole suite: two servers, and a fresh database for every test.
+
+The process that runs pytest starts the servers; workers of pytest-xdist are told where they are.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support import databases, servers
+from tests.support.databases import Database
+from tests.support.servers import Server, Servers
+
+_RUNNING = pytest.StashKey[Servers]()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    config = session.config
+    told = getattr(config, "workerinput", {}).get("trunkline_servers")
+    if told is not None:
+        config.stash[servers.STASH] = servers.load(told)
+    elif not config.option.collectonly:
+        config.stash[_RUNNING] = Servers()
+        config.stash[servers.STASH] = config.stash[_RUNNING].servers
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Hand the servers to a worker of pytest-xdist, before it starts."""
+    node.workerinput["trunkline_servers"] = servers.dump(node.config.stash[servers.STASH])
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    running = config.stash.get(_RUNNING, None)
+    if running is not None:
+        running.close()
+
+
+@pytest.fixture(scope="session", params=servers.majors(), ids=lambda major: f"pg{major}")
+def server(request: pytest.FixtureRequest) -> Server:
+    """Each server in turn: Debian's PostgreSQL 15 and the embedded 18."""
+    found = {server.major: server for server in request.config.stash[servers.STASH]}
+    return found[request.param]
+
+
+@pytest.fixture(scope="session")
+def template(server: Server) -> str:
+    """The name of a database with the schema installed, to make copies of."""
+    return databases.ensure_template(server)
+
+
+@pytest.fixture
+def database(server: Server, template: str) -> Iterator[Database]:
+    """A database of its own, with the schema installed."""
+    with databases.fresh(server, template) as made:
+        yield made

@@ -1,0 +1,26 @@
+"""A folder for an embedded server, which is never left running."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from trunkline.embedded import stop
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty place that other accounts can reach too; pytest's own folders they cannot."""
+    for name in [name for name in os.environ if name.startswith("TRUNKLINE_")]:
+        monkeypatch.delenv(name)
+    base = Path(tempfile.mkdtemp(prefix="trunkline-"))
+    base.chmod(0o711)
+    folder = base / "home"
+    try:
+        yield folder
+    finally:
+        stop(folder, force=True)
+        shutil.rmtree(base)

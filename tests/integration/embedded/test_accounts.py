@@ -1,0 +1,106 @@
+"""As whom the server runs: ordinary users, root, and who else gets in."""
+
+import os
+import pwd
+import subprocess
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.support.processes import User, interpreter_for, package_path
+from trunkline.embedded import acquire, status
+from trunkline.errors import EmbeddedPlatform
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+
+
+def _nobody() -> pwd.struct_passwd:
+    return pwd.getpwnam("nobody")
+
+
+def test_an_ordinary_user(home: Path) -> None:
+    if os.geteuid() != 0:
+        with acquire(home) as server:
+            assert server.folder.data.stat().st_uid == os.geteuid()
+        return
+    uid = _nobody().pw_uid
+    python, reason = interpreter_for(uid)
+    if python is None:
+        pytest.skip(f"user nobody cannot run Python with our packages: {reason}")
+    home.mkdir(mode=0o700)
+    os.chown(home, uid, _nobody().pw_gid)
+    environment = {"PYTHONPATH": package_path(), "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(home)}
+    with User(home, python=python, uid=uid, environment=environment) as user:
+        postmaster = user.report()["postmaster"]
+        assert Path(f"/proc/{postmaster}").stat().st_uid == uid
+        # Root may use it too, without changing who owns what.
+        with acquire(home) as server, psycopg.connect(server.dsn) as connection:
+            assert server.pid == postmaster
+            assert connection.execute("select 1").fetchone() == (1,)
+        assert user.leave() == 0
+    assert not status(home).running
+    assert {path.stat().st_uid for path in home.rglob("*")} == {uid}
+
+
+@needs_root
+def test_root_starts_a_server_that_belongs_to_somebody_else(home: Path) -> None:
+    nobody = _nobody()
+    home.mkdir(mode=0o700)
+    os.chown(home, nobody.pw_uid, nobody.pw_gid)
+    try:
+        server = acquire(home)
+    except EmbeddedPlatform as refusal:
+        pytest.skip(f"user nobody cannot run the programs: {refusal.message}")
+    with server:
+        assert Path(f"/proc/{server.pid}").stat().st_uid == nobody.pw_uid
+    assert (home / "start.lock").stat().st_uid == nobody.pw_uid
+
+
+@needs_root
+def test_root_drops_to_an_account_where_namespaces_are_forbidden(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with acquire(home) as server, psycopg.connect(server.dsn, autocommit=True) as connection:
+        connection.execute("create table kept as select 1 as n")
+        assert server.folder.data.stat().st_uid == 0
+    monkeypatch.setenv("PATH", str(home))  # unshare is not there
+    try:
+        server = acquire(home)
+    except EmbeddedPlatform as refusal:
+        pytest.skip(f"no account can run the programs: {refusal.message}")
+    with server, psycopg.connect(server.dsn) as connection:
+        assert connection.execute("select n from kept").fetchone() == (1,)
+        assert server.folder.data.stat().st_uid != 0
+        assert (home / "password").stat().st_mode & 0o077 == 0
+
+
+@needs_root
+def test_where_neither_way_works_the_refusal_says_so(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.parent.chmod(0o700)
+    monkeypatch.setenv("PATH", str(home))
+    with pytest.raises(EmbeddedPlatform) as refusal:
+        acquire(home)
+    assert "root" in refusal.value.message
+    assert "TRUNKLINE_HOME" in refusal.value.hint
+    assert home.stat().st_mode & 0o777 == 0o700
+
+
+@needs_root
+def test_other_accounts_do_not_reach_the_socket(home: Path) -> None:
+    with acquire(home) as server:
+        path = server.folder.socket_directory / f".s.PGSQL.{server.folder.port}"
+        assert path.is_socket()
+        probe = subprocess.run(
+            ["/usr/bin/stat", str(path)],
+            user=_nobody().pw_uid,
+            group=_nobody().pw_gid,
+            extra_groups=[],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert probe.returncode != 0
+        assert "Permission denied" in probe.stderr

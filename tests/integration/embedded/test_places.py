@@ -1,0 +1,113 @@
+"""Where the server can live, and where it says why it cannot."""
+
+import os
+import socket
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from trunkline.embedded import acquire, status
+from trunkline.embedded.folder import Folder
+from trunkline.errors import EmbeddedBinariesMissing, EmbeddedDataVersion
+
+
+def test_a_long_path_works_through_a_short_socket_directory(home: Path) -> None:
+    deep = home.joinpath(*["a-rather-long-folder-name-" + "x" * 30] * 4)
+    with acquire(deep) as server:
+        sockets = server.folder.socket_directory
+        assert deep not in sockets.parents
+        assert sockets.stat().st_mode & 0o777 == 0o700
+        with psycopg.connect(server.dsn) as connection:
+            assert connection.execute("select 1").fetchone() == (1,)
+    sockets.rmdir()
+
+
+def test_data_of_another_major_version_is_refused(home: Path) -> None:
+    data = home / "data"
+    data.mkdir(parents=True)
+    (data / "PG_VERSION").write_text("12\n")
+    with pytest.raises(EmbeddedDataVersion) as refusal:
+        acquire(home)
+    assert refusal.value.data == 12
+    assert 18 in refusal.value.programs
+    assert "pg_dump" in refusal.value.hint
+    assert "pg_restore" in refusal.value.hint
+
+
+def test_missing_programs_are_refused(home: Path, tmp_path: Path) -> None:
+    with pytest.raises(EmbeddedBinariesMissing) as refusal:
+        acquire(home, bindir=tmp_path)
+    assert str(tmp_path) in refusal.value.message
+    assert "TRUNKLINE_PG_BINDIR" in refusal.value.hint
+    assert not (home / "data").exists()
+
+
+def test_the_variable_names_the_programs(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRUNKLINE_PG_BINDIR", str(tmp_path))
+    with pytest.raises(EmbeddedBinariesMissing) as refusal:
+        acquire(home)
+    assert refusal.value.searched == [str(tmp_path)]
+
+
+def test_the_port_is_kept_unless_somebody_took_it(home: Path) -> None:
+    with acquire(home) as server:
+        first = server.folder.port
+    with acquire(home) as server:
+        assert server.folder.port == first
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", first or 0))
+        taken.listen()
+        with acquire(home) as server:
+            assert server.folder.port != first
+
+
+def test_only_loopback_and_only_with_the_password(home: Path) -> None:
+    with acquire(home) as server:
+        port = server.folder.port
+        good = f"host=127.0.0.1 port={port} dbname=trunkline user=trunkline_installer"
+        with psycopg.connect(good, password=server.folder.password) as connection:
+            row = connection.execute("select current_setting('listen_addresses')").fetchone()
+            assert row == ("127.0.0.1",)
+        with pytest.raises(psycopg.OperationalError):
+            psycopg.connect(good, password="guess")
+        with pytest.raises(psycopg.OperationalError, match="rejects"):
+            psycopg.connect(f"host=127.0.0.1 port={port} dbname=postgres user=postgres")
+        for private in ("data", "run", "password", "postgres.log"):
+            assert (home / private).stat().st_mode & 0o077 == 0, private
+
+
+def test_the_role_handed_out_is_not_a_superuser(home: Path) -> None:
+    with acquire(home) as server, psycopg.connect(server.dsn) as connection:
+        row = connection.execute(
+            "select rolsuper, rolcreaterole, rolcreatedb, rolbypassrls, "
+            "has_database_privilege(current_database(), 'create') "
+            "from pg_roles where rolname = current_user"
+        ).fetchone()
+        assert row == (False, True, False, False, True)
+        row = connection.execute(
+            "select datcollate, pg_encoding_to_char(encoding) from pg_database "
+            "where datname = current_database()"
+        ).fetchone()
+        assert row == ("C.UTF-8", "UTF8")
+
+
+def test_a_pin_from_before_a_crash_of_the_machine_is_void(home: Path) -> None:
+    with acquire(home) as server:
+        (home / "pinned").write_text("a boot long ago")
+        assert not status(home).pinned
+        assert server.pid is not None
+    assert not status(home).running
+
+
+def test_a_stale_process_number_is_not_taken_for_the_server(home: Path) -> None:
+    with acquire(home) as server:
+        database = server.folder.data
+    # As after a crash of the machine, with the number now another program's.
+    (database / "postmaster.pid").write_text(f"{os.getpid()}\n{database}\n")
+    folder = Folder(home)
+    folder.pinned = True
+    state = status(home)
+    assert (state.running, state.pinned, state.pid) == (False, False, None)

@@ -1,0 +1,168 @@
+"""Template databases, and a fresh copy for every test."""
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from tests.support.servers import Server
+from trunkline.embedded.server import INSTALLER
+
+TEMPLATE = "trunkline_template"
+TEMPLATE_TAP = "trunkline_template_tap"
+PGTAP = Path("/usr/share/postgresql/15/extension/pgtap--1.2.0.sql")
+
+# One worker of pytest-xdist builds a template, the others wait for it.
+_BUILD_LOCK = 7_230_001
+
+_TEST_SCHEMA = """
+create schema trunkline_test;
+create table trunkline_test.clock (shift interval not null);
+insert into trunkline_test.clock values ('0');
+create function trunkline_test.move_time(p_by interval) returns interval
+language sql volatile security definer set search_path = pg_catalog, pg_temp
+begin atomic
+  update trunkline_test.clock set shift = shift + p_by returning shift;
+end;
+grant usage on schema trunkline_test to public;
+grant select on trunkline_test.clock to public;
+"""
+
+# The engine's own clock is kept under another name, so that only the shift is the tests'.
+_MOVABLE_CLOCK = """
+do $$
+begin
+  execute replace(pg_get_functiondef('trunkline.clock()'::regprocedure),
+                  'trunkline.clock()', 'trunkline_test.engine_clock()');
+end
+$$;
+create or replace function trunkline.clock() returns timestamptz language sql volatile
+as $$ select trunkline_test.engine_clock() + (select shift from trunkline_test.clock) $$;
+"""
+
+
+@dataclass(slots=True)
+class Database:
+    """A database of one test, with the schema installed, dropped when the test ends."""
+
+    server: Server
+    name: str
+    movable: bool = False
+    _connections: list[psycopg.Connection[Any]] = field(default_factory=list)
+
+    @property
+    def dsn(self) -> str:
+        """As the installer role, which owns the database."""
+        return self.server.dsn(self.name)
+
+    @property
+    def superuser_dsn(self) -> str:
+        return self.server.dsn(self.name, superuser=True)
+
+    def connect(self, role: str | None = None, *, autocommit: bool = True) -> psycopg.Connection:
+        """Connect as the installer, or as the given role; closed when the test ends.
+
+        A role is taken by SET SESSION AUTHORIZATION from a superuser's login, so that session_user
+        and current_user are both that role: no privilege of the installer shines through.
+        """
+        connection = psycopg.connect(
+            self.superuser_dsn if role else self.dsn, autocommit=True, application_name="test"
+        )
+        self._connections.append(connection)
+        if role:
+            connection.execute(sql.SQL("set session authorization {}").format(sql.Identifier(role)))
+        connection.autocommit = autocommit
+        return connection
+
+    def superuser(self, *, autocommit: bool = True) -> psycopg.Connection:
+        """Connect as the superuser, for looking behind the walls."""
+        connection = psycopg.connect(self.superuser_dsn, autocommit=autocommit)
+        self._connections.append(connection)
+        return connection
+
+    def move_time(self, interval: str) -> None:
+        """Move the engine's clock by an interval such as '5 minutes', for all sessions at once."""
+        with psycopg.connect(self.superuser_dsn, autocommit=True) as connection:
+            if not self.movable:
+                connection.execute(_MOVABLE_CLOCK)
+                self.movable = True
+            connection.execute("select trunkline_test.move_time(%s::interval)", (interval,))
+
+    def close(self) -> None:
+        for connection in self._connections:
+            connection.close()
+
+
+def ensure_template(server: Server) -> str:
+    """Return the name of the database with the schema installed, building it if it is missing."""
+
+    # The tests of the embedded server must run even while the schema package is broken.
+    from trunkline import schema  # noqa: PLC0415
+
+    def build(name: str) -> None:
+        schema.install(server.dsn(name))
+        with psycopg.connect(server.dsn(name, superuser=True), autocommit=True) as connection:
+            connection.execute(_TEST_SCHEMA)
+
+    return _ensure(server, TEMPLATE, "template0", build)
+
+
+def ensure_template_tap(server: Server) -> str:
+    """Like the template, with pgTAP in schema ``tap`` and a clock that can be moved."""
+
+    def build(name: str) -> None:
+        # The extension's file as plain SQL: the embedded server has no extensions to create.
+        script = PGTAP.read_text(encoding="utf-8")
+        with psycopg.connect(server.dsn(name, superuser=True), autocommit=True) as connection:
+            connection.execute("create schema tap; grant usage on schema tap to public")
+            connection.execute("set search_path = tap, public")
+            connection.execute(script)
+            connection.execute(_MOVABLE_CLOCK)
+
+    return _ensure(server, TEMPLATE_TAP, ensure_template(server), build)
+
+
+@contextmanager
+def fresh(server: Server, template: str) -> Iterator[Database]:
+    """Copy the template into a new database and drop it afterwards, whoever is connected."""
+    name = f"test_{uuid.uuid4().hex}"
+    database = sql.Identifier(name)
+    with psycopg.connect(server.dsn("postgres", superuser=True), autocommit=True) as admin:
+        admin.execute(
+            sql.SQL("create database {} template {} owner {}").format(
+                database, sql.Identifier(template), sql.Identifier(INSTALLER)
+            )
+        )
+        made = Database(server, name, movable=template == TEMPLATE_TAP)
+        try:
+            yield made
+        finally:
+            made.close()
+            admin.execute(sql.SQL("drop database {} with (force)").format(database))
+
+
+def _ensure(server: Server, name: str, source: str, build: Callable[[str], None]) -> str:
+    with psycopg.connect(server.dsn("postgres", superuser=True), autocommit=True) as admin:
+        admin.execute("select pg_advisory_lock(%s)", (_BUILD_LOCK,))
+        found = admin.execute("select 1 from pg_database where datname = %s", (name,))
+        if found.fetchone():
+            return name
+        # Under another name until it is finished: a failed build is not taken for a template.
+        draft = f"{name}_draft"
+        one, other = sql.Identifier(draft), sql.Identifier(name)
+        admin.execute(sql.SQL("drop database if exists {} with (force)").format(one))
+        admin.execute(
+            sql.SQL("create database {} template {} owner {}").format(
+                one, sql.Identifier(source), sql.Identifier(INSTALLER)
+            )
+        )
+        build(draft)
+        admin.execute(sql.SQL("alter database {} rename to {}").format(one, other))
+        # A template with somebody connected cannot be copied.
+        admin.execute(sql.SQL("alter database {} allow_connections false").format(other))
+    return name

@@ -1,0 +1,133 @@
+"""Real processes that use an embedded server, steered through their pipes."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import psycopg
+
+REPOSITORY = Path(__file__).parents[2]
+
+# Joins, says what it sees as one JSON line, and leaves when its standard input ends.
+_USER = """
+import json, os, sys
+import psycopg
+from trunkline.embedded import acquire
+with acquire(sys.argv[1]) as server:
+    with psycopg.connect(server.dsn) as connection:
+        role = connection.execute("select current_user").fetchone()[0]
+    print(json.dumps({"postmaster": server.pid, "dsn": server.dsn, "role": role}), flush=True)
+    sys.stdin.read()
+"""
+
+
+class User:
+    """A process that uses the server in ``home`` until it is told to leave, or killed."""
+
+    def __init__(
+        self,
+        home: Path,
+        *,
+        python: str = sys.executable,
+        uid: int | None = None,
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        self.process = subprocess.Popen(
+            [python, "-c", _USER, str(home)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | (environment or {}),
+            user=uid,
+            group=uid,
+            extra_groups=None if uid is None else [],
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.leave()
+        if self.process.stdout:
+            self.process.stdout.close()
+
+    def report(self) -> dict[str, str | int]:
+        """Wait until it has joined and return what it saw."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, f"the user ended with {self.process.wait()} instead of joining"
+        found: dict[str, str | int] = json.loads(line)
+        return found
+
+    def leave(self) -> int:
+        """Let it leave, and wait for its end."""
+        if self.process.stdin and not self.process.stdin.closed:
+            self.process.stdin.close()
+        return self.process.wait()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+def trunkline(
+    home: Path, *arguments: str, environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a process of its own, with nothing but the given folder."""
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("TRUNKLINE_")
+    }
+    return subprocess.run(
+        [sys.executable, "-c", "from trunkline.cli.main import main; main()", *arguments],
+        env=inherited | {"TRUNKLINE_HOME": str(home)} | (environment or {}),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def package_path() -> str:
+    """Return a PYTHONPATH that gives another interpreter our package and its dependencies."""
+    site = Path(psycopg.__file__).parents[1]
+    return os.pathsep.join([str(REPOSITORY / "src"), str(site)])
+
+
+def interpreter_for(uid: int) -> tuple[str | None, str]:
+    """Return an interpreter that this account can run with our packages, or why there is none."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    reasons = []
+    for python in (sys.executable, f"/usr/bin/{version}"):
+        reason = _obstacle([python, "-c", "import psycopg, trunkline.embedded"], uid)
+        if reason is None:
+            return python, ""
+        reasons.append(f"{python}: {reason}")
+    return None, "; ".join(reasons)
+
+
+def _obstacle(command: Sequence[str], uid: int) -> str | None:
+    try:
+        result = subprocess.run(
+            command,
+            env={"PYTHONPATH": package_path(), "PYTHONDONTWRITEBYTECODE": "1"},
+            user=uid,
+            group=uid,
+            extra_groups=[],
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError as error:
+        return str(error)
+    return None if result.returncode == 0 else result.stderr.strip().splitlines()[-1]

@@ -1,0 +1,109 @@
+"""The servers of the suite: started once by the process that runs pytest, used by all workers.
+
+``TRUNKLINE_TEST_SERVERS`` (for instance ``18``, default ``15,18``) limits them.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from trunkline.embedded import EmbeddedServer, acquire
+from trunkline.embedded.server import INSTALLER
+
+DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
+
+# Where a pytest process keeps the list.
+STASH = pytest.StashKey[list["Server"]]()
+
+# Nothing here survives the run, so nothing needs to reach the disk.
+_SETTINGS = {
+    "autovacuum_naptime": "1h",
+    "fsync": "off",
+    "full_page_writes": "off",
+    "max_connections": "300",
+    "synchronous_commit": "off",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One PostgreSQL server: the installer may create roles and databases, no more."""
+
+    major: int
+    superuser_dsn: str
+    installer_dsn: str
+    bindir: str
+
+    @property
+    def label(self) -> str:
+        return f"pg{self.major}"
+
+    def dsn(self, database: str, *, superuser: bool = False) -> str:
+        """Return the connection string of another database on this server."""
+        base = self.superuser_dsn if superuser else self.installer_dsn
+        return base.replace("@/trunkline?", f"@/{database}?")
+
+
+def majors() -> list[int]:
+    """Return the major versions that this run uses."""
+    given = os.environ.get("TRUNKLINE_TEST_SERVERS", "15,18")
+    return sorted({int(part) for part in given.split(",")})
+
+
+class Servers:
+    """Starts the servers in a temporary folder and removes it at the end."""
+
+    def __init__(self) -> None:
+        # Short, because Unix socket paths are.
+        self._folder = Path(tempfile.mkdtemp(prefix="trunkline-"))
+        self._stack = ExitStack()
+        try:
+            with ThreadPoolExecutor() as pool:
+                self.servers = list(pool.map(self._start, majors()))
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, major: int) -> Server:
+        bindir = DEBIAN_15 if major == 15 else None
+        if bindir and not bindir.exists():
+            raise pytest.UsageError(
+                f"{bindir} is missing: run tools/system_packages.sh, or leave PostgreSQL 15 out "
+                "with TRUNKLINE_TEST_SERVERS=18"
+            )
+        home = self._folder / f"pg{major}"
+        embedded = self._stack.enter_context(acquire(home, bindir=bindir, settings=_SETTINGS))
+        _require_major(embedded, major)
+        with psycopg.connect(embedded.superuser_dsn, autocommit=True) as connection:
+            connection.execute(f"alter role {INSTALLER} createdb")
+        return Server(major, embedded.superuser_dsn, embedded.dsn, str(embedded.bindir))
+
+    def close(self) -> None:
+        self._stack.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _require_major(embedded: EmbeddedServer, major: int) -> None:
+    found = int((embedded.folder.data / "PG_VERSION").read_text())
+    if found != major:
+        raise pytest.UsageError(
+            f"The embedded server is PostgreSQL {found}, not {major}; "
+            "TRUNKLINE_TEST_SERVERS may name 15 and the embedded version"
+        )
+
+
+def dump(servers: list[Server]) -> str:
+    """Make the list fit for a worker process of pytest-xdist."""
+    return json.dumps([asdict(server) for server in servers])
+
+
+def load(text: str) -> list[Server]:
+    return [Server(**fields) for fields in json.loads(text)]
