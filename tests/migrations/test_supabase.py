@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -41,26 +42,25 @@ select s.name from unnest(array['trunkline', 'trunkline_internal']) as s (name)
 where has_schema_privilege(%s, s.name, 'usage, create')
 """
 SEQUENCES = """
-select c.relname from pg_class as c
-where c.relnamespace in ('trunkline'::regnamespace, 'trunkline_internal'::regnamespace)
-  and c.relkind = 'S' and has_sequence_privilege(%s, c.oid, 'usage, select, update')
+select s.seqrelid::regclass::text from pg_sequence as s
+where has_sequence_privilege(%s, s.seqrelid, 'usage, select, update')
 """
 
 
 @pytest.fixture
-def platform(server: Server, own_server: OwnServer, tmp_path: Path) -> psycopg.Connection:
+def platform(server: Server, own_server: OwnServer, tmp_path: Path) -> Iterator[psycopg.Connection]:
     """A database of such a platform after the printed script has run there."""
     own_server.create("elsewhere", "project")
     # Makes the roles, so that defaults for objects of the owner can be set up beforehand.
     install(own_server.dsn("elsewhere"))
-    connection = own_server.superuser("project")
-    connection.execute(PLATFORM)
-    for role in ("trunkline_owner", "trunkline_installer"):
-        for kind in ("tables", "sequences", "functions", "schemas"):
-            connection.execute(GENEROUS.format(role=role, kind=kind).encode())
-    done = psql(server, own_server.dsn("project"), script(supabase=True), tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    return connection
+    with own_server.superuser("project") as connection:
+        connection.execute(PLATFORM)
+        for role in ("trunkline_owner", "trunkline_installer"):
+            for kind in ("tables", "sequences", "functions", "schemas"):
+                connection.execute(GENEROUS.format(role=role, kind=kind).encode())
+        done = psql(server, own_server.dsn("project"), script(supabase=True), tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        yield connection
 
 
 def held(connection: psycopg.Connection, query: str, role: str) -> set[str]:

@@ -66,9 +66,10 @@ def _said(attributes: Attributes) -> Attributes:
 
 def _migrations(connection: Connection) -> dict[str, Attributes]:
     row = connection.execute(
-        "select coalesce(has_table_privilege(to_regclass("
-        "'trunkline_internal.schema_migrations'), 'select'), false)"
-        " and has_schema_privilege('trunkline_internal', 'usage')"
+        "select coalesce(bool_and(has_table_privilege(c.oid, 'select')), false)"
+        " and coalesce(has_schema_privilege(to_regnamespace('trunkline_internal'), 'usage'), false)"
+        " from pg_class as c where c.relname = 'schema_migrations'"
+        " and c.relnamespace = to_regnamespace('trunkline_internal')"
     ).fetchone()
     return _objects(connection, MIGRATIONS) if row and row[0] else {}
 

@@ -9,7 +9,7 @@ from trunkline import sql
 from trunkline.errors import MigrationChanged, SchemaMissing, SchemaNewerThanClient
 from trunkline.schema import plan
 from trunkline.schema.plan import Options
-from trunkline.schema.session import Connection, connect, run
+from trunkline.schema.session import Connection, connect, is_installed, run
 
 __all__ = ["Report", "bring_up_to_date"]
 
@@ -42,7 +42,7 @@ def bring_up_to_date(dsn: str, options: Options, *, from_nothing: bool) -> Repor
     shipped = sql.migrations(options.root)
     closing = tuple(plan.closing(options))
     with connect(dsn) as connection:
-        if not from_nothing and not _is_installed(connection):
+        if not from_nothing and not is_installed(connection):
             raise SchemaMissing("This database has no Trunkline schema")
         for step in plan.opening(options):
             run(connection, step)
@@ -59,15 +59,8 @@ def bring_up_to_date(dsn: str, options: Options, *, from_nothing: bool) -> Repor
     )
 
 
-def _is_installed(connection: Connection) -> bool:
-    row = connection.execute(
-        "select to_regclass('trunkline_internal.schema_migrations') is not null"
-    ).fetchone()
-    return row is not None and bool(row[0])
-
-
 def _applied(connection: Connection) -> tuple[_Applied, ...]:
-    if not _is_installed(connection):
+    if not is_installed(connection):
         return ()
     rows = connection.execute(
         "select m.version, m.name, m.sha256"

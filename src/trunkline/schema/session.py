@@ -18,7 +18,7 @@ from trunkline.errors import (
 )
 from trunkline.schema.plan import Step
 
-__all__ = ["Connection", "connect", "run"]
+__all__ = ["Connection", "connect", "is_installed", "run"]
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -32,6 +32,16 @@ def connect(dsn: str) -> Iterator[Connection]:
         raise DatabaseUnreachable(str(error).strip()) from error
     with connection:
         yield connection
+
+
+def is_installed(connection: Connection) -> bool:
+    """Whether there is a schema; any role may ask, unlike with to_regclass."""
+    row = connection.execute(
+        "select exists (select from pg_catalog.pg_class as c"
+        " where c.relname = 'schema_migrations'"
+        " and c.relnamespace = to_regnamespace('trunkline_internal'))"
+    ).fetchone()
+    return row is not None and bool(row[0])
 
 
 def run(connection: Connection, step: Step) -> None:

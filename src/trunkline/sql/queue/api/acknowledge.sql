@@ -31,7 +31,7 @@ begin
     p_at => v_now, p_job => p_job, p_attempt => v_dead.attempt, p_kind => 'acknowledged', p_to_state => 'dead',
     p_task => v_dead.task, p_queue => v_dead.queue, p_tenant => v_dead.tenant, p_worker => null, p_detail => null
   );
-  return row(p_job, 'acknowledged', 'dead');
+  return row(p_job, 'acknowledged', 'dead')::trunkline.changed_job;
 end;
 $$;
 comment on function trunkline.acknowledge(uuid) is 'Marks a dead letter as seen by a person; it is kept for the retention of dead letters from then on.';

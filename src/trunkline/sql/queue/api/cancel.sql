@@ -24,7 +24,7 @@ begin
     if found then
       v_now := trunkline.clock();
       perform trunkline_internal.finish_cancelled(p_job => v_gone, p_reason => p_reason, p_now => v_now);
-      return row(p_job, 'cancelled', 'cancelled');
+      return row(p_job, 'cancelled', 'cancelled')::trunkline.changed_job;
     end if;
     v_now := trunkline.clock();
     update trunkline_internal.running as r
@@ -40,11 +40,11 @@ begin
         p_tenant => v_running.tenant, p_worker => v_running.worker,
         p_detail => jsonb_build_object('reason', p_reason)
       );
-      return row(p_job, 'requested', 'running');
+      return row(p_job, 'requested', 'running')::trunkline.changed_job;
     end if;
     v_ended := trunkline_internal.visible_end(p_job => p_job, p_scope => v_scope);
     if v_ended is not null then
-      return row(p_job, 'ended', v_ended);
+      return row(p_job, 'ended', v_ended)::trunkline.changed_job;
     end if;
   end loop;
   perform trunkline_internal.refuse(p_name => 'unknown_job', p_detail => jsonb_build_object('job', p_job));

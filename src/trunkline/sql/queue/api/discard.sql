@@ -32,7 +32,7 @@ begin
     p_to_state => null, p_task => v_dead.task, p_queue => v_dead.queue, p_tenant => v_dead.tenant,
     p_worker => null, p_detail => jsonb_build_object('reason', p_reason, 'reason_of_death', v_dead.reason)
   );
-  return row(p_job, 'discarded', null);
+  return row(p_job, 'discarded', null)::trunkline.changed_job;
 end;
 $$;
 comment on function trunkline.discard(uuid, text) is 'Removes a dead letter for good; its events stay.';

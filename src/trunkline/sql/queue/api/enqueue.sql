@@ -104,7 +104,7 @@ begin
       p_detail => jsonb_build_object('run_at', v_run_at, 'priority', v_priority, 'correlation_id', p_correlation_id)
     );
   end if;
-  return row(v_job, true, v_state, v_run_at);
+  return row(v_job, true, v_state, v_run_at)::trunkline.enqueued;
 end;
 $$;
 comment on function trunkline.enqueue(text, jsonb, text, integer, timestamptz, interval, text, text, text, text, integer, text[]) is 'Enqueues one job in the caller''s transaction; a duplicate returns the existing job and raises its priority.';

@@ -37,7 +37,7 @@ begin
       );
     end if;
     if (v_job.lane >> 1) = p_priority then
-      return row(p_job, 'unchanged', v_job.state);
+      return row(p_job, 'unchanged', v_job.state)::trunkline.changed_job;
     end if;
     perform trunkline_internal.ensure_lane(p_queue => v_job.queue, p_lane => p_priority * 2);
     perform pg_current_xact_id();
@@ -52,7 +52,7 @@ begin
         p_to_state => v_job.state, p_task => v_job.task, p_queue => v_job.queue, p_tenant => v_job.tenant,
         p_worker => null, p_detail => jsonb_build_object('from', v_job.lane >> 1, 'to', p_priority)
       );
-      return row(p_job, 'reprioritised', v_job.state);
+      return row(p_job, 'reprioritised', v_job.state)::trunkline.changed_job;
     end if;
   end loop;
   perform trunkline_internal.refuse_state(

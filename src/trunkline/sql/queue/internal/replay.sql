@@ -39,7 +39,7 @@ begin
     p_to_state => 'ready', p_task => p_dead.task, p_queue => p_dead.queue, p_tenant => p_dead.tenant,
     p_worker => null, p_detail => jsonb_build_object('reason_of_death', p_dead.reason, 'failures', p_dead.failures)
   );
-  return row(p_dead.job_id, false, 'ready', v_now);
+  return row(p_dead.job_id, false, 'ready', v_now)::trunkline.enqueued;
 end;
 $$;
 comment on function trunkline_internal.replay(trunkline_internal.dead) is 'Puts a dead letter, already taken out of dead by the caller, back to ready with failures, crashes and deferrals at zero.';

@@ -14,8 +14,8 @@ as $$
     case when m.job_id is null then 'lost' else 'ok' end,
     m.to_state,
     m.run_at
-  from pg_catalog.unnest(p_jobs, p_attempts) with ordinality as a (job_id, attempt, place)
-  left join pg_catalog.unnest(p_moves) as m on m.job_id = a.job_id
+  from unnest(p_jobs, p_attempts) with ordinality as a (job_id, attempt, place)
+  left join unnest(p_moves) as m on m.job_id = a.job_id
   order by a.place
 $$;
 comment on function trunkline_internal.verdicts(uuid[], integer[], trunkline_internal.move[]) is 'Answers a batch call about running attempts in the order asked: what was moved is ok, the rest is lost.';
