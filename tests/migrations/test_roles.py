@@ -134,6 +134,16 @@ def test_missing_right_is_named_with_its_cure(
     assert install(own_server.dsn("one", user="poor"), root).version == 1
 
 
+def test_installer_need_not_inherit(own_server: OwnServer, root: Path) -> None:
+    with own_server.superuser() as connection:
+        connection.execute("create role modest login createrole noinherit")
+    own_server.create("one", owner="modest")
+    dsn = own_server.dsn("one", user="modest")
+    assert install(dsn, root).version == 1
+    assert install(dsn, root).applied == ()
+    assert set(uninstall(dsn).dropped_roles) == OURS
+
+
 def test_schema_of_somebody_else_is_left_alone(own_server: OwnServer, root: Path) -> None:
     own_server.create("one")
     with own_server.superuser("one") as connection:

@@ -69,7 +69,7 @@ def main() -> NoReturn:
 
 def report(error: TrunklineError) -> None:
     """Write a refusal to standard error: message, hint, code."""
-    click.echo(f"Error: {error.message}", err=True)
+    click.echo(f"Error: {error}", err=True)
     if error.hint:
         click.echo(f"Hint: {error.hint}", err=True)
     click.echo(f"Code: {error.code}", err=True)

@@ -1,9 +1,9 @@
 """The catalogue of the schema as data: kind → name → attributes.
 
-The same files give the same catalogue on PostgreSQL 15 to 18. Three things need help for that. A
-view's definition is printed with or without the qualifiers of its columns, depending on the
-version, so they are dropped and what the view reads is compared instead. The owner's own rights and
-NOT NULL constraints are printed by some versions only; the queries leave them out.
+The same files give the same catalogue on PostgreSQL 15 to 18. What some versions alone list (NOT
+NULL constraints, a further right of the owner) is left out by the queries. The text of a view is
+the same from PostgreSQL 16 on; 15 qualifies more columns. So a view has two fingerprints, that of
+its text, and that of its shape: the text without qualifiers, and everything the view reads.
 """
 
 from __future__ import annotations
@@ -29,8 +29,12 @@ def read(connection: Connection) -> Catalog:
     """Read the live catalogue; the connection's transaction keeps the search_path set here."""
     connection.execute("set local search_path = pg_catalog")
     catalog = {kind: _objects(connection, query) for kind, query in QUERIES.items()}
+    exact = connection.info.server_version >= 160000
     for view in catalog["view"].values():
-        view["definition"] = _fingerprint(view.pop("definition"), view.pop("reads"))
+        text = " ".join(view.pop("definition").split())
+        view["shape"] = _fingerprint(_QUALIFIER.sub("", text), *sorted(view.pop("reads", [])))
+        if exact:
+            view["text"] = _fingerprint(text)
     catalog["migration"] = _migrations(connection)
     return catalog
 
@@ -74,6 +78,5 @@ def _migrations(connection: Connection) -> dict[str, Attributes]:
     return _objects(connection, MIGRATIONS) if row and row[0] else {}
 
 
-def _fingerprint(definition: str, reads: list[str] | None) -> str:
-    plain = _QUALIFIER.sub("", " ".join(definition.split()))
-    return hashlib.sha256("\n".join((plain, *sorted(reads or ()))).encode()).hexdigest()
+def _fingerprint(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

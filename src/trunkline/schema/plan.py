@@ -27,6 +27,17 @@ class Step:
     text: str
 
 
+# Not for our two schemas alone: the default of a schema can add to what everybody may do, and never
+# take anything away.
+_OWNER = Step(
+    "owner",
+    """\
+set local role trunkline_owner;
+alter default privileges for role trunkline_owner revoke execute on functions from public;
+""",
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What the caller may choose about an installation."""
@@ -44,7 +55,7 @@ def opening(options: Options) -> Iterator[Step]:
     yield Step("security/roles.sql", sql.roles_sql(options.root))
     if options.supabase:
         yield Step("security/supabase_roles.sql", sql.supabase_roles_sql(options.root))
-    yield Step("owner", "set local role trunkline_owner;\n")
+    yield _OWNER
 
 
 def session(lock_timeout: float) -> Step:

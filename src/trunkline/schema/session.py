@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,10 +10,10 @@ import psycopg
 
 from trunkline.errors import (
     DatabaseUnreachable,
-    InstallationRefused,
     SchemaChangeFailed,
     SchemaError,
     SchemaLocked,
+    from_sqlstate,
 )
 from trunkline.schema.plan import Step
 
@@ -59,15 +58,11 @@ def _translate(error: psycopg.Error, step: Step) -> SchemaError:
     if isinstance(error, psycopg.errors.LockNotAvailable):
         what = f" ({diagnostic.context})" if diagnostic.context else ""
         return SchemaLocked(f"{step.name}: a lock was not free within the lock timeout{what}")
-    if error.sqlstate is not None and error.sqlstate.startswith("TL"):
-        detail = json.loads(diagnostic.message_detail or "{}")
-        return InstallationRefused(
-            message,
-            hint=diagnostic.message_hint or "",
-            reason=str(detail.get("code", "")),
-            sqlstate=error.sqlstate,
-            detail=detail,
-        )
+    refusal = from_sqlstate(
+        error.sqlstate, message, diagnostic.message_detail, diagnostic.message_hint
+    )
+    if isinstance(refusal, SchemaError):
+        return refusal
     line = None
     if diagnostic.statement_position:
         line = step.text.count("\n", 0, int(diagnostic.statement_position) - 1) + 1

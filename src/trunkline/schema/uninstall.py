@@ -25,7 +25,11 @@ ROLES: Final = (
 )
 _DROP_SCHEMAS: Final = Step(
     "schemas",
-    "drop schema if exists trunkline cascade;\ndrop schema if exists trunkline_internal cascade;\n",
+    """\
+set local role trunkline_owner;
+drop schema if exists trunkline cascade;
+drop schema if exists trunkline_internal cascade;
+""",
 )
 _OTHER_DATABASES: Final = """
 select distinct d.datname
@@ -66,8 +70,11 @@ def uninstall(
         run(connection, plan.session(lock_timeout))
         if not _is_there(connection):
             raise SchemaMissing("This database has no Trunkline schema")
+        installer = _current_user(connection)
         run(connection, _DROP_SCHEMAS)
         _drop_default_privileges(connection)
+        # Roles are dropped by whoever created them, not by the owner, who is one of them.
+        connection.execute(sql.SQL("set local role {}").format(sql.Identifier(installer)))
         if not drop_roles:
             return UninstallReport(kept_roles=dict.fromkeys(_existing(connection), "as asked"))
         return _drop_roles(connection)
@@ -81,6 +88,11 @@ def _is_there(connection: Connection) -> bool:
     return row is not None and bool(row[0])
 
 
+def _current_user(connection: Connection) -> str:
+    row = connection.execute("select current_user").fetchone()
+    return str(row[0]) if row else ""
+
+
 def _existing(connection: Connection) -> tuple[str, ...]:
     rows = connection.execute(
         "select r.rolname from pg_roles as r where r.rolname = any (%s)", (list(ROLES),)
@@ -90,8 +102,6 @@ def _existing(connection: Connection) -> tuple[str, ...]:
 
 
 def _drop_default_privileges(connection: Connection) -> None:
-    if "trunkline_owner" not in _existing(connection):
-        return
     row = connection.execute(_OWNED_ELSEWHERE).fetchone()
     if row is not None and row[0] == 0:
         run(connection, Step("default privileges", "drop owned by trunkline_owner;\n"))

@@ -71,12 +71,17 @@ do $membership$
 declare
   c_attempts constant integer := 5;
   v_sixteen constant boolean := current_setting('server_version_num')::integer >= 160000;
-  v_grant constant text := format('grant trunkline_owner to %I%s', current_user,
-    case when current_setting('server_version_num')::integer >= 160000 then ' with inherit true, set true' else '' end);
+  v_grant constant text := format('grant trunkline_owner to %I', current_user)
+    || case when v_sixteen then ' with inherit true, set true' else '' end;
 begin
   for v_attempt in 1 .. c_attempts loop
-    exit when pg_has_role(current_user, 'trunkline_owner', 'usage')
-      and pg_has_role(current_user, 'trunkline_owner', case when v_sixteen then 'set' else 'member' end);
+    exit when case
+      when v_sixteen then
+        pg_has_role(current_user, 'trunkline_owner', 'set') and pg_has_role(current_user, 'trunkline_owner', 'usage')
+      else
+        -- whether it inherits is an attribute of the installer there, which no grant changes
+        pg_has_role(current_user, 'trunkline_owner', 'member')
+    end;
     begin
       execute v_grant;
     exception
@@ -126,7 +131,3 @@ begin
   end loop;
 end
 $schemas$;
-
-revoke all on schema trunkline, trunkline_internal from public;
--- Without a schema: a default for one schema can add to the rights everybody has, never take one away.
-alter default privileges for role trunkline_owner revoke execute on functions from public;

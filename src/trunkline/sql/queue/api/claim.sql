@@ -26,9 +26,11 @@ set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  v_asked text[];
   v_bound bigint;
   v_count integer;
   v_covered bigint[];
+  v_days date[];
   v_due record;
   v_due_from timestamptz := '-infinity';
   v_enabled boolean;
@@ -64,26 +66,28 @@ begin
     v_for := md5(jsonb_build_array(p_queues, p_tasks, v_scope)::text);
     v_position := case when p_position ->> 'for' = v_for then p_position else '{}'::jsonb end;
   end if;
+  v_asked := coalesce(p_queues, array(select distinct l.queue from trunkline_internal.lanes as l order by l.queue));
   select
     array_agg(l.queue order by l.place, l.queue, l.lane desc),
     array_agg(l.lane order by l.place, l.queue, l.lane desc),
     array_agg(l.name order by l.place, l.queue, l.lane desc),
     array_agg(
       case
-        when v_position is null then 0
-        else trunkline_internal.position_floor(p_position => v_position, p_name => l.name, p_snapshot => v_snapshot)
+        when v_position ? 'late'
+          then trunkline_internal.position_floor(p_position => v_position, p_name => l.name, p_snapshot => v_snapshot)
+        else coalesce((v_position -> 'lanes' -> l.name ->> 0)::bigint, 0)
       end
       order by l.place, l.queue, l.lane desc
     ),
-    trunkline_internal.setting(p_name => 'claims_enabled')::boolean
+    (select coalesce(s.value, s.default_value) from trunkline_internal.settings as s where s.name = 'claims_enabled')::boolean
       and not exists (select from trunkline_internal.workers as w where w.worker = p_worker and w.state = 'draining'),
-    trunkline_internal.setting(p_name => 'lease')::interval
+    (select coalesce(s.value, s.default_value) from trunkline_internal.settings as s where s.name = 'lease')::interval
   into v_queues, v_lanes, v_names, v_from, v_enabled, v_lease
   from (
     select distinct
-      l.queue, l.lane, l.queue || '/' || l.lane as name, array_position(p_queues, l.queue) as place
+      l.queue, l.lane, l.queue || '/' || l.lane as name, array_position(v_asked, l.queue) as place
     from trunkline_internal.lanes as l
-    where (p_queues is null or l.queue = any(p_queues))
+    where l.queue = any(v_asked)
       and not exists (select from trunkline_internal.queues as q where q.queue = l.queue and q.paused)
   ) as l;
   if not v_enabled or v_queues is null then
@@ -103,13 +107,15 @@ begin
   end if;
   v_due := trunkline_internal.promote_due(p_now => v_now, p_from => v_due_from, p_limit => greatest(p_limit, 100));
   v_bound := coalesce(pg_sequence_last_value('trunkline_internal.job_sequence'::regclass), 0);
-  select array_agg(h.tid), array_agg(h.place), array_agg(h.sequence)
-  into v_tids, v_orders, v_sequences
+  select
+    array_agg(h.tid), array_agg(h.place), array_agg(h.sequence),
+    array_agg(distinct h.payload_day) filter (where h.payload_day is not null)
+  into v_tids, v_orders, v_sequences, v_days
   from (
-    select w.tid, w.sequence, l.place
+    select w.tid, w.sequence, w.payload_day, l.place
     from unnest(v_queues, v_lanes, v_from) with ordinality as l (queue, lane, from_sequence, place)
     cross join lateral (
-      select w.ctid as tid, w.sequence
+      select w.ctid as tid, w.sequence, w.payload_day
       from trunkline_internal.waiting as w
       where w.queue = l.queue
         and w.lane = l.lane
@@ -137,12 +143,26 @@ begin
       p_snapshot => v_snapshot, p_now => v_now
     );
   end if;
-  if v_count > 0 then
+  if v_count > 0 and v_days is null then
     return query
     select m.*
     from trunkline_internal.start_attempts(
-      p_worker => p_worker, p_tids => v_tids, p_lease => v_lease, p_queues => p_queues, p_position => v_next
+      p_worker => p_worker, p_tids => v_tids, p_lease => v_lease, p_queues => v_asked, p_position => v_next
     ) as m;
+  elsif v_count > 0 then
+    -- Only claims that met a large payload pay for opening the partitions of bodies, and only for
+    -- the days they met.
+    return query
+    select
+      m.job_id, m.attempt, m.task, m.queue, m.priority, coalesce(m.payload, b.body), m.tenant, m.correlation_id,
+      m.tags, m.failures, m.deferrals, m.max_attempts, m.created_at, m.run_at, m.claimed_at,
+      m.lease_expires_at, m.hard_deadline, m.last_error, m."position"
+    from trunkline_internal.start_attempts(
+      p_worker => p_worker, p_tids => v_tids, p_lease => v_lease, p_queues => v_asked, p_position => v_next
+    ) with ordinality as m
+    left join trunkline_internal.bodies as b
+      on m.payload is null and b.job_id = m.job_id and b.kind = 'payload' and b.day = any(v_days)
+    order by m.ordinality;
   elsif v_next is not null then
     return next row(
       null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, v_next

@@ -1,14 +1,20 @@
 -- Gives one job wherever it is, with payload, result and the errors of its attempts; no row when the caller cannot see it.
--- Waiting, running, dead, then finished from the day of the id on: a look-up through the view over a
--- year of days would visit each of them. STABLE, so that all tables are seen in one snapshot.
+-- One statement in a STABLE function, so that all tables are seen in one snapshot; finished from the
+-- day of the id on, since a look over a year of days would visit each of them.
 create or replace function trunkline.job(p_job uuid)
 returns setof trunkline.job_detail
-language sql
+language plpgsql
 stable
 security definer
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_custom_plan
 rows 1
 as $$
+declare
+  v_scope text := trunkline.tenant_scope();
+  v_since timestamptz := trunkline_internal.id_time(p_id => p_job) - interval '1 minute';
+begin
+  return query
   select
     j.job_id, j.state, j.task, j.queue, j.priority, j.tenant,
     coalesce(j.payload, (
@@ -26,7 +32,8 @@ as $$
     trunkline_internal.attempt_errors(p_job => p_job)
   from trunkline_internal.all_jobs as j
   where j.job_id = p_job
-    and coalesce(j.finished_at, 'infinity') >= trunkline_internal.id_time(p_id => p_job) - interval '1 minute'
-    and ((select trunkline.tenant_scope()) is null or j.tenant = (select trunkline.tenant_scope()))
+    and j.prune_by >= v_since
+    and (v_scope is null or j.tenant = v_scope);
+end;
 $$;
 comment on function trunkline.job(uuid) is 'Gives one job wherever it is, with payload, result and the errors of its attempts; no row when the caller cannot see it.';

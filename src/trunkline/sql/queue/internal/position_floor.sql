@@ -1,17 +1,18 @@
 -- Tells from where a claim scans a lane: its accepted position, or lower where a transaction that was in the way has ended since.
 create or replace function trunkline_internal.position_floor(p_position jsonb, p_name text, p_snapshot pg_snapshot)
 returns bigint
-language sql
+language plpgsql
 stable
+set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(
-    case when p_position ? 'late' then (
-      select pg_catalog.min((e.value ->> p_name)::bigint)
-      from pg_catalog.jsonb_each(p_position -> 'late') as e
-      where e.value ? p_name and pg_catalog.pg_visible_in_snapshot(e.key::xid8, p_snapshot)
-    ) end,
-    (p_position -> 'lanes' -> p_name ->> 0)::bigint,
-    0
-  )
+declare
+  v_floor bigint;
+begin
+  select min((e.value ->> p_name)::bigint)
+  into v_floor
+  from jsonb_each(p_position -> 'late') as e
+  where e.value ? p_name and pg_visible_in_snapshot(e.key::xid8, p_snapshot);
+  return coalesce(v_floor, (p_position -> 'lanes' -> p_name ->> 0)::bigint, 0);
+end;
 $$;
 comment on function trunkline_internal.position_floor(jsonb, text, pg_snapshot) is 'Tells from where a claim scans a lane: its accepted position, or lower where a transaction that was in the way has ended since.';

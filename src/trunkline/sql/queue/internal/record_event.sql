@@ -12,10 +12,13 @@ create or replace function trunkline_internal.record_event(
   p_detail jsonb
 )
 returns void
-language sql
+language plpgsql
 volatile
+set search_path = pg_catalog, pg_temp
 as $$
+begin
   insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, worker, actor, detail)
-  values (p_at, p_job, p_attempt, p_kind, p_to_state, p_task, p_queue, p_tenant, p_worker, session_user, p_detail)
+  values (p_at, p_job, p_attempt, p_kind, p_to_state, p_task, p_queue, p_tenant, p_worker, session_user, p_detail);
+end;
 $$;
 comment on function trunkline_internal.record_event(timestamptz, uuid, integer, text, text, text, text, text, text, jsonb) is 'Appends one event about a job, with who did it.';

@@ -1,4 +1,4 @@
--- Moves locked ready jobs to running under a lease and answers with them, best first.
+-- Moves locked ready jobs to running under a lease and answers with them, best first, a large payload left out.
 -- ready -> running; an id that is running already can only come from outside: that job goes to dead
 -- under a new id, so that it cannot stop its queue.
 -- The clock is read after the rows were locked, so after the transaction has its id: reclaim's
@@ -56,13 +56,6 @@ begin
     select v_now, h.job_id, h.attempt, 'claimed', 'running', h.task, h.queue, h.tenant, p_worker, session_user
     from held as h
     where h.audit
-  ),
-  ordered as (
-    select
-      h.*,
-      row_number() over (order by array_position(p_queues, h.queue), h.queue, h.lane desc, h.sequence) as place,
-      count(*) over () as places
-    from held as h
   )
   select
     h.job_id,
@@ -70,11 +63,7 @@ begin
     h.task,
     h.queue,
     (h.lane >> 1)::integer,
-    case when h.payload_day is null then h.payload else (
-      select b.body
-      from trunkline_internal.bodies as b
-      where b.job_id = h.job_id and b.kind = 'payload' and b.day = h.payload_day
-    ) end,
+    h.payload,
     h.tenant,
     h.correlation_id,
     h.tags,
@@ -87,9 +76,10 @@ begin
     h.lease_expires_at,
     h.hard_deadline,
     h.last_error,
-    case when h.place = h.places then p_position end
-  from ordered as h
-  order by h.place;
+    case when lead(h.attempt) over best is null then p_position end
+  from held as h
+  window best as (order by array_position(p_queues, h.queue), h.lane desc, h.sequence)
+  order by array_position(p_queues, h.queue), h.lane desc, h.sequence;
 exception
   when unique_violation then
     perform trunkline_internal.bury_collisions(p_tids => p_tids, p_now => v_now);
@@ -101,4 +91,4 @@ exception
     end if;
 end;
 $$;
-comment on function trunkline_internal.start_attempts(text, tid[], interval, text[], jsonb) is 'Moves locked ready jobs to running under a lease and answers with them, best first.';
+comment on function trunkline_internal.start_attempts(text, tid[], interval, text[], jsonb) is 'Moves locked ready jobs to running under a lease and answers with them, best first, a large payload left out.';

@@ -5,9 +5,12 @@ create or replace function trunkline_internal.verdicts(
   p_moves trunkline_internal.move[]
 )
 returns setof trunkline.verdict
-language sql
+language plpgsql
 stable
+set search_path = pg_catalog, pg_temp
 as $$
+begin
+  return query
   select
     a.job_id,
     a.attempt,
@@ -16,6 +19,7 @@ as $$
     m.run_at
   from unnest(p_jobs, p_attempts) with ordinality as a (job_id, attempt, place)
   left join unnest(p_moves) as m on m.job_id = a.job_id
-  order by a.place
+  order by a.place;
+end;
 $$;
 comment on function trunkline_internal.verdicts(uuid[], integer[], trunkline_internal.move[]) is 'Answers a batch call about running attempts in the order asked: what was moved is ok, the rest is lost.';

@@ -1,4 +1,5 @@
 -- The four tables of jobs as one, with the columns of the widest; the view jobs and the function job read it.
+-- prune_by is the time of a finished job and a constant elsewhere, so that a bound on it skips partitions.
 create or replace view trunkline_internal.all_jobs as
 select
   w.job_id, w.state, w.task, w.queue, (w.lane >> 1)::integer as priority, w.tenant, w.payload, w.payload_day,
@@ -7,7 +8,8 @@ select
   null::timestamptz as claimed_at, null::timestamptz as heartbeat_at, null::timestamptz as lease_expires_at,
   null::timestamptz as hard_deadline, null::timestamptz as cancel_requested_at, null::timestamptz as finished_at,
   null::timestamptz as acknowledged_at, null::text as worker, null::integer as progress, null::text as phase,
-  null::text as message, w.reason, w.unique_key, w.correlation_id, w.retry_of, w.tags, w.last_error
+  null::text as message, w.reason, w.unique_key, w.correlation_id, w.retry_of, w.tags, w.last_error,
+  'infinity'::timestamptz as prune_by
 from trunkline_internal.waiting as w
 union all
 select
@@ -15,14 +17,14 @@ select
   null, null, r.attempt, r.failures::integer, r.crashes::integer, r.deferrals, r.max_attempts::integer,
   r.created_at, r.run_at, r.claimed_at, r.heartbeat_at, r.lease_expires_at, r.hard_deadline,
   r.cancel_requested_at, null, null, r.worker, r.progress::integer, r.phase, r.message, r.cancel_reason,
-  r.unique_key, r.correlation_id, r.retry_of, r.tags, r.last_error
+  r.unique_key, r.correlation_id, r.retry_of, r.tags, r.last_error, 'infinity'
 from trunkline_internal.running as r
 union all
 select
   d.job_id, 'dead', d.task, d.queue, d.priority::integer, d.tenant, d.payload, d.payload_day,
   null, null, d.attempt, d.failures::integer, d.crashes::integer, d.deferrals, d.max_attempts::integer,
   d.created_at, d.run_at, d.claimed_at, null, null, null, null, d.died_at, d.acknowledged_at, d.worker,
-  null, null, null, d.reason, d.unique_key, d.correlation_id, d.retry_of, d.tags, d.last_error
+  null, null, null, d.reason, d.unique_key, d.correlation_id, d.retry_of, d.tags, d.last_error, 'infinity'
 from trunkline_internal.dead as d
 union all
 select
@@ -30,6 +32,6 @@ select
   f.result, f.result_day, f.attempt, f.failures::integer, null, f.deferrals, f.max_attempts::integer,
   f.created_at, f.run_at, f.claimed_at, null, null, null, null, f.finished_at, null, f.worker,
   case when f.state = 'completed' then 100 end, null, null, f.reason, f.unique_key, f.correlation_id,
-  f.retry_of, f.tags, f.last_error
+  f.retry_of, f.tags, f.last_error, f.finished_at
 from trunkline_internal.finished as f;
 comment on view trunkline_internal.all_jobs is 'The four tables of jobs as one, with the columns of the widest; the view jobs and the function job read it.';

@@ -1,0 +1,1 @@
+"""One module per measure, each with ``run(place, sizes) -> list[Figure]``."""

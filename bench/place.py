@@ -1,0 +1,128 @@
+"""Where a run happens: a throw-away embedded server, or databases of its own on a given one."""
+
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from trunkline import schema
+from trunkline.embedded import acquire
+from trunkline.embedded.server import INSTALLER
+
+__all__ = ["TASK", "Place", "open_place"]
+
+TASK = "noop"
+
+# Production durability; the memory and the log size of the machine that baseline figures are from.
+_SETTINGS = {
+    "fsync": "on",
+    "full_page_writes": "on",
+    "max_wal_size": "8GB",
+    "shared_buffers": "1GB",
+    "synchronous_commit": "on",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A server and the prefix of our databases on it. Everything runs as one login."""
+
+    dsn: str
+    prefix: str
+
+    def dsn_of(self, database: str) -> str:
+        return make_conninfo(self.dsn, dbname=f"{self.prefix}_{database}")
+
+    @property
+    def facts(self) -> dict[str, str | int]:
+        """What the figures depend on."""
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            row = connection.execute(
+                """
+                select current_setting('server_version'), current_setting('shared_buffers'),
+                  current_setting('fsync'), current_setting('synchronous_commit')
+                """
+            ).fetchone()
+        assert row is not None  # noqa: S101
+        return {
+            "server_version": row[0],
+            "shared_buffers": row[1],
+            "fsync": row[2],
+            "synchronous_commit": row[3],
+            "cores": os.cpu_count() or 0,
+        }
+
+    @contextmanager
+    def database(self, name: str) -> Iterator[str]:
+        """Copy the prepared database, give its connection string, drop it afterwards."""
+        copy = sql.Identifier(f"{self.prefix}_{name}")
+        template = sql.Identifier(f"{self.prefix}_template")
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            connection.execute(sql.SQL("create database {} template {}").format(copy, template))
+        try:
+            yield self.dsn_of(name)
+        finally:
+            self.drop(name)
+
+    def prepare(self) -> None:
+        """Make the database that the others are copies of."""
+        name = sql.Identifier(f"{self.prefix}_template")
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            connection.execute(sql.SQL("create database {}").format(name))
+        dsn = self.dsn_of("template")
+        schema.install(dsn)
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("select trunkline.register_task(p_task => %s)", (TASK,))
+            connection.execute("select trunkline.maintain_partitions()")
+
+    def drop(self, name: str) -> None:
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            connection.execute(
+                sql.SQL("drop database if exists {} with (force)").format(
+                    sql.Identifier(f"{self.prefix}_{name}")
+                )
+            )
+
+
+@contextmanager
+def open_place(dsn: str | None, bindir: Path | None = None) -> Iterator[Place]:
+    """Give a place with the schema installed; nothing of it is left afterwards but our roles."""
+    if dsn is None:
+        with _embedded(bindir) as own, _prepared(own) as place:
+            yield place
+    else:
+        with _prepared(dsn) as place:
+            yield place
+
+
+@contextmanager
+def _prepared(dsn: str) -> Iterator[Place]:
+    place = Place(dsn, f"trunkline_bench_{uuid.uuid4().hex[:8]}")
+    try:
+        place.prepare()
+        yield place
+    finally:
+        place.drop("template")
+
+
+@contextmanager
+def _embedded(bindir: Path | None) -> Iterator[str]:
+    # Short, because Unix socket paths are.
+    home = Path(tempfile.mkdtemp(prefix="trunkline-bench-"))
+    try:
+        with acquire(home, bindir=bindir, settings=_SETTINGS) as server:
+            with psycopg.connect(server.superuser_dsn, autocommit=True) as connection:
+                login = sql.Identifier(INSTALLER)
+                connection.execute(sql.SQL("alter role {} createdb").format(login))
+                connection.execute(sql.SQL("grant pg_checkpoint to {}").format(login))
+            yield server.dsn
+    finally:
+        shutil.rmtree(home, ignore_errors=True)

@@ -1,0 +1,108 @@
+"""The two sides of the comparison as a worker sees them: claim a batch, complete a batch."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+from uuid import UUID
+
+from psycopg.rows import tuple_row
+
+from bench import plain
+from bench.fill import connect
+
+__all__ = ["BATCH", "FunctionSide", "PlainSide", "Side"]
+
+BATCH = 100
+
+_CLAIM = """
+select
+  job_id, attempt, task, queue, priority, payload, tenant, correlation_id, tags, failures,
+  deferrals, max_attempts, created_at, run_at, claimed_at, lease_expires_at, hard_deadline,
+  last_error, position::text
+from trunkline.claim(
+  p_worker => %(worker)b, p_queues => %(queues)b, p_limit => %(limit)b,
+  p_position => %(position)s::jsonb
+)
+"""
+
+_COMPLETE = """
+select job_id, attempt, verdict
+from trunkline.complete(p_worker => %(worker)b, p_jobs => %(jobs)b, p_attempts => %(attempts)b)
+"""
+
+
+class Side(Protocol):
+    """One way to work."""
+
+    def claim(self) -> tuple[list[UUID], list[int]]:
+        """Take a batch: the jobs and their attempts."""
+        ...
+
+    def complete(self, jobs: Sequence[UUID], attempts: Sequence[int]) -> int:
+        """End a batch; tell how many jobs that were."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class FunctionSide:
+    """Through the functions, with the position kept as a worker keeps it: as opaque text."""
+
+    def __init__(self, dsn: str, worker: str, queue: str, *, keep: bool = True) -> None:
+        self.connection = connect(dsn)
+        self._cursor = self.connection.cursor(binary=True, row_factory=tuple_row)
+        self._worker = worker
+        self._claim: dict[str, object] = {
+            "worker": worker,
+            "queues": [queue],
+            "limit": BATCH,
+            "position": "{}" if keep else None,
+        }
+
+    def claim(self) -> tuple[list[UUID], list[int]]:
+        rows = self._cursor.execute(_CLAIM, self._claim).fetchall()
+        if rows and rows[-1][18] is not None:
+            self._claim["position"] = rows[-1][18]
+            if rows[-1][0] is None:
+                rows.pop()
+        return [row[0] for row in rows], [row[1] for row in rows]
+
+    def complete(self, jobs: Sequence[UUID], attempts: Sequence[int]) -> int:
+        answer = self._cursor.execute(
+            _COMPLETE, {"worker": self._worker, "jobs": jobs, "attempts": attempts}
+        ).fetchall()
+        return sum(1 for row in answer if row[2] == "ok")
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+class PlainSide:
+    """Plain prepared statements, starting after the last claimed."""
+
+    def __init__(self, dsn: str, worker: str, queue: str) -> None:
+        self.connection = connect(dsn)
+        self.connection.execute(plain.SESSION, prepare=False)
+        self._cursor = self.connection.cursor(binary=True, row_factory=tuple_row)
+        self._worker = worker
+        self._floors = [0]
+        self._claim: Mapping[str, object] = {
+            "worker": worker,
+            "queues": [queue],
+            "lanes": [0],
+            "floors": self._floors,
+        }
+
+    def claim(self) -> tuple[list[UUID], list[int]]:
+        rows = self._cursor.execute(plain.CLAIM, self._claim).fetchall()
+        if rows:
+            self._floors[0] = rows[-1][19]
+        return [row[0] for row in rows], [row[1] for row in rows]
+
+    def complete(self, jobs: Sequence[UUID], attempts: Sequence[int]) -> int:
+        answer = self._cursor.execute(
+            plain.COMPLETE, {"worker": self._worker, "jobs": jobs, "attempts": attempts}
+        ).fetchall()
+        return len(answer)
+
+    def close(self) -> None:
+        self.connection.close()

@@ -1,0 +1,71 @@
+"""How much each measure does: in full, or just enough to see that its code works."""
+
+from dataclasses import dataclass
+
+__all__ = ["FULL", "QUICK", "Sizes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The sizes of one run."""
+
+    repetitions: int
+    # claim_complete: each repetition has this many slices a side, of this many seconds.
+    slices: int
+    slice_seconds: float
+    backlog: int
+    # enqueue_many and single enqueue: calls a side in one repetition.
+    enqueue_calls: int
+    single_calls: int
+    # depth: jobs waiting in the shallow and in the deep database, rows finished, claims timed.
+    shallow: int
+    deep: int
+    history: int
+    claims: int
+    buffer_claims: int
+    # held_snapshot
+    held_seconds: float
+    held_window: float
+    held_backlog: int
+    held_scheduled: int
+    # wal: jobs per payload size, for payloads of 100 bytes, 8 KB and 200 KB.
+    wal_jobs: tuple[int, int, int]
+
+
+FULL = Sizes(
+    repetitions=5,
+    slices=4,
+    slice_seconds=0.5,
+    backlog=400_000,
+    enqueue_calls=12,
+    single_calls=400,
+    shallow=10_000,
+    deep=2_000_000,
+    history=5_000_000,
+    claims=300,
+    buffer_claims=60,
+    held_seconds=90.0,
+    held_window=10.0,
+    held_backlog=2_600_000,
+    held_scheduled=180_000,
+    wal_jobs=(5_000, 2_000, 200),
+)
+
+QUICK = Sizes(
+    repetitions=2,
+    slices=1,
+    slice_seconds=0.2,
+    backlog=20_000,
+    enqueue_calls=2,
+    single_calls=20,
+    shallow=2_000,
+    deep=10_000,
+    history=10_000,
+    claims=20,
+    buffer_claims=5,
+    held_seconds=3.0,
+    held_window=1.0,
+    held_backlog=60_000,
+    held_scheduled=3_000,
+    wal_jobs=(200, 100, 10),
+)

@@ -1,0 +1,179 @@
+"""Every exception that Trunkline raises on purpose.
+
+TrunklineError
+├── DatabaseUnreachable             no connection to the given server
+├── EmbeddedError                   the embedded PostgreSQL server
+│   ├── EmbeddedBinariesMissing     no PostgreSQL programs were found
+│   ├── EmbeddedDataVersion         the data folder belongs to another major version
+│   ├── EmbeddedFolderUnsafe        the folder or socket directory belongs to somebody else
+│   ├── EmbeddedInUse               stopping was refused because others use the server
+│   ├── EmbeddedNotRunning          the server is needed but not up
+│   ├── EmbeddedPlatform            this platform or account cannot run a server
+│   └── EmbeddedStartFailed         the server did not start, or did not stop
+├── Refusal                         the engine said no; one class for each SQLSTATE of ours
+│   ├── ArrayLengthMismatch         TL008  the arrays of a batch do not match
+│   ├── IdempotencyMismatch         TL027  the idempotency key was used for another task
+│   ├── InvalidArgument             TL028  an argument is not what it must be
+│   ├── InvalidCron                 TL012  a cron expression cannot be read, or is never due
+│   ├── InvalidPolicy               TL022  a task policy could not work
+│   ├── InvalidSetting              TL021  a value does not fit its setting
+│   ├── IsolationLevel              TL016  the transaction holds a snapshot
+│   ├── LimitOutOfRange             TL006  a number is out of its range
+│   ├── NegativeDelay               TL004  a delay is below zero
+│   ├── PayloadNotObject            TL002  the payload is not a JSON object
+│   ├── PayloadTooLarge             TL003  a payload or result is too large
+│   ├── PriorityOutOfRange          TL005  a priority is not from -50 to 49
+│   ├── QueueFull                   TL011  the queue holds as many jobs as it may
+│   ├── QueuePaused                 TL010  the queue is paused against new jobs
+│   ├── StaleAttempt                TL009  another attempt owns the job
+│   ├── TenantDenied                TL017  the tenant is not the caller's
+│   ├── UniqueKeyHeld               TL018  another live job holds the unique key
+│   ├── UnknownDuty                 TL029  there is no such duty
+│   ├── UnknownJob                  TL015  there is no such job, or it is not shown
+│   ├── UnknownQueue                TL026  there is no such queue
+│   ├── UnknownSchedule             TL024  there is no such schedule
+│   ├── UnknownSetting              TL020  there is no such setting
+│   ├── UnknownTask                 TL001  the task is not registered
+│   ├── UnknownTimeZone             TL023  there is no such time zone
+│   ├── UnknownWorker               TL025  the worker is not registered
+│   ├── WorkerRequired              TL007  the name of the worker is missing
+│   └── WrongState                  TL019  the state of the job does not allow this
+└── SchemaError                     the schema in a database, and the files it is made of
+    ├── InstallationRefused         the database or the installer does not allow it; a Refusal
+    │   ├── ForeignSchema           TL092  a schema of our name belongs to another role
+    │   ├── InstallerLacksRight     TL090  the installer lacks a right
+    │   ├── PlatformRolesMissing    TL094  the roles of the platform to map do not exist
+    │   ├── SchemaVersionMismatch   TL093  a printed script starts from another version
+    │   ├── ServerTooOld            TL013  the server is older than PostgreSQL 15
+    │   └── UnsafeRole              TL091  a role of ours has dangerous attributes
+    ├── MalformedSql                a shipped file is not what the loader expects
+    ├── MigrationChanged            a migration was applied with another text than the shipped one
+    ├── SchemaChangeFailed          a statement of an installation or upgrade failed
+    ├── SchemaForbidden             the role of this connection may not use the schema
+    ├── SchemaLocked                somebody else holds a lock that the change needs
+    ├── SchemaMissing               there is no schema in this database
+    ├── SchemaNewerThanClient       TL014  the schema no longer serves this client; a Refusal
+    └── SchemaOlderThanClient       the schema lacks what this client needs
+
+What a refusal means, whether it passes by itself and which HTTP status it has is in the register
+of sql/README.md.
+"""
+
+from trunkline.errors.base import DatabaseUnreachable, Refusal, TrunklineError
+from trunkline.errors.embedded import (
+    EmbeddedBinariesMissing,
+    EmbeddedDataVersion,
+    EmbeddedError,
+    EmbeddedFolderUnsafe,
+    EmbeddedInUse,
+    EmbeddedNotRunning,
+    EmbeddedPlatform,
+    EmbeddedStartFailed,
+)
+from trunkline.errors.refusals import (
+    ArrayLengthMismatch,
+    IdempotencyMismatch,
+    InvalidArgument,
+    InvalidCron,
+    InvalidPolicy,
+    InvalidSetting,
+    IsolationLevel,
+    LimitOutOfRange,
+    NegativeDelay,
+    PayloadNotObject,
+    PayloadTooLarge,
+    PriorityOutOfRange,
+    QueueFull,
+    QueuePaused,
+    StaleAttempt,
+    TenantDenied,
+    UniqueKeyHeld,
+    UnknownDuty,
+    UnknownJob,
+    UnknownQueue,
+    UnknownSchedule,
+    UnknownSetting,
+    UnknownTask,
+    UnknownTimeZone,
+    UnknownWorker,
+    WorkerRequired,
+    WrongState,
+)
+from trunkline.errors.schema import (
+    ForeignSchema,
+    InstallationRefused,
+    InstallerLacksRight,
+    MalformedSql,
+    MigrationChanged,
+    PlatformRolesMissing,
+    SchemaChangeFailed,
+    SchemaError,
+    SchemaForbidden,
+    SchemaLocked,
+    SchemaMissing,
+    SchemaNewerThanClient,
+    SchemaOlderThanClient,
+    SchemaVersionMismatch,
+    ServerTooOld,
+    UnsafeRole,
+)
+from trunkline.errors.sqlstates import SQLSTATES, from_sqlstate
+
+__all__ = [
+    "SQLSTATES",
+    "ArrayLengthMismatch",
+    "DatabaseUnreachable",
+    "EmbeddedBinariesMissing",
+    "EmbeddedDataVersion",
+    "EmbeddedError",
+    "EmbeddedFolderUnsafe",
+    "EmbeddedInUse",
+    "EmbeddedNotRunning",
+    "EmbeddedPlatform",
+    "EmbeddedStartFailed",
+    "ForeignSchema",
+    "IdempotencyMismatch",
+    "InstallationRefused",
+    "InstallerLacksRight",
+    "InvalidArgument",
+    "InvalidCron",
+    "InvalidPolicy",
+    "InvalidSetting",
+    "IsolationLevel",
+    "LimitOutOfRange",
+    "MalformedSql",
+    "MigrationChanged",
+    "NegativeDelay",
+    "PayloadNotObject",
+    "PayloadTooLarge",
+    "PlatformRolesMissing",
+    "PriorityOutOfRange",
+    "QueueFull",
+    "QueuePaused",
+    "Refusal",
+    "SchemaChangeFailed",
+    "SchemaError",
+    "SchemaForbidden",
+    "SchemaLocked",
+    "SchemaMissing",
+    "SchemaNewerThanClient",
+    "SchemaOlderThanClient",
+    "SchemaVersionMismatch",
+    "ServerTooOld",
+    "StaleAttempt",
+    "TenantDenied",
+    "TrunklineError",
+    "UniqueKeyHeld",
+    "UnknownDuty",
+    "UnknownJob",
+    "UnknownQueue",
+    "UnknownSchedule",
+    "UnknownSetting",
+    "UnknownTask",
+    "UnknownTimeZone",
+    "UnknownWorker",
+    "UnsafeRole",
+    "WorkerRequired",
+    "WrongState",
+    "from_sqlstate",
+]

@@ -1,0 +1,214 @@
+"""What the engine refuses: one class for each row of trunkline_internal.refusals().
+
+The installation's refusals are in `trunkline.errors.schema`. ``retryable`` says whether the same
+request may succeed later although nothing about it changed.
+"""
+
+from trunkline.errors.base import Refusal
+
+
+class ArrayLengthMismatch(Refusal):
+    """The arrays of a batch differ in length, or have nulls."""
+
+    code = "array_length_mismatch"
+    sqlstate = "TL008"
+
+
+class IdempotencyMismatch(Refusal):
+    """An idempotency key was used before for another task."""
+
+    code = "idempotency_mismatch"
+    sqlstate = "TL027"
+    http_status = 409
+
+
+class InvalidArgument(Refusal):
+    """An argument is not what the detail says it must be."""
+
+    code = "invalid_argument"
+    sqlstate = "TL028"
+
+
+class InvalidCron(Refusal):
+    """A cron expression cannot be read, or is never due."""
+
+    code = "invalid_cron"
+    sqlstate = "TL012"
+
+
+class InvalidPolicy(Refusal):
+    """A task policy could not work."""
+
+    code = "invalid_policy"
+    sqlstate = "TL022"
+
+
+class InvalidSetting(Refusal):
+    """A value does not fit its setting."""
+
+    code = "invalid_setting"
+    sqlstate = "TL021"
+
+
+class IsolationLevel(Refusal):
+    """The transaction holds a snapshot, on which no state may be changed."""
+
+    code = "isolation_level"
+    sqlstate = "TL016"
+    http_status = 500
+
+
+class LimitOutOfRange(Refusal):
+    """A number is not within the range that the detail names."""
+
+    code = "limit_out_of_range"
+    sqlstate = "TL006"
+
+
+class NegativeDelay(Refusal):
+    """A delay is below zero."""
+
+    code = "negative_delay"
+    sqlstate = "TL004"
+
+
+class PayloadNotObject(Refusal):
+    """The payload is not a JSON object."""
+
+    code = "payload_not_object"
+    sqlstate = "TL002"
+
+
+class PayloadTooLarge(Refusal):
+    """A payload or result is larger than max_payload_bytes."""
+
+    code = "payload_too_large"
+    sqlstate = "TL003"
+    http_status = 413
+
+
+class PriorityOutOfRange(Refusal):
+    """A priority is not from -50 to 49."""
+
+    code = "priority_out_of_range"
+    sqlstate = "TL005"
+
+
+class QueueFull(Refusal):
+    """The queue holds as many ready jobs as it may."""
+
+    code = "queue_full"
+    sqlstate = "TL011"
+    retryable = True
+    http_status = 429
+
+
+class QueuePaused(Refusal):
+    """The queue is paused against new jobs."""
+
+    code = "queue_paused"
+    sqlstate = "TL010"
+    retryable = True
+    http_status = 503
+
+
+class StaleAttempt(Refusal):
+    """Another attempt owns the job, or it has ended: the work is to be thrown away."""
+
+    code = "stale_attempt"
+    sqlstate = "TL009"
+    http_status = 409
+
+
+class TenantDenied(Refusal):
+    """The request names a tenant that the session does not act for."""
+
+    code = "tenant_denied"
+    sqlstate = "TL017"
+    http_status = 403
+
+
+class UniqueKeyHeld(Refusal):
+    """Another live job holds the unique key."""
+
+    code = "unique_key_held"
+    sqlstate = "TL018"
+    retryable = True
+    http_status = 409
+
+
+class UnknownDuty(Refusal):
+    """There is no such duty; the detail lists the known ones."""
+
+    code = "unknown_duty"
+    sqlstate = "TL029"
+    http_status = 404
+
+
+class UnknownJob(Refusal):
+    """There is no such job, or it is another tenant's."""
+
+    code = "unknown_job"
+    sqlstate = "TL015"
+    http_status = 404
+
+
+class UnknownQueue(Refusal):
+    """There is no such queue; the detail lists the known ones."""
+
+    code = "unknown_queue"
+    sqlstate = "TL026"
+    http_status = 404
+
+
+class UnknownSchedule(Refusal):
+    """There is no such schedule; the detail lists the known ones."""
+
+    code = "unknown_schedule"
+    sqlstate = "TL024"
+    http_status = 404
+
+
+class UnknownSetting(Refusal):
+    """There is no such setting; the detail lists the known ones."""
+
+    code = "unknown_setting"
+    sqlstate = "TL020"
+    http_status = 404
+
+
+class UnknownTask(Refusal):
+    """The task is not registered; the detail lists the known ones."""
+
+    code = "unknown_task"
+    sqlstate = "TL001"
+
+
+class UnknownTimeZone(Refusal):
+    """A time zone is not the full name of one."""
+
+    code = "unknown_time_zone"
+    sqlstate = "TL023"
+
+
+class UnknownWorker(Refusal):
+    """The worker is not registered, or was forgotten."""
+
+    code = "unknown_worker"
+    sqlstate = "TL025"
+    http_status = 404
+
+
+class WorkerRequired(Refusal):
+    """The name of the worker is null, empty or too long."""
+
+    code = "worker_required"
+    sqlstate = "TL007"
+
+
+class WrongState(Refusal):
+    """The job is not in a state that allows this."""
+
+    code = "wrong_state"
+    sqlstate = "TL019"
+    http_status = 409

@@ -1,0 +1,146 @@
+"""The schema in a database, and the files it is made of."""
+
+from trunkline.errors.base import Refusal, TrunklineError
+
+
+class SchemaError(TrunklineError):
+    """Something about the schema in a database, or about the files it is made of."""
+
+    code = "schema_error"
+
+
+class InstallationRefused(SchemaError, Refusal):
+    """The server, a role or the installer's rights do not allow the installation."""
+
+    code = "installation_refused"
+    http_status = 500
+
+    @property
+    def reason(self) -> str:
+        """The name of the refusal, such as server_too_old or installer_lacks_right."""
+        return self.code
+
+
+class ForeignSchema(InstallationRefused):
+    """A schema of our name belongs to another role."""
+
+    code = "foreign_schema"
+    sqlstate = "TL092"
+
+
+class InstallerLacksRight(InstallationRefused):
+    """The installer lacks a right that the installation needs."""
+
+    code = "installer_lacks_right"
+    sqlstate = "TL090"
+
+
+class PlatformRolesMissing(InstallationRefused):
+    """The roles of the platform that the installation was asked to map do not exist."""
+
+    code = "platform_roles_missing"
+    sqlstate = "TL094"
+
+
+class SchemaVersionMismatch(InstallationRefused):
+    """A printed script starts from another version than the database has."""
+
+    code = "schema_version_mismatch"
+    sqlstate = "TL093"
+
+
+class ServerTooOld(InstallationRefused):
+    """The server is older than PostgreSQL 15."""
+
+    code = "server_too_old"
+    sqlstate = "TL013"
+
+
+class UnsafeRole(InstallationRefused):
+    """A role of ours has attributes with which row-level security and grants guard nothing."""
+
+    code = "unsafe_role"
+    sqlstate = "TL091"
+
+
+class MalformedSql(SchemaError):
+    """A shipped SQL file has a wrong name or header."""
+
+    code = "malformed_sql"
+    hint = "The package is damaged or was edited; install it again."
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path}: {problem}")
+        self.path = path
+
+
+class MigrationChanged(SchemaError):
+    """A migration that this database has was applied with another text."""
+
+    code = "migration_changed"
+    hint = (
+        "Migrations are never edited once applied. Use the package that installed this schema or a "
+        "newer release; a database made by a development version must be installed anew."
+    )
+
+    def __init__(self, migration: str, *, applied: str, shipped: str) -> None:
+        super().__init__(
+            f"Migration {migration} was applied with checksum {applied[:12]}; "
+            f"the shipped one has {shipped[:12]}"
+        )
+        self.migration = migration
+
+
+class SchemaChangeFailed(SchemaError):
+    """A statement of an installation, an upgrade or an uninstallation failed; nothing was kept."""
+
+    code = "schema_change_failed"
+    hint = "Nothing was changed: all of it is one transaction."
+
+    def __init__(self, step: str, problem: str, *, line: int | None = None) -> None:
+        place = step if line is None else f"{step}, line {line}"
+        super().__init__(f"{place}: {problem}")
+        self.step = step
+        self.line = line
+
+
+class SchemaForbidden(SchemaError):
+    """The role of this connection may not use the schema."""
+
+    code = "schema_forbidden"
+    hint = (
+        "Grant it one of trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader"
+    )
+
+
+class SchemaLocked(SchemaError):
+    """A lock that the change needs was not free within the lock timeout."""
+
+    code = "schema_locked"
+    hint = (
+        "Nothing was changed. Find the session in pg_stat_activity (another installation, or an "
+        "old transaction), wait for it or end it, or give more time with --lock-timeout."
+    )
+
+
+class SchemaMissing(SchemaError):
+    """There is no Trunkline schema in this database."""
+
+    code = "schema_missing"
+    hint = "Create it with: trunkline schema install"
+
+
+class SchemaNewerThanClient(SchemaError, Refusal):
+    """The schema no longer serves a client as old as this one, and nothing is ever downgraded."""
+
+    code = "schema_newer_than_client"
+    sqlstate = "TL014"
+    http_status = 500
+    hint = "Upgrade the trunkline package to the version that installed the schema, or newer."
+
+
+class SchemaOlderThanClient(SchemaError):
+    """The schema lacks what this client needs."""
+
+    code = "schema_older_than_client"
+    hint = "Bring it up to date with: trunkline schema upgrade"

@@ -1,0 +1,39 @@
+"""From the SQLSTATE of a database error to the exception that stands for it."""
+
+import json
+from typing import Any, Final
+
+from trunkline.errors import refusals, schema
+from trunkline.errors.base import Refusal
+
+_MODULES = (refusals, schema)
+
+# Every class that has a code of its own; abstract ones such as InstallationRefused have none.
+SQLSTATES: Final[dict[str, type[Refusal]]] = {
+    found.sqlstate: found
+    for module in _MODULES
+    for found in vars(module).values()
+    if isinstance(found, type) and issubclass(found, Refusal) and found.sqlstate
+}
+
+
+def from_sqlstate(
+    sqlstate: str | None, message: str, detail_json: str | None, hint: str | None
+) -> Refusal | None:
+    """Return the refusal that a database error stands for, or None when it is none of ours.
+
+    Knows nothing of a driver: pass the fields of its error, whatever the driver calls them.
+    """
+    found = SQLSTATES.get(sqlstate or "")
+    if found is None:
+        return None
+    return found(message, hint=hint, detail=_detail(detail_json))
+
+
+def _detail(text: str | None) -> dict[str, Any]:
+    # A proxy or a log level may have cut the detail; the refusal must not get lost over it.
+    try:
+        detail = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return detail if isinstance(detail, dict) else {}
