@@ -4,16 +4,45 @@ import multiprocessing
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, TypeVar
 
 __all__ = ["run_together", "wait_until"]
 
-# Processes share the monotonic clock of the machine.
+_T = TypeVar("_T")
+
 _HEAD_START = 0.05
 
 
-def run_together[T](count: int, prepare: Callable[..., Callable[[float], T]], *args: Any) -> list[T]:
-    ...
+def run_together(count: int, prepare: Callable[..., Callable[[float], _T]], *args: Any) -> list[_T]:
+    """Run so many processes and give their answers.
+
+    Each calls ``prepare(number, *args)``; what that returns is called with the common moment of
+    the start, in seconds of the machine's monotonic clock. Processes, so that Python's lock is
+    not what we measure.
+    """
+    context = multiprocessing.get_context("spawn")
+    pipes: list[Connection] = []
+    processes = []
+    for number in range(count):
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_child, args=(theirs, prepare, number, args), daemon=True)
+        process.start()
+        theirs.close()
+        pipes.append(ours)
+        processes.append(process)
+    try:
+        for pipe in pipes:
+            pipe.recv()
+        start = time.monotonic() + _HEAD_START
+        for pipe in pipes:
+            pipe.send(start)
+        return [pipe.recv() for pipe in pipes]
+    except EOFError:
+        raise RuntimeError("A process of the measure failed; its own message is above") from None
+    finally:
+        for process in processes:
+            process.terminate()
+            process.join()
 
 
 def wait_until(moment: float) -> None:
@@ -21,3 +50,16 @@ def wait_until(moment: float) -> None:
     rest = moment - time.monotonic()
     if rest > 0:
         time.sleep(rest)
+
+
+def _child(
+    pipe: Connection,
+    prepare: Callable[..., Callable[[float], object]],
+    number: int,
+    args: tuple[Any, ...],
+) -> None:
+    work = prepare(number, *args)
+    pipe.send(None)
+    start = pipe.recv()
+    wait_until(start)
+    pipe.send(work(start))

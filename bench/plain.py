@@ -102,7 +102,7 @@ insert into trunkline_internal.waiting as w (
 )
 select
   gen_random_uuid(), nextval('trunkline_internal.job_sequence'), v.now, v.now, 4, 0, 'ready',
-  'default', j.task, j.payload
+  'default', j.task, j.payload::jsonb
 from {source}
 cross join (select clock_timestamp() as now) as v
 returning w.job_id, w.state, w.run_at
@@ -112,8 +112,8 @@ INSERT_JSON: LiteralString = _INSERT.format(
     source="json_to_recordset(%(jobs)s::json) as j (task text, payload jsonb)"
 )
 INSERT_UNNEST: LiteralString = _INSERT.format(
-    source="unnest(%(tasks)b::text[], %(payloads)b::jsonb[]) as j (task, payload)"
+    source="unnest(%(tasks)b::text[], %(payloads)b::text[]) as j (task, payload)"
 )
 INSERT_ONE: LiteralString = _INSERT.format(
-    source="(select %(task)b::text as task, %(payload)b::jsonb as payload) as j"
+    source="(select %(task)b::text as task, %(payload)b::text as payload) as j"
 )

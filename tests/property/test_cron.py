@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import LiteralString
 
 import psycopg
 import pytest
+from cronsim import CronSim
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg import Connection
@@ -37,7 +39,8 @@ _quick = settings(
 
 _ASK = """
 select d.due
-from unnest(%s::text[], %s::text[], %s::timestamptz[]) with ordinality as q (cron, zone, after, place)
+from unnest(%s::text[], %s::text[], %s::timestamptz[])
+  with ordinality as q (cron, zone, after, place)
 left join lateral trunkline.next_due(
   p_cron => q.cron, p_time_zone => q.zone, p_after => q.after, p_count => 1
 ) as d (due) on true
@@ -156,7 +159,7 @@ def test_alias_is_short_for_an_expression(connection: Connection, alias: str, cr
         "5-1 * * * *",
         "99999999999999999999 * * * *",
         "1,,2 * * * *",
-        "١ * * * *",
+        "\u0661 * * * *",
         "0 0 30 2 *",
         "0 0 31 4,6 *",
         "0 0 */31 * MON#2",
@@ -197,6 +200,34 @@ def test_changes_of_the_clocks_in_paris(
         (cron, "Europe/Paris", datetime.fromisoformat(after)),
     )
     assert [row[0] for row in rows] == [datetime.fromisoformat(text) for text in due]
+
+
+@pytest.mark.parametrize(
+    "cron",
+    [
+        "0 0 L * *",
+        "0 0 LW * *",
+        "0 0 LW,15 2 *",
+        "0 0 * * 5L",
+        "0 0 * * 0L,7#1",
+        "0 0 * * MON#5",
+        "0 0 13 * FRI",
+        "0 0 */13 * FRI",
+        "0 0 13 * */5",
+        "0 0 29 2 *",
+        "0 0 29 2 */3",
+        "59 23 31 * *",
+        "5/20 3-3/7 * * *",
+        "0 0 * * 5-7",
+        "0 0 * JAN-MAR/2,Dec sun",
+    ],
+)
+def test_days_of_long_stretches_are_those_of_cronsim(connection: Connection, cron: str) -> None:
+    after = datetime(2026, 1, 1, tzinfo=UTC)
+    rows = connection.execute(
+        "select trunkline.next_due(p_cron => %s, p_after => %s, p_count => 60)", (cron, after)
+    )
+    assert [row[0] for row in rows] == list(islice(CronSim(cron, after), 60))
 
 
 def test_leap_day_is_found_eight_years_ahead(connection: Connection) -> None:

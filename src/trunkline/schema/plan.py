@@ -94,6 +94,9 @@ def closing(options: Options) -> Iterator[Step]:
     for repeatable in sql.repeatables(options.root):
         yield Step(repeatable.path, repeatable.text)
     yield Step("security/grants.sql", sql.grants_sql(options.root))
+    finish = sql.finish_sql(options.root)
+    if finish is not None:
+        yield Step("duties/finish.sql", finish)
     if options.supabase:
         yield Step("security/supabase_grants.sql", sql.supabase_grants_sql(options.root))
     platform = ("authenticated",) if options.supabase else ()

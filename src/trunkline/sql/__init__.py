@@ -19,6 +19,7 @@ __all__ = [
     "Migration",
     "Repeatable",
     "catalog_json",
+    "finish_sql",
     "grants_sql",
     "migrations",
     "repeatables",
@@ -93,6 +94,12 @@ def roles_sql(root: Traversable | None = None) -> str:
 def grants_sql(root: Traversable | None = None) -> str:
     """What the owner runs last: who may call what."""
     return _text((root or _root()) / "security" / "grants.sql")
+
+
+def finish_sql(root: Traversable | None = None) -> str | None:
+    """What the owner runs after the grants, if the engine has such a step."""
+    entry = (root or _root()) / "duties" / "finish.sql"
+    return _text(entry) if entry.is_file() else None
 
 
 def supabase_roles_sql(root: Traversable | None = None) -> str:

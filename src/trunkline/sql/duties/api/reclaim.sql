@@ -47,7 +47,8 @@ begin
       select l from trunkline_internal.reclaim_stale(p_now => v_now, p_from => v_from, p_limit => p_limit) as l
     );
     -- What is left below now was held by another call or is beyond the limit: the position stays
-    -- before it, so that the next run finds it.
+    -- before it, so that the next run finds it. And before the start of this transaction: what
+    -- expired until then was claimed by a transaction with a lower id.
     select min(r.lease_expires_at)
     into v_left
     from trunkline_internal.running as r
@@ -55,7 +56,7 @@ begin
     update trunkline_internal.duties as d
     set state = trunkline_internal.next_position(
       p_position => v_state, p_for => 'reclaim', p_names => array['/expiry'],
-      p_covered => array[(extract(epoch from coalesce(v_left, v_now)) * 1000000)::bigint],
+      p_covered => array[(extract(epoch from least(v_left, v_now, now())) * 1000000)::bigint],
       p_snapshot => v_snapshot, p_now => v_now
     )
     where d.duty = 'reclaim';

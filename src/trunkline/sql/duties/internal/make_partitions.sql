@@ -29,6 +29,13 @@ begin
   where p.parent = p_parent;
   while v_lower <= v_until loop
     v_upper := v_lower + v_step;
+    if v_lower <= p_now and v_upper > p_now then
+      -- After a long pause rows of today go to the default partition. Somebody who is about to
+      -- insert there while ATTACH runs would fail with a check violation, because he has chosen
+      -- his partition already; behind this lock he chooses anew. It waits no longer than
+      -- lock_timeout, and the span is tried again at the next run.
+      execute format('lock table trunkline_internal.%I in access exclusive mode', p_parent);
+    end if;
     v_name := p_parent || '_' || to_char(v_lower at time zone 'UTC', 'YYYYMMDD');
     insert into trunkline_internal.partitions (parent, partition, lower_bound, upper_bound)
     values (p_parent, v_name, v_lower, v_upper);
@@ -40,13 +47,13 @@ begin
     execute format(
       'with caught as (delete from trunkline_internal.%1$I where %2$I >= %3$L and %2$I < %4$L returning *) '
       'insert into trunkline_internal.%5$I select * from caught',
-      p_parent || '_default', v_column, trunkline_internal.bound_literal(p_parent, v_lower),
-      trunkline_internal.bound_literal(p_parent, v_upper), v_name
+      p_parent || '_default', v_column, trunkline_internal.bound_literal(p_parent => p_parent, p_at => v_lower),
+      trunkline_internal.bound_literal(p_parent => p_parent, p_at => v_upper), v_name
     );
     execute format(
       'alter table trunkline_internal.%I attach partition trunkline_internal.%I for values from (%L) to (%L)',
-      p_parent, v_name, trunkline_internal.bound_literal(p_parent, v_lower),
-      trunkline_internal.bound_literal(p_parent, v_upper)
+      p_parent, v_name, trunkline_internal.bound_literal(p_parent => p_parent, p_at => v_lower),
+      trunkline_internal.bound_literal(p_parent => p_parent, p_at => v_upper)
     );
     v_made := v_made + 1;
     v_lower := v_upper;

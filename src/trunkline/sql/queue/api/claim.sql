@@ -5,6 +5,7 @@
 -- p_position is what the claim before it returned for the same queues and tasks, '{}' at first;
 -- then the last row carries the next one, and where nothing was claimed a single row without a job
 -- does. Without it every claim looks from the start, which finds what rolled-back claims left.
+-- In a transaction that had an id before, the position stays where it is.
 -- Intended plan: waiting_ready by (queue, lane, sequence) per lane, lazily, so that exactly the
 -- claimed rows are locked; then by ctid. Guarded by tests/plans.
 create or replace function trunkline.claim(
@@ -35,6 +36,7 @@ declare
   v_due_from timestamptz := '-infinity';
   v_enabled boolean;
   v_for text;
+  v_fresh boolean;
   v_from bigint[];
   v_lanes smallint[];
   v_lease interval;
@@ -63,6 +65,7 @@ begin
   if p_position is not null then
     -- The snapshot is taken before the scan: what it calls ended, the scan sees.
     v_snapshot := pg_current_snapshot();
+    v_fresh := pg_current_xact_id_if_assigned() is null;
     v_for := md5(jsonb_build_array(p_queues, p_tasks, v_scope)::text);
     v_position := case when p_position ->> 'for' = v_for then p_position else '{}'::jsonb end;
   end if;
@@ -99,14 +102,15 @@ begin
     end if;
     return;
   end if;
+  -- Both are read before this transaction has an id: whoever drew a lower number has a lower id.
   v_now := trunkline.clock();
+  v_bound := coalesce(pg_sequence_last_value('trunkline_internal.job_sequence'::regclass), 0);
   if v_position is not null then
     v_due_from := to_timestamp(
       trunkline_internal.position_floor(p_position => v_position, p_name => '/due', p_snapshot => v_snapshot) / 1e6
     );
   end if;
   v_due := trunkline_internal.promote_due(p_now => v_now, p_from => v_due_from, p_limit => greatest(p_limit, 100));
-  v_bound := coalesce(pg_sequence_last_value('trunkline_internal.job_sequence'::regclass), 0);
   select
     array_agg(h.tid), array_agg(h.place), array_agg(h.sequence),
     array_agg(distinct h.payload_day) filter (where h.payload_day is not null)
@@ -130,11 +134,19 @@ begin
     limit p_limit
   ) as h;
   v_count := coalesce(cardinality(v_tids), 0);
-  if p_position is not null then
+  if v_fresh then
+    -- Numbers were drawn and others took the jobs: an id, so that this position can follow.
+    if v_count = 0 and v_bound > coalesce((
+      select min(coalesce(l.value ->> 1, l.value ->> 0)::bigint)
+      from jsonb_each(v_position -> 'lanes') as l
+      where l.key <> '/due'
+    ), -1) then
+      perform pg_current_xact_id();
+    end if;
     for v_place in 1..cardinality(v_names) loop
       v_covered[v_place] := case
         when v_count < p_limit or v_place < v_orders[v_count] then v_bound
-        when v_place = v_orders[v_count] then v_sequences[v_count]
+        when v_place = v_orders[v_count] then least(v_sequences[v_count], v_bound)
       end;
     end loop;
     v_next := trunkline_internal.next_position(
@@ -142,6 +154,8 @@ begin
       p_covered => v_covered || (extract(epoch from v_due.covered) * 1000000)::bigint,
       p_snapshot => v_snapshot, p_now => v_now
     );
+  elsif p_position is not null then
+    v_next := v_position || jsonb_build_object('for', v_for);
   end if;
   if v_count > 0 and v_days is null then
     return query

@@ -1,11 +1,13 @@
 -- Moves a claim's position on over what this claim covered, by the rule that loses no late commit.
--- A position holds, per lane, an accepted and a candidate sequence number, the end of the snapshot
--- when the candidate was taken and that time: [accepted, candidate, xmax, seconds]. A claim scans
--- from the accepted one. Whoever drew a number below the candidate had its transaction id before,
--- so once the oldest running transaction is past that xmax, one more scan that reaches the
--- candidate has seen them all and the candidate is accepted. If that does not happen within 50 ms
--- (a long writing transaction), it is accepted anyway and the transactions in the way are kept
--- under "late" with the floor to look from when one ends: one entry a transaction, lowest floor.
+-- A position holds, per lane, an accepted and a candidate sequence number, the id of the transaction
+-- that took the candidate and that time: [accepted, candidate, xid, seconds]. A claim scans from the
+-- accepted one. Whoever drew a number up to the candidate had its transaction id before, and the
+-- claim got its own after it had read the last number, so once no transaction below that id runs,
+-- one more scan that reaches the candidate has seen them all and the candidate is accepted. (The end
+-- of a snapshot would not do: it is one past the last that ended, and running ones lie beyond it.)
+-- If that does not happen within 50 ms (a long writing transaction), it is accepted anyway and the
+-- transactions in the way are kept under "late" with the floor to look from when one ends: one entry
+-- a transaction, lowest floor. A claim without an id of its own takes no candidate.
 -- The due time of promotions is one more lane, in microseconds.
 create or replace function trunkline_internal.next_position(
   p_position jsonb,
@@ -26,7 +28,8 @@ declare
   v_lanes jsonb;
   v_late jsonb;
   v_seconds double precision := extract(epoch from p_now);
-  v_xmax bigint := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;
+  v_xid bigint := pg_current_xact_id_if_assigned()::text::bigint;
+  v_xmax bigint := pg_snapshot_xmax(p_snapshot)::text::bigint;
   v_xmin bigint := pg_snapshot_xmin(p_snapshot)::text::bigint;
 begin
   with lane as materialized (
@@ -35,27 +38,33 @@ begin
       n.covered,
       coalesce((p_position -> 'lanes' -> n.name ->> 0)::bigint, 0) as accepted,
       (p_position -> 'lanes' -> n.name ->> 1)::bigint as candidate,
-      (p_position -> 'lanes' -> n.name ->> 2)::bigint as xmax,
+      (p_position -> 'lanes' -> n.name ->> 2)::bigint as xid,
       (p_position -> 'lanes' -> n.name ->> 3)::double precision as since
     from unnest(p_names, p_covered) as n (name, covered)
   ),
   judged as materialized (
     select
       l.*,
-      coalesce(l.covered >= l.candidate and (v_xmin >= l.xmax or v_seconds - l.since > c_patience), false) as passed
+      -- Patience counts only once the candidate's own transaction ended: then the snapshot names
+      -- all that ran before it.
+      coalesce(
+        l.covered >= l.candidate
+        and (v_xmin >= l.xid or (v_xmax > l.xid and v_seconds - l.since > c_patience)),
+        false
+      ) as passed
     from lane as l
   )
   select
-    coalesce(bool_or(j.passed and v_xmin < j.xmax), false),
+    coalesce(bool_or(j.passed and v_xmin < j.xid), false),
     jsonb_object_agg(
       j.name,
       case
-        when j.covered is not null and (j.passed or j.candidate is null)
+        when v_xid is not null and j.covered is not null and (j.passed or j.candidate is null)
           and j.covered > case when j.passed then j.candidate else j.accepted end
-        then jsonb_build_array(case when j.passed then j.candidate else j.accepted end, j.covered, v_xmax, v_seconds)
+        then jsonb_build_array(case when j.passed then j.candidate else j.accepted end, j.covered, v_xid, v_seconds)
         when j.passed then jsonb_build_array(j.candidate)
         when j.candidate is null then jsonb_build_array(j.accepted)
-        else jsonb_build_array(j.accepted, j.candidate, j.xmax, j.since)
+        else jsonb_build_array(j.accepted, j.candidate, j.xid, j.since)
       end
     )
   into v_forced, v_lanes

@@ -18,7 +18,7 @@ begin
   if p_count is null or p_count not between 1 and 1000 then
     perform trunkline_internal.refuse(
       p_name => 'limit_out_of_range',
-      p_detail => jsonb_build_object('argument', 'p_count', 'value', p_count, 'minimum', 1, 'maximum', 1000)
+      p_detail => jsonb_build_object('limit', p_count, 'minimum', 1, 'maximum', 1000)
     );
   end if;
   if v_due not between '1970-01-01 00:00:00+00' and '9000-01-01 00:00:00+00' then

@@ -21,7 +21,7 @@ begin
   if p_limit is null or p_limit not between 1 and 1000 then
     perform trunkline_internal.refuse(
       p_name => 'limit_out_of_range',
-      p_detail => jsonb_build_object('argument', 'p_limit', 'value', p_limit, 'minimum', 1, 'maximum', 1000)
+      p_detail => jsonb_build_object('limit', p_limit, 'minimum', 1, 'maximum', 1000)
     );
   end if;
   perform trunkline_internal.require_read_committed();

@@ -24,7 +24,7 @@ as $$
     ('TL007', 'worker_required', 'worker is null or empty',
       'Pass the name of the worker process, unique per start, of at most 200 characters.'),
     ('TL008', 'array_length_mismatch', 'arrays differ in length',
-      'Pass one attempt, and where given one result, error or delay, for each job, in the same order, without nulls among jobs and attempts.'),
+      'Pass for each job one attempt and, where given, one result, error or delay, in the same order; no job or attempt may be null.'),
     ('TL009', 'stale_attempt', 'the attempt is no longer yours',
       'Stop the work and discard its result: another attempt owns the job or it has ended.'),
     ('TL010', 'queue_paused', 'queue is paused and refuses new jobs',

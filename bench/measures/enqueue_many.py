@@ -1,0 +1,80 @@
+"""enqueue_many of 1,000 jobs against the plain multi-row insert of the same rows.
+
+One connection, the three forms in turns call by call. The document is made once: writing JSON is
+the client's work on either side.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from functools import partial
+from statistics import median
+
+import psycopg
+
+from bench import fill, plain
+from bench.figures import Figure
+from bench.place import TASK, Place
+from bench.sizes import Sizes
+
+__all__ = ["run"]
+
+JOBS = 1_000
+
+_MANY = "select job_id, created, state, run_at from trunkline.enqueue_many(%(jobs)s::jsonb)"
+_WARM_UP = 3
+
+
+def run(place: Place, sizes: Sizes) -> list[Figure]:
+    """Measure; goal 0.8."""
+    with place.database("enqueue") as dsn, fill.connect(dsn) as connection:
+        fill.checkpoint(connection)
+        calls = _calls(connection)
+        for _ in range(_WARM_UP):
+            for call in calls.values():
+                call()
+        repetitions = []
+        for _ in range(sizes.repetitions):
+            # Emptied by the owner's own means, so that each repetition finds the same tables.
+            connection.execute("truncate trunkline_internal.waiting", prepare=False)
+            repetitions.append(_repetition(calls, sizes.enqueue_calls))
+    ratio = median(times["json"] / times["functions"] for times in repetitions)
+    unnest = median(times["unnest"] / times["functions"] for times in repetitions)
+    rate = {name: JOBS / median(times[name] for times in repetitions) for name in calls}
+    return [
+        Figure("enqueue_many_functions", rate["functions"], "enqueue_many of 1,000", "jobs/s"),
+        Figure("enqueue_many_plain", rate["json"], "plain insert of 1,000 from JSON", "jobs/s"),
+        Figure(
+            "enqueue_many_unnest", rate["unnest"], "plain insert of 1,000 from arrays", "jobs/s"
+        ),
+        Figure("enqueue_many_vs_raw", ratio, "enqueue_many over plain, same document", goal=0.8),
+        Figure("enqueue_many_vs_unnest", unnest, "enqueue_many over plain, arrays"),
+    ]
+
+
+def _calls(connection: psycopg.Connection) -> dict[str, Callable[[], int]]:
+    payloads = [{"number": number, "text": "twenty bytes of text"} for number in range(JOBS)]
+    document = json.dumps([{"task": TASK, "payload": payload} for payload in payloads])
+    arrays = {"tasks": [TASK] * JOBS, "payloads": [json.dumps(payload) for payload in payloads]}
+    cursor = connection.cursor(binary=True)
+
+    def call(statement: str, arguments: dict[str, object]) -> int:
+        return len(cursor.execute(statement, arguments).fetchall())
+
+    return {
+        "functions": partial(call, _MANY, {"jobs": document}),
+        "json": partial(call, plain.INSERT_JSON, {"jobs": document}),
+        "unnest": partial(call, plain.INSERT_UNNEST, arrays),
+    }
+
+
+def _repetition(calls: dict[str, Callable[[], int]], count: int) -> dict[str, float]:
+    """Call each form so many times in turns; give the median time of a call, by form."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(count):
+        for name, call in calls.items():
+            begin = time.perf_counter()
+            if call() != JOBS:
+                raise RuntimeError(f"The form {name} did not answer with every job")
+            times[name].append(time.perf_counter() - begin)
+    return {name: median(taken) for name, taken in times.items()}
