@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup check test demo bench lock system-packages
+.PHONY: help setup check generate test demo bench lock system-packages
 
 BIN := .venv/bin
 STAMP := .venv/.stamp
@@ -24,8 +24,11 @@ check: setup ## Format, lint, types, layers, SQL lint, generated files
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python tools/sql_lint.py
-	$(BIN)/python tools/generate.py --check
+	$(BIN)/python -m tools.sql_lint
+	$(BIN)/python -m tools.generate --check
+
+generate: setup ## Write the generated files: catalogue, register and diagram
+	$(BIN)/python -m tools.generate
 
 test: setup system-packages check ## Everything in check, then all tests on PostgreSQL 15 and 18
 	$(BIN)/pytest -n $(TEST_PROCESSES) $(TEST_ARGS)

@@ -1,15 +1,17 @@
 """The two sides of the comparison as a worker sees them: claim a batch, complete a batch."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
+import psycopg
 from psycopg.rows import tuple_row
 
 from bench import plain
 from bench.fill import connect
 
-__all__ = ["BATCH", "FunctionSide", "PlainSide", "Side"]
+__all__ = ["BATCH", "FunctionSide", "PlainSide", "Side", "cpu_seconds"]
 
 BATCH = 100
 
@@ -32,6 +34,8 @@ from trunkline.complete(p_worker => %(worker)b, p_jobs => %(jobs)b, p_attempts =
 
 class Side(Protocol):
     """One way to work."""
+
+    connection: psycopg.Connection
 
     def claim(self) -> tuple[list[UUID], list[int]]:
         """Take a batch: the jobs and their attempts."""
@@ -106,3 +110,12 @@ class PlainSide:
 
     def close(self) -> None:
         self.connection.close()
+
+
+def cpu_seconds(connection: psycopg.Connection) -> float:
+    """Tell the processor time its server process has used: not a number if it runs elsewhere."""
+    try:
+        text = Path(f"/proc/{connection.info.backend_pid}/schedstat").read_text(encoding="ascii")
+    except OSError:
+        return float("nan")
+    return int(text.split()[0]) / 1e9

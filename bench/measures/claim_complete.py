@@ -5,15 +5,17 @@ else the machine does falls on both. A repetition is a few turns of each.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from math import isnan
 from statistics import median
 
 from bench import fill
 from bench.crew import run_together, wait_until
 from bench.figures import Figure
 from bench.place import Place
-from bench.sides import FunctionSide, PlainSide, Side
+from bench.sides import FunctionSide, PlainSide, Side, cpu_seconds
 from bench.sizes import Sizes
 
 __all__ = ["run"]
@@ -35,23 +37,63 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
             fill.checkpoint(connection)
         turns = _WARM_UP + 2 * sizes.slices * sizes.repetitions
         answers = run_together(PROCESSES, _prepare, dsn, turns, sizes.slice_seconds)
-    # Jobs per second of each turn, over all processes.
-    rates = [sum(rate) for rate in zip(*answers, strict=True)][_WARM_UP:]
+    turns_done = [_together(answer) for answer in zip(*answers, strict=True)][_WARM_UP:]
     length = 2 * sizes.slices
-    repetitions = [rates[at : at + length] for at in range(0, len(rates), length)]
-    functions = [median(repetition[0::2]) for repetition in repetitions]
-    plain = [median(repetition[1::2]) for repetition in repetitions]
+    repetitions = [turns_done[at : at + length] for at in range(0, len(turns_done), length)]
+    functions = [median(turn.rate for turn in turns[0::2]) for turns in repetitions]
+    plain = [median(turn.rate for turn in turns[1::2]) for turns in repetitions]
     ratio = median(one / other for one, other in zip(functions, plain, strict=True))
-    return [
+    cpu = [
+        sum(t.cpu for t in ts) / sum(t.jobs for t in ts)
+        for ts in (turns_done[0::2], turns_done[1::2])
+    ]
+    figures = [
         Figure(
             "claim_complete_functions", median(functions), "claim + complete, functions", "jobs/s"
         ),
         Figure("claim_complete_plain", median(plain), "claim + complete, plain SQL", "jobs/s"),
         Figure("claim_complete_vs_raw", ratio, "functions over plain SQL", goal=0.85),
     ]
+    if not isnan(cpu[0]):
+        figures += [
+            Figure(
+                "claim_complete_cpu_functions",
+                cpu[0] * 1e6,
+                "server processor time, functions",
+                "us/job",
+            ),
+            Figure(
+                "claim_complete_cpu_plain",
+                cpu[1] * 1e6,
+                "server processor time, plain SQL",
+                "us/job",
+            ),
+            Figure(
+                "claim_complete_cpu_vs_raw",
+                cpu[1] / cpu[0],
+                "the same as a ratio, plain over functions",
+            ),
+        ]
+    return figures
 
 
-def _prepare(number: int, dsn: str, turns: int, seconds: float) -> Callable[[float], list[float]]:
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    jobs: int
+    rate: float
+    cpu: float
+
+
+def _together(turns: Sequence[_Turn]) -> _Turn:
+    """Add up what the processes did in the same turn."""
+    return _Turn(
+        sum(turn.jobs for turn in turns),
+        sum(turn.rate for turn in turns),
+        sum(turn.cpu for turn in turns),
+    )
+
+
+def _prepare(number: int, dsn: str, turns: int, seconds: float) -> Callable[[float], list[_Turn]]:
     sides: list[Side] = [
         FunctionSide(dsn, f"functions-{number}", "functions"),
         PlainSide(dsn, f"plain-{number}", "plain"),
@@ -59,16 +101,17 @@ def _prepare(number: int, dsn: str, turns: int, seconds: float) -> Callable[[flo
     return partial(_take_turns, sides, turns, seconds)
 
 
-def _take_turns(sides: list[Side], turns: int, seconds: float, start: float) -> list[float]:
-    rates = []
+def _take_turns(sides: list[Side], turns: int, seconds: float, start: float) -> list[_Turn]:
+    done = []
     for turn in range(turns):
         begin = start + turn * (seconds + _GAP)
         wait_until(begin)
-        rates.append(_work(sides[turn % len(sides)], begin + seconds))
-    return rates
+        done.append(_work(sides[turn % len(sides)], begin + seconds))
+    return done
 
 
-def _work(side: Side, until: float) -> float:
+def _work(side: Side, until: float) -> _Turn:
+    cpu = cpu_seconds(side.connection)
     begin = time.monotonic()
     done = 0
     while (now := time.monotonic()) < until:
@@ -76,4 +119,4 @@ def _work(side: Side, until: float) -> float:
         if not jobs:
             raise RuntimeError("The backlog is used up: the machine is faster than Sizes.backlog")
         done += side.complete(jobs, attempts)
-    return done / (now - begin)
+    return _Turn(done, done / (now - begin), cpu_seconds(side.connection) - cpu)

@@ -1,6 +1,6 @@
 """The cron functions against cronsim, over random expressions, time zones and moments."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import LiteralString
@@ -19,7 +19,8 @@ from tests.property.cron_expressions import (
     expressions,
     whole_hour_cases,
 )
-from tests.support.databases import Database
+from tests.support import databases
+from tests.support.servers import Server
 
 INVALID_CRON = "TL012"
 UNKNOWN_TIME_ZONE = "TL023"
@@ -30,7 +31,6 @@ _quick = settings(
     max_examples=40,
     deadline=None,
     suppress_health_check=[
-        HealthCheck.function_scoped_fixture,
         HealthCheck.too_slow,
         HealthCheck.filter_too_much,
         HealthCheck.data_too_large,
@@ -48,12 +48,14 @@ order by q.place
 """
 
 
-@pytest.fixture
-def connection(database: Database) -> Connection:
-    found = database.connect(role="trunkline_producer")
-    # The answers must not depend on the session's own time zone, however odd.
-    found.execute("set timezone = 'Asia/Kathmandu'")
-    return found
+@pytest.fixture(scope="module")
+def connection(server: Server, template: str) -> Iterator[Connection]:
+    """One database for all: the functions read no table and write none."""
+    with databases.fresh(server, template) as database:
+        found = database.connect(role="trunkline_producer")
+        # The answers must not depend on the session's own time zone, however odd.
+        found.execute("set timezone = 'Asia/Kathmandu'")
+        yield found
 
 
 def ask(connection: Connection, cases: Sequence[Case]) -> list[datetime]:

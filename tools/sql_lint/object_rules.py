@@ -26,14 +26,11 @@ INVOKERS = {"api/clock"}
 def check(file: SqlFile) -> None:
     if not file.repeatable or not file.statements:
         return
-    # The types of pglast allow for trees that no parser makes.
-    made: Any = file.statements[0].stmt
-    if type(made) is ast.CreateFunctionStmt:
-        _named(file, [part.sval for part in made.funcname], replace=made.replace)
+    made = file.statements[0].stmt
+    if isinstance(made, ast.CreateFunctionStmt):
         _function(file, made)
         _commented(file, ObjectType.OBJECT_FUNCTION)
-    elif type(made) is ast.ViewStmt:
-        _named(file, [made.view.schemaname or "", made.view.relname], replace=made.replace)
+    elif isinstance(made, ast.ViewStmt):
         _view(file, made)
         _commented(file, ObjectType.OBJECT_VIEW)
     else:
@@ -75,6 +72,7 @@ def _leads(text: str, header: str) -> bool:
 
 
 def _function(file: SqlFile, made: Any) -> None:
+    _named(file, [part.sval for part in made.funcname], replace=made.replace)
     line = file.line_at(file.statements[0].stmt_location)
     options = {option.defname: option.arg for option in made.options}
     for parameter in made.parameters or ():
@@ -108,6 +106,7 @@ def has_search_path(made: Any) -> bool:
 
 
 def _view(file: SqlFile, made: Any) -> None:
+    _named(file, [made.view.schemaname or "", made.view.relname], replace=made.replace)
     line = file.line_at(file.statements[0].stmt_location)
     options = {option.defname for option in made.options or ()}
     if made.view.schemaname == "trunkline" and "security_barrier" not in options:

@@ -45,10 +45,12 @@ create policy owner_rows on trunkline_internal.events to trunkline_owner using (
 create policy tenant_rows on trunkline_internal.events for select using (tenant = nullif(current_setting('trunkline.tenant', true), ''));
 alter table trunkline_internal.unique_keys enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.unique_keys to trunkline_owner using (true) with check (true);
-create policy tenant_rows on trunkline_internal.unique_keys for select using (tenant = nullif(current_setting('trunkline.tenant', true), ''));
+create policy tenant_rows on trunkline_internal.unique_keys for select
+  using (tenant = nullif(current_setting('trunkline.tenant', true), ''));
 alter table trunkline_internal.idempotency_keys enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.idempotency_keys to trunkline_owner using (true) with check (true);
-create policy tenant_rows on trunkline_internal.idempotency_keys for select using (tenant = nullif(current_setting('trunkline.tenant', true), ''));
+create policy tenant_rows on trunkline_internal.idempotency_keys for select
+  using (tenant = nullif(current_setting('trunkline.tenant', true), ''));
 
 -- Partitions are reached through their parent and its policies; on their own they show nothing to
 -- anybody but the owner (not forced, so that maintenance can move rows out of a default).

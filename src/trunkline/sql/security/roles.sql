@@ -39,7 +39,9 @@ begin
           raise exception using
             errcode = 'TL090',
             message = 'installer lacks a right that the installation needs',
-            detail = json_build_object('code', 'installer_lacks_right', 'installer', current_user, 'right', 'createrole', 'role', v_role)::text,
+            detail = json_build_object(
+              'code', 'installer_lacks_right', 'installer', current_user, 'right', 'createrole', 'role', v_role
+            )::text,
             hint = format('Let an administrator run: alter role %I createrole;', current_user);
       end;
     end loop;
@@ -70,20 +72,20 @@ $roles$;
 do $membership$
 declare
   c_attempts constant integer := 5;
-  v_sixteen constant boolean := current_setting('server_version_num')::integer >= 160000;
-  v_grant constant text := format('grant trunkline_owner to %I', current_user)
-    || case when v_sixteen then ' with inherit true, set true' else '' end;
+  c_sixteen constant boolean := current_setting('server_version_num')::integer >= 160000;
+  c_grant constant text := format('grant trunkline_owner to %I', current_user)
+    || case when c_sixteen then ' with inherit true, set true' else '' end;
 begin
   for v_attempt in 1 .. c_attempts loop
     exit when case
-      when v_sixteen then
+      when c_sixteen then
         pg_has_role(current_user, 'trunkline_owner', 'set') and pg_has_role(current_user, 'trunkline_owner', 'usage')
       else
         -- whether it inherits is an attribute of the installer there, which no grant changes
         pg_has_role(current_user, 'trunkline_owner', 'member')
     end;
     begin
-      execute v_grant;
+      execute c_grant;
     exception
       when duplicate_object or unique_violation then
         null;
@@ -96,8 +98,10 @@ begin
         raise exception using
           errcode = 'TL090',
           message = 'installer lacks a right that the installation needs',
-          detail = json_build_object('code', 'installer_lacks_right', 'installer', current_user, 'right', 'membership', 'role', 'trunkline_owner')::text,
-          hint = format('Let an administrator run: %s;', v_grant);
+          detail = json_build_object(
+            'code', 'installer_lacks_right', 'installer', current_user, 'right', 'membership', 'role', 'trunkline_owner'
+          )::text,
+          hint = format('Let an administrator run: %s;', c_grant);
     end;
   end loop;
 end
@@ -118,7 +122,9 @@ begin
           raise exception using
             errcode = 'TL090',
             message = 'installer lacks a right that the installation needs',
-            detail = json_build_object('code', 'installer_lacks_right', 'installer', current_user, 'right', 'create', 'database', current_database())::text,
+            detail = json_build_object(
+              'code', 'installer_lacks_right', 'installer', current_user, 'right', 'create', 'database', current_database()
+            )::text,
             hint = format('Let an administrator run: grant create on database %I to %I;', current_database(), current_user);
       end;
     elsif v_owner <> 'trunkline_owner' then

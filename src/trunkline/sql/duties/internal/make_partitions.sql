@@ -47,13 +47,13 @@ begin
     execute format(
       'with caught as (delete from trunkline_internal.%1$I where %2$I >= %3$L and %2$I < %4$L returning *) '
       'insert into trunkline_internal.%5$I select * from caught',
-      p_parent || '_default', v_column, trunkline_internal.bound_literal(p_parent => p_parent, p_at => v_lower),
-      trunkline_internal.bound_literal(p_parent => p_parent, p_at => v_upper), v_name
+      p_parent || '_default', v_column, trunkline_internal.bound_literal(p_parent => p_parent, p_bound => v_lower),
+      trunkline_internal.bound_literal(p_parent => p_parent, p_bound => v_upper), v_name
     );
     execute format(
       'alter table trunkline_internal.%I attach partition trunkline_internal.%I for values from (%L) to (%L)',
-      p_parent, v_name, trunkline_internal.bound_literal(p_parent => p_parent, p_at => v_lower),
-      trunkline_internal.bound_literal(p_parent => p_parent, p_at => v_upper)
+      p_parent, v_name, trunkline_internal.bound_literal(p_parent => p_parent, p_bound => v_lower),
+      trunkline_internal.bound_literal(p_parent => p_parent, p_bound => v_upper)
     );
     v_made := v_made + 1;
     v_lower := v_upper;

@@ -1,4 +1,4 @@
--- Marks workers whose pulse was missed too often as gone and names all gone ones that still hold jobs; forgets old ones.
+-- Marks workers whose pulse was missed too often as gone and names the gone ones; forgets old ones.
 create or replace function trunkline_internal.notice_gone_workers(p_now timestamptz)
 returns text[]
 language plpgsql

@@ -43,8 +43,10 @@ begin
       end if;
       v_answer := trunkline_internal.live_state(p_job => v_known.job_id);
       if v_answer is null then
-        select v_known.job_id, false, coalesce(trunkline_internal.visible_end(p_job => v_known.job_id, p_scope => null), 'gone'), v_known.run_at
-        into v_answer;
+        v_answer := row(
+          v_known.job_id, false,
+          coalesce(trunkline_internal.visible_end(p_job => v_known.job_id, p_scope => null), 'gone'), v_known.run_at
+        )::trunkline.enqueued;
       end if;
       return v_answer;
     end if;

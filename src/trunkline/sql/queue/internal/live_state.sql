@@ -1,4 +1,4 @@
--- Tells state and due time of a job that waits or runs; no row when it is in neither.
+-- Tells state and due time of a job that waits or runs; null when it does neither.
 -- Two rounds, because a claim may move the job between the two looks.
 create or replace function trunkline_internal.live_state(p_job uuid)
 returns trunkline.enqueued

@@ -51,7 +51,8 @@ begin
     select
       g.job_id, p_now, g.claimed_at, g.run_at, g.created_at, g.attempt, g.payload_day, g.new_failures,
       g.new_crashes, g.new_deferrals, g.max_attempts, g.lane >> 1, g.queue, g.task, g.worker, g.tenant,
-      g.unique_key, g.correlation_id, g.reason, g.retry_of, g.tags, g.payload, coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error)
+      g.unique_key, g.correlation_id, g.reason, g.retry_of, g.tags, g.payload,
+      coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error)
     from gone as g
     where g.to_state = 'dead'
   ),
@@ -64,7 +65,8 @@ begin
     select
       g.job_id, p_now, g.claimed_at, g.run_at, g.created_at, g.attempt, g.payload_day, g.new_failures,
       g.new_deferrals, g.max_attempts, g.lane >> 1, 'cancelled', g.queue, g.task, g.worker, g.tenant,
-      g.unique_key, g.correlation_id, g.reason, g.retry_of, g.tags, g.payload, coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error)
+      g.unique_key, g.correlation_id, g.reason, g.retry_of, g.tags, g.payload,
+      coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error)
     from gone as g
     where g.to_state = 'cancelled'
   ),

@@ -1,4 +1,5 @@
--- Answers a batch of completions in which not every attempt was the worker's: ok, already (it completed this very attempt before) or lost.
+-- Answers a batch of completions in which not every attempt was the worker's: ok, already or lost.
+-- Already: this worker completed this very attempt before.
 create or replace function trunkline_internal.unmatched_verdicts(
   p_worker text,
   p_jobs uuid[],

@@ -1,4 +1,4 @@
--- Jobs that used up their attempts or were refused for good, kept until replayed, discarded or long acknowledged.
+-- Jobs that used up their attempts or were refused for good, newest first, kept until replayed, discarded or long acknowledged.
 create or replace view trunkline.dead_letters with (security_barrier = true) as
 select
   d.job_id, d.task, d.queue, d.tenant, d.reason, d.died_at, d.attempt, d.failures, d.crashes, d.deferrals,

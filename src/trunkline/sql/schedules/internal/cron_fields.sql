@@ -32,7 +32,9 @@ begin
     if v_parts is null then
       perform trunkline_internal.refuse(
         p_name => 'invalid_cron',
-        p_detail => jsonb_build_object('cron', left(p_cron, c_longest), 'field', 'alias', 'value', left(p_cron, c_longest), 'reason', 'not understood')
+        p_detail => jsonb_build_object(
+          'cron', left(p_cron, c_longest), 'field', 'alias', 'value', left(p_cron, c_longest), 'reason', 'not understood'
+        )
       );
     end if;
   end if;

@@ -1,0 +1,47 @@
+"""Writes every generated file, or with --check tells which ones are stale: `make generate`."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from pathlib import Path
+
+from tools import generate_catalog, generate_docs
+
+_ROOT = Path(__file__).parents[1]
+_GENERATORS = (generate_catalog.generate, generate_docs.generate)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.generate", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if stale")
+    check = parser.parse_args().check
+    stale = 0
+    for generate in _GENERATORS:
+        for path, wanted in generate().items():
+            found = path.read_text(encoding="utf-8") if path.exists() else ""
+            if found == wanted:
+                continue
+            stale += 1
+            name = path.relative_to(_ROOT).as_posix()
+            if check:
+                print(_difference(name, found, wanted))
+            else:
+                path.write_text(wanted, encoding="utf-8")
+                print(f"{name} written")
+    if check and stale:
+        print(f"{stale} generated files are stale; run: make generate", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _difference(name: str, found: str, wanted: str) -> str:
+    lines = difflib.unified_diff(
+        found.splitlines(), wanted.splitlines(), name, f"{name} (generated)", lineterm="", n=1
+    )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

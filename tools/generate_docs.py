@@ -1,0 +1,106 @@
+"""Generates the parts of sql/README.md that the SQL itself says: the register and the transitions.
+
+What stands between `<!-- generated: name -->` and `<!-- end: name -->` is replaced, the rest is
+written by hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pglast import ast, parse_sql
+
+from trunkline import sql
+from trunkline.errors import SQLSTATES
+
+__all__ = ["generate", "refusals", "transitions"]
+
+_README = Path(__file__).parents[1] / "src" / "trunkline" / "sql" / "README.md"
+_REGISTER = "security/internal/refusals.sql"
+_TRANSITIONS = "job_transitions"
+
+
+def generate() -> dict[Path, str]:
+    """Return the file and the text it should have."""
+    text = _README.read_text(encoding="utf-8")
+    text = _between(text, "register", _register_table())
+    text = _between(text, "transitions", _diagram())
+    return {_README: text}
+
+
+def refusals() -> list[tuple[str, str, str, str]]:
+    """Return code, name, message and hint of every refusal, as the register function has them."""
+    source = next(one.text for one in sql.repeatables() if one.path == _REGISTER)
+    function: Any = parse_sql(source)[0].stmt
+    body = next(option.arg[0].sval for option in function.options if option.defname == "as")
+    (values,) = parse_sql(body)
+    return [(row[0], row[1], row[2], row[3]) for row in _rows(values.stmt)]
+
+
+def transitions() -> list[tuple[str, str, str]]:
+    """Return from, to and by whom of every legal transition, as the migrations fill the table."""
+    found: list[tuple[str, str, str]] = []
+    for migration in sql.migrations():
+        for raw in parse_sql(migration.text):
+            statement: Any = raw.stmt
+            relation = getattr(statement, "relation", None)
+            if relation is None or relation.relname != _TRANSITIONS:
+                continue
+            if isinstance(statement, ast.InsertStmt):
+                found += [(row[0], row[1], row[2]) for row in _rows(statement.selectStmt)]
+            elif isinstance(statement, ast.UpdateStmt | ast.DeleteStmt):
+                raise NotImplementedError(
+                    f"{migration.label} changes {_TRANSITIONS} in a way this tool cannot follow"
+                )
+    return found
+
+
+def _rows(select: Any) -> Iterator[list[str]]:
+    for row in select.valuesLists:
+        yield [constant.val.sval for constant in row]
+
+
+def _register_table() -> str:
+    lines = [
+        "| Code | Name | Message | What to do | Passes by itself | Python class | HTTP |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for code, name, message, hint in refusals():
+        found = SQLSTATES.get(code)
+        if found is None:
+            raise LookupError(
+                f"{code} {name} is in {_REGISTER} and has no class in trunkline.errors"
+            )
+        passes = "yes" if found.retryable else "no"
+        lines.append(
+            f"| {code} | `{name}` | {message} | {_escaped(hint)} | {passes} "
+            f"| `{found.__name__}` | {found.http_status} |"
+        )
+    return "\n".join(lines)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def _diagram() -> str:
+    by: dict[tuple[str, str], list[str]] = {}
+    for source, target, function in transitions():
+        by.setdefault((source, target), []).append(function)
+    lines = ["```mermaid", "stateDiagram-v2"]
+    for (source, target), functions in by.items():
+        start = "[*]" if source == "none" else source
+        end = "[*]" if target == "none" else target
+        lines.append(f"  {start} --> {end}: {', '.join(functions)}")
+    return "\n".join([*lines, "```"])
+
+
+def _between(text: str, name: str, content: str) -> str:
+    start, end = f"<!-- generated: {name} -->", f"<!-- end: {name} -->"
+    pattern = re.compile(f"{re.escape(start)}.*?{re.escape(end)}", re.DOTALL)
+    if len(pattern.findall(text)) != 1:
+        raise LookupError(f"{_README.name} should have one {start} … {end}")
+    return pattern.sub(lambda _: f"{start}\n{content}\n{end}", text)
