@@ -6,7 +6,7 @@ the client's work on either side.
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from statistics import median
 
@@ -58,7 +58,7 @@ def _calls(connection: psycopg.Connection) -> dict[str, Callable[[], int]]:
     arrays = {"tasks": [TASK] * JOBS, "payloads": [json.dumps(payload) for payload in payloads]}
     cursor = connection.cursor(binary=True)
 
-    def call(statement: str, arguments: dict[str, object]) -> int:
+    def call(statement: str, arguments: Mapping[str, object]) -> int:
         return len(cursor.execute(statement, arguments).fetchall())
 
     return {

@@ -4,7 +4,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -131,3 +132,11 @@ def _obstacle(command: Sequence[str], uid: int) -> str | None:
     except OSError as error:
         return str(error)
     return None if result.returncode == 0 else result.stderr.strip().splitlines()[-1]
+
+
+def until(condition: Callable[[], bool], what: str, timeout: float = 30.0) -> None:
+    """Wait for something another process does, or fail saying what did not happen."""
+    give_up = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < give_up, f"not within {timeout} s: {what}"
+        time.sleep(0.05)

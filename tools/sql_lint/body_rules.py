@@ -47,11 +47,11 @@ def check(file: SqlFile) -> None:
         _Names(file, line, pinned=True)(raw.stmt)
     made = [raw.stmt for raw in file.statements if isinstance(raw.stmt, ast.CreateFunctionStmt)]
     for source, body in file.bodies():
-        plain = made and _language(made[0]) == "sql"
+        language = _language(made[0]) if made else "plpgsql"
         pinned = not made or has_search_path(made[0])
-        if plain:
+        if language == "sql":
             _query(file, _Query(body.text, _STATEMENT, body.line), pinned=pinned)
-        else:
+        elif language == "plpgsql":
             _procedure(file, source, body, pinned=pinned)
 
 

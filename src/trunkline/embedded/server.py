@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 import psycopg
 from psycopg import sql
 
-from trunkline.embedded import binaries, cluster, launcher, postmaster
+from trunkline.embedded import binaries, cluster, keeper, launcher, postmaster
 from trunkline.embedded.folder import Folder
 
 __all__ = ["DATABASE", "INSTALLER", "EmbeddedServer", "acquire", "connection_string"]
@@ -61,6 +61,8 @@ class EmbeddedServer:
             except BaseException:
                 self._leave()
                 raise
+            if not self.folder.pinned:
+                keeper.watch(self.folder.home)
         atexit.register(self.close)
 
     def __enter__(self) -> Self:

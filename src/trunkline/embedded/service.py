@@ -8,7 +8,7 @@ from trunkline.embedded.folder import Folder
 from trunkline.embedded.server import STOP_TIMEOUT, acquire, connection_string
 from trunkline.errors import EmbeddedInUse, EmbeddedNotRunning
 
-__all__ = ["Status", "dsn", "pin", "psql_program", "status", "stop"]
+__all__ = ["Status", "dsn", "pin", "psql_program", "status", "stop", "stop_if_unused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,14 @@ def stop(home: Path | str | None = None, *, force: bool = False) -> bool:
         folder.pinned = False
         cluster.stop(folder, timeout=STOP_TIMEOUT)
     return running
+
+
+def stop_if_unused(home: Path | str) -> None:
+    """Stop a server that nobody uses and nobody pinned; its users were killed."""
+    folder = Folder(Path(home))
+    with folder.start_lock():
+        if not folder.pinned and not folder.has_users():
+            cluster.stop(folder, timeout=STOP_TIMEOUT)
 
 
 def status(home: Path | str | None = None) -> Status:

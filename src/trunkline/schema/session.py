@@ -10,6 +10,7 @@ import psycopg
 
 from trunkline.errors import (
     DatabaseUnreachable,
+    InstallationRefused,
     SchemaChangeFailed,
     SchemaError,
     SchemaLocked,
@@ -61,7 +62,7 @@ def _translate(error: psycopg.Error, step: Step) -> SchemaError:
     refusal = from_sqlstate(
         error.sqlstate, message, diagnostic.message_detail, diagnostic.message_hint
     )
-    if isinstance(refusal, SchemaError):
+    if isinstance(refusal, InstallationRefused):
         return refusal
     line = None
     if diagnostic.statement_position:

@@ -1,5 +1,6 @@
 """Several processes share one server, and the last one out stops it, whatever happened."""
 
+import fcntl
 import os
 import signal
 from contextlib import ExitStack
@@ -7,8 +8,8 @@ from pathlib import Path
 
 import psycopg
 
-from tests.support.processes import User
-from trunkline.embedded import acquire, status
+from tests.support.processes import User, until
+from trunkline.embedded import acquire, pin, status, stop
 from trunkline.embedded.folder import Folder
 
 
@@ -37,16 +38,25 @@ def test_a_killed_user_does_not_keep_the_server_up(home: Path) -> None:
         assert not status(home).running
 
 
-def test_the_next_user_takes_over_after_the_only_one_was_killed(home: Path) -> None:
+def test_the_server_stops_after_its_only_user_was_killed(home: Path) -> None:
     with User(home) as killed:
-        postmaster = killed.report()["postmaster"]
+        assert killed.report()["postmaster"]
         killed.kill()
-    state = status(home)
-    assert state.running
-    assert not state.in_use
-    with acquire(home) as server:
-        assert server.pid == postmaster
-    assert not status(home).running
+    until(lambda: not status(home).running, "the keeper stopped the server")
+    with acquire(home) as server, psycopg.connect(server.dsn) as connection:
+        assert connection.execute("select 1").fetchone() == (1,)
+
+
+def test_a_pinned_server_stays_after_its_only_user_was_killed(home: Path) -> None:
+    with User(home) as killed:
+        killed.report()
+        pin(home)
+        killed.kill()
+    keeper = Folder(home).home / "keeper.lock"
+    # The keeper of the first start leaves when it sees the pin; after that nobody stops it.
+    until(lambda: _free(keeper), "the keeper left")
+    assert status(home).running
+    assert stop(home)
 
 
 def test_a_killed_postmaster_is_started_again_with_its_rows(home: Path) -> None:
@@ -80,7 +90,8 @@ def test_no_second_server_while_a_process_of_the_first_is_left(home: Path) -> No
     with acquire(home) as server:
         assert folder.server_lock(timeout=0) is None
         assert server.pid is not None
-    descriptor = folder.server_lock(timeout=0)
+    # The last process is gone a moment after it removed its file.
+    descriptor = folder.server_lock(timeout=10)
     assert descriptor is not None
     os.close(descriptor)
 
@@ -103,3 +114,12 @@ def test_a_killed_initdb_leaves_nothing_behind(home: Path) -> None:
         assert server.pid is not None
     assert not (home / "data.new").exists()
     assert not (home / "data" / "half").exists()
+
+
+def _free(lock: Path) -> bool:
+    with lock.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True

@@ -11,7 +11,7 @@ select job_id as job from trunkline.enqueue(
 set session authorization trunkline_worker;
 select trunkline.clock() as before \gset
 select * from trunkline.claim(p_worker => 'w1') \gset
-select is(:'job_id', :'job', 'the job is returned');
+select is(:'job_id'::uuid, :'job'::uuid, 'the job is returned');
 select is(:'task' || ' ' || :'queue' || ' ' || :'tenant' || ' ' || :'correlation_id' || ' ' || :'tags', 'mail default acme c1 {x}', 'with what was asked');
 select is(:'payload'::jsonb, '{"to": "a"}'::jsonb, 'and its payload');
 select is(:attempt, 1, 'as attempt one');

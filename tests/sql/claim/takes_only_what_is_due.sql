@@ -7,8 +7,8 @@ select trunkline.register_task(p_task => 'mail') \g /dev/null
 select job_id as later, state from trunkline.enqueue(p_task => 'mail', p_delay => '10 seconds') \gset
 select job_id as soon from trunkline.enqueue(p_task => 'mail', p_run_at => trunkline.clock() + interval '5 seconds') \gset
 select job_id as past, state as past_state from trunkline.enqueue(p_task => 'mail', p_run_at => trunkline.clock() - interval '1 day') \gset
-select is(:'state', 'scheduled', 'a job with a delay is scheduled');
-select is(:'past_state', 'ready', 'a job of the past is ready');
+select is(:'state'::text, 'scheduled', 'a job with a delay is scheduled');
+select is(:'past_state'::text, 'ready', 'a job of the past is ready');
 
 -- Dependencies come with workflows; the state they use is the engine's already.
 set session authorization trunkline_installer;

@@ -9,7 +9,7 @@ select trunkline_test.move_time('61 seconds') \g /dev/null
 select trunkline.reclaim() \g /dev/null
 select trunkline_test.move_time('60 seconds') \g /dev/null
 select job_id as again, attempt from trunkline.claim(p_worker => 'w2') \gset
-select is(:'again', :'job', 'the job runs again');
+select is(:'again'::uuid, :'job'::uuid, 'the job runs again');
 select is(:attempt, 2, 'as its second attempt');
 select t.job(:'job')::text as before \gset
 

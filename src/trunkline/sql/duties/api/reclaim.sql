@@ -13,7 +13,7 @@ set jit = off
 set enable_bitmapscan = off
 as $$
 declare
-  v_from timestamptz := '-infinity';
+  v_from timestamptz := '-infinity'::timestamptz;
   v_left timestamptz;
   v_lost trunkline.reclaimed_job[];
   v_now timestamptz;

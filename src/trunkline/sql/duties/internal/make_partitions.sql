@@ -8,6 +8,7 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_caught timestamptz;
   v_column text := case p_parent when 'finished' then 'finished_at' when 'events' then 'at' else 'day' end;
   v_lower timestamptz;
   v_made integer := 0;
@@ -23,14 +24,20 @@ begin
   where t.parent = p_parent;
   -- A year of days would make every plan over the table slow: above 60 days they are weeks.
   v_step := case when v_spec.unit = 'week' or v_spec.retention > interval '60 days' then interval '7 days' else interval '1 day' end;
-  select greatest(max(p.upper_bound), date_trunc('day', p_now, 'UTC'))
+  -- After a long pause the default partition holds days gone by as well: they get theirs first,
+  -- since what stays in the default is never dropped.
+  execute format(
+    'select date_trunc(''day'', min(%1$I)::timestamp%2$s, ''UTC'') from trunkline_internal.%3$I',
+    v_column, case when v_column = 'day' then ' at time zone ''UTC''' else 'tz' end, p_parent || '_default'
+  ) into v_caught;
+  select greatest(max(p.upper_bound), least(date_trunc('day', p_now, 'UTC'), v_caught))
   into v_lower
   from trunkline_internal.partitions as p
   where p.parent = p_parent;
   while v_lower <= v_until loop
     v_upper := v_lower + v_step;
-    if v_lower <= p_now and v_upper > p_now then
-      -- After a long pause rows of today go to the default partition. Somebody who is about to
+    if v_lower <= p_now then
+      -- After a long pause rows go to the default partition. Somebody who is about to
       -- insert there while ATTACH runs would fail with a check violation, because he has chosen
       -- his partition already; behind this lock he chooses anew. It waits no longer than
       -- lock_timeout, and the span is tried again at the next run.

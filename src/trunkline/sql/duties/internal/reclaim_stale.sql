@@ -11,7 +11,8 @@ as $$
 declare
   v_crash_limit integer := trunkline_internal.setting(p_name => 'crash_limit')::integer;
   v_gone text[];
-  v_jitter double precision := extract(epoch from trunkline_internal.setting(p_name => 'reclaim_jitter')::interval);
+  v_jitter double precision :=
+    extract(epoch from trunkline_internal.setting(p_name => 'reclaim_jitter')::interval)::double precision;
   v_lost uuid[];
   v_moves trunkline_internal.move[];
   v_now timestamptz;

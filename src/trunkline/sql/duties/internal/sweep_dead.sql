@@ -27,7 +27,7 @@ begin
     using gone as g
     where g.payload_day is not null and b.job_id = g.job_id and b.kind = 'payload' and b.day = g.payload_day
   )
-  select count(*) into v_done from gone as g;
+  select count(*)::integer into v_done from gone as g;
   return v_done;
 end;
 $$;

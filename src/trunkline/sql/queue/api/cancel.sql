@@ -48,6 +48,8 @@ begin
     end if;
   end loop;
   perform trunkline_internal.refuse(p_name => 'unknown_job', p_detail => jsonb_build_object('job', p_job));
+  -- Not reached: the refusal has ended the call.
+  return null;
 end;
 $$;
 comment on function trunkline.cancel(uuid, text) is 'Cancels a waiting job at once, or asks the worker of a running one to stop; says which, or that the job had ended.';

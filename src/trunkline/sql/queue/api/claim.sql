@@ -33,7 +33,7 @@ declare
   v_covered bigint[];
   v_days date[];
   v_due record;
-  v_due_from timestamptz := '-infinity';
+  v_due_from timestamptz := '-infinity'::timestamptz;
   v_enabled boolean;
   v_for text;
   v_fresh boolean;

@@ -56,6 +56,8 @@ begin
       task, payload, queue, priority, run_at, delay, tenant, correlation_id, max_attempts, tags, place
     )
     left join trunkline_internal.tasks as t on t.task = j.task
+    -- The join may turn the order round, and the sequence numbers are drawn in this one.
+    order by j.place
   ),
   -- Conservative: whatever might be refused stops the whole statement from writing; the pass below
   -- then says what it was.

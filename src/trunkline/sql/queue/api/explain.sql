@@ -43,9 +43,10 @@ begin
   end if;
   if not exists (
     select
-    from trunkline.workers as w
-    where w.alive
-      and w.state = 'active'
+    -- Not the view of workers: a tenant sees none there, and is told all the same.
+    from trunkline_internal.workers as w
+    where w.state = 'active'
+      and w.seen_at >= trunkline.clock() - trunkline_internal.setting(p_name => 'pulse_misses')::integer * w.pulse_interval
       and (w.queues is null or v_job.queue = any(w.queues))
       and (w.tasks is null or v_job.task = any(w.tasks))
   ) then

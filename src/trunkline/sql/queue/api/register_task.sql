@@ -66,6 +66,8 @@ exception
       p_name => 'invalid_policy',
       p_detail => jsonb_build_object('task', p_task, 'argument', v_constraint, 'must_be', 'within its range')
     );
+    -- Not reached: the refusal has ended the call.
+    return null;
 end;
 $$;
 comment on function trunkline.register_task(text, text, interval, interval, integer, jsonb, boolean, integer, text, integer, boolean, boolean, boolean, text) is 'Makes a task known, or changes the parts of its policy that are given; what is left out keeps its value, or gets the default of a new task.';

@@ -58,6 +58,8 @@ begin
   perform trunkline_internal.refuse_state(
     p_job => p_job, p_state => 'running', p_allowed => array['ready', 'scheduled', 'blocked']
   );
+  -- Not reached: the refusal has ended the call.
+  return null;
 end;
 $$;
 comment on function trunkline.reprioritise(uuid, integer) is 'Gives a waiting job another priority; it goes to the end of that priority.';

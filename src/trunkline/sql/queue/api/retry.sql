@@ -13,24 +13,29 @@ declare
   v_old trunkline_internal.finished%rowtype;
   v_answer trunkline.enqueued;
   v_scope text := trunkline.tenant_scope();
+  v_state text;
 begin
   perform trunkline_internal.require_read_committed();
-  delete from trunkline_internal.dead as d
-  where d.job_id = p_job and (v_scope is null or d.tenant = v_scope)
-  returning d.* into v_dead;
-  if found then
-    return trunkline_internal.replay(p_dead => v_dead);
-  end if;
-  select f.* into v_old
-  from trunkline_internal.finished as f
-  where f.job_id = p_job
-    and f.finished_at >= trunkline_internal.id_time(p_id => p_job) - interval '1 minute'
-    and (v_scope is null or f.tenant = v_scope);
-  if not found then
+  -- Rounds, because a job that ends between the looks would be in none of them.
+  for v_round in 1..3 loop
+    delete from trunkline_internal.dead as d
+    where d.job_id = p_job and (v_scope is null or d.tenant = v_scope)
+    returning d.* into v_dead;
+    if found then
+      return trunkline_internal.replay(p_dead => v_dead);
+    end if;
+    select f.* into v_old
+    from trunkline_internal.finished as f
+    where f.job_id = p_job
+      and f.finished_at >= trunkline_internal.id_time(p_id => p_job) - interval '1 minute'
+      and (v_scope is null or f.tenant = v_scope);
+    exit when found;
+    v_state := trunkline_internal.visible_live_state(p_job => p_job, p_scope => v_scope);
+    exit when v_state is not null;
+  end loop;
+  if v_old.job_id is null then
     perform trunkline_internal.refuse_state(
-      p_job => p_job,
-      p_state => trunkline_internal.visible_live_state(p_job => p_job, p_scope => v_scope),
-      p_allowed => array['dead', 'completed', 'cancelled']
+      p_job => p_job, p_state => v_state, p_allowed => array['dead', 'completed', 'cancelled']
     );
   end if;
   v_answer := trunkline.enqueue(

@@ -13,8 +13,8 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_base double precision := extract(epoch from p_base);
-  v_cap double precision := extract(epoch from p_cap);
+  v_base double precision := extract(epoch from p_base)::double precision;
+  v_cap double precision := extract(epoch from p_cap)::double precision;
   v_wait double precision;
 begin
   if p_failures < 1 then

@@ -23,11 +23,11 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  c_patience constant double precision := 0.05;
+  c_patience constant double precision := '0.05'::double precision;
   v_forced boolean;
   v_lanes jsonb;
   v_late jsonb;
-  v_seconds double precision := extract(epoch from p_now);
+  v_seconds double precision := extract(epoch from p_now)::double precision;
   v_xid bigint := pg_current_xact_id_if_assigned()::text::bigint;
   v_xmax bigint := pg_snapshot_xmax(p_snapshot)::text::bigint;
   v_xmin bigint := pg_snapshot_xmin(p_snapshot)::text::bigint;

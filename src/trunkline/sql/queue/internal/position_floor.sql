@@ -2,7 +2,7 @@
 create or replace function trunkline_internal.position_floor(p_position jsonb, p_name text, p_snapshot pg_snapshot)
 returns bigint
 language plpgsql
-stable
+immutable
 set search_path = pg_catalog, pg_temp
 as $$
 declare

@@ -38,7 +38,7 @@ begin
     from numbered as n
     where w.ctid = n.tid
   )
-  select count(*), max(n.run_at) into promoted, covered from numbered as n;
+  select count(*)::integer, max(n.run_at) into promoted, covered from numbered as n;
   if promoted < p_limit then
     covered := p_now;
   end if;

@@ -6,7 +6,7 @@ create or replace function trunkline_internal.verdicts(
 )
 returns setof trunkline.verdict
 language plpgsql
-stable
+immutable
 set search_path = pg_catalog, pg_temp
 as $$
 begin

@@ -16,7 +16,7 @@ begin
     set paused = true, next_run_at = null, updated_at = v_now
     where s.schedule = p_schedule;
   end if;
-  return row(p_schedule, false, true, null);
+  return row(p_schedule, false, true, null)::trunkline.schedule_change;
 end;
 $$;
 comment on function trunkline.pause_schedule(text) is 'Pauses a schedule: nothing of it is enqueued until it is resumed. A paused one stays as it is.';

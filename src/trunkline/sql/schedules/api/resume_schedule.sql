@@ -20,7 +20,7 @@ begin
     set paused = false, next_run_at = v_next, last_error = null, last_error_at = null, updated_at = v_now
     where s.schedule = p_schedule;
   end if;
-  return row(p_schedule, false, false, v_next);
+  return row(p_schedule, false, false, v_next)::trunkline.schedule_change;
 end;
 $$;
 comment on function trunkline.resume_schedule(text) is 'Resumes a paused schedule from now on: due times during the pause were not missed, so no policy brings them back.';

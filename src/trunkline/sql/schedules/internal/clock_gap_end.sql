@@ -9,7 +9,7 @@ as $$
 declare
   v_missing integer := 0;
   -- PostgreSQL reads a time that is left out as that much later, which is a real time.
-  v_real integer := ceil(extract(epoch from (p_local at time zone p_time_zone at time zone p_time_zone) - p_local) / 60);
+  v_real integer := ceil(extract(epoch from (p_local at time zone p_time_zone at time zone p_time_zone) - p_local) / 60)::integer;
   v_middle integer;
   v_local timestamp;
 begin

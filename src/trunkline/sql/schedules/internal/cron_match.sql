@@ -11,11 +11,11 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   c_sunday constant date := date '1899-12-31';
-  v_year integer := date_part('year', p_from);
-  v_month integer := date_part('month', p_from);
-  v_day integer := date_part('day', p_from);
-  v_hour integer := date_part('hour', p_from);
-  v_minute integer := date_part('minute', p_from);
+  v_year integer := date_part('year', p_from)::integer;
+  v_month integer := date_part('month', p_from)::integer;
+  v_day integer := date_part('day', p_from)::integer;
+  v_hour integer := date_part('hour', p_from)::integer;
+  v_minute integer := date_part('minute', p_from)::integer;
   v_last_year integer := v_year + 50;
   v_days integer[] := p_fields.days;
   v_weekdays integer[] := p_fields.weekdays;

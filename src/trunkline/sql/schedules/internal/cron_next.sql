@@ -62,6 +62,8 @@ begin
       return case when v_first > v_after then v_first else v_second end;
     end if;
   end loop;
+  -- Not reached: the loop ends with an answer or a refusal.
+  return null;
 end;
 $$;
 comment on function trunkline_internal.cron_next(text, text, timestamptz) is 'Finds the first due time of a cron expression strictly after a moment, in a time zone.';

@@ -31,7 +31,7 @@ begin
       return v_tenant;
     end if;
   end if;
-  v_caller := coalesce(nullif(current_setting('role'), 'none'), session_user);
+  v_caller := coalesce(nullif(current_setting('role'), 'none')::name, session_user);
   if pg_has_role(v_caller, 'trunkline_worker', 'usage')
     or pg_has_role(v_caller, 'trunkline_producer', 'usage')
     or pg_has_role(v_caller, 'trunkline_operator', 'usage')

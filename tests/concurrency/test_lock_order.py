@@ -1,0 +1,121 @@
+"""Batch calls lock in one order, and those that must not wait do not: seen in pg_stat_activity."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.support.calls import Attempt, Calls
+from tests.support.databases import Database
+from tests.support.waiting import backend, until_blocked
+
+ENDS = ["complete", "fail", "release", "snooze", "acknowledge_cancel"]
+
+
+def _hold(database: Database, attempt: Attempt) -> psycopg.Connection[Any]:
+    """Lock one running row until the transaction ends."""
+    holder = database.superuser(autocommit=False)
+    holder.execute(
+        "select from trunkline_internal.running where job_id = %s for update", (attempt.job,)
+    )
+    return holder
+
+
+@pytest.mark.parametrize("size", [3, 200])
+@pytest.mark.parametrize("function", ENDS)
+def test_opposite_batches_wait_in_line(
+    guarded: Database,
+    producer: Calls,
+    worker: Calls,
+    observer: psycopg.Connection[Any],
+    function: str,
+    size: int,
+) -> None:
+    """The first call is stopped in the middle of its batch; it holds the lowest ids, listed last.
+
+    The second call, in the opposite order, waits for it with nothing in its hands.
+    """
+    producer.fill(size)
+    held = sorted(worker.claim("w", size).attempts, key=lambda attempt: attempt.job.int)
+    first, second = (Calls(guarded.connect("trunkline_worker")) for _ in range(2))
+    holder = _hold(guarded, held[size // 2])
+    with ThreadPoolExecutor() as pool:
+        one = pool.submit(first.batch, function, "w", list(reversed(held)))
+        assert until_blocked(observer, backend(first.connection)) == [backend(holder)]
+        two = pool.submit(second.batch, function, "w", held)
+        assert until_blocked(observer, backend(second.connection)) == [backend(first.connection)]
+        free = observer.execute(
+            "select count(*) from (select from trunkline_internal.running for update skip locked) as f"
+        ).fetchone()
+        assert free == (size - size // 2 - 1,)
+        holder.rollback()
+        done, late = one.result(30), two.result(30)
+    assert {verdict.verdict for verdict in done} == {"ok"}
+    assert [verdict.job for verdict in done] == [attempt.job for attempt in reversed(held)]
+    assert {verdict.verdict for verdict in late} == {
+        "already" if function == "complete" else "lost"
+    }
+
+
+def test_batches_with_the_same_keys_in_opposite_order_do_not_deadlock(
+    guarded: Database, producer: Calls, observer: psycopg.Connection[Any]
+) -> None:
+    """EX-14: keys are taken in key order, whatever the order of the request."""
+    keys = ["a", "b", "c"]
+    holder = Calls(guarded.connect("trunkline_producer", autocommit=False))
+    holder.enqueue(unique_key="b")
+    first, second = (Calls(guarded.connect("trunkline_producer")) for _ in range(2))
+    with ThreadPoolExecutor() as pool:
+        one = pool.submit(
+            first.enqueue_many, [{"task": "work", "unique_key": key} for key in reversed(keys)]
+        )
+        assert until_blocked(observer, backend(first.connection)) == [backend(holder.connection)]
+        two = pool.submit(
+            second.enqueue_many, [{"task": "work", "unique_key": key} for key in keys]
+        )
+        assert until_blocked(observer, backend(second.connection)) == [backend(first.connection)]
+        holder.connection.commit()
+        answers = [one.result(30), list(reversed(two.result(30)))]
+    assert [row.created for row in answers[0]] == [True, False, True]
+    assert [row.created for row in answers[1]] == [False, False, False]
+    assert [row.job_id for row in answers[0]] == [row.job_id for row in answers[1]]
+
+
+def test_heartbeat_and_reclaim_pass_a_locked_row_by(
+    guarded: Database, producer: Calls, worker: Calls
+) -> None:
+    """RC-15: nobody waits; the held job is found by the next run."""
+    producer.fill(5)
+    attempts = worker.claim("w", 5).attempts
+    worker.connection.execute("set lock_timeout = '1ms'")
+    before = worker.batch("heartbeat", "w", attempts)
+    holder = _hold(guarded, attempts[2])
+    guarded.move_time("1 minute")
+    beats = worker.batch("heartbeat", "w", attempts)
+    assert [verdict.verdict for verdict in beats] == ["ok"] * 5
+    moved = [beat.run_at != was.run_at for beat, was in zip(beats, before, strict=True)]
+    assert moved == [True, True, False, True, True]
+    guarded.move_time("10 minutes")
+    lost = {row.job_id for row in worker.reclaim()}
+    assert lost == {attempt.job for attempt in attempts} - {attempts[2].job}
+    holder.rollback()
+    assert [row.job_id for row in worker.reclaim()] == [attempts[2].job]
+
+
+def test_promotion_passes_a_locked_row_by(
+    guarded: Database, producer: Calls, worker: Calls
+) -> None:
+    """TA-16: a due job that another call holds is made ready by the next look."""
+    jobs = producer.fill(4, delay="1 minute")
+    guarded.move_time("2 minutes")
+    worker.connection.execute("set lock_timeout = '1ms'")
+    holder = guarded.superuser(autocommit=False)
+    holder.execute(
+        "select from trunkline_internal.waiting where job_id = %s for update", (jobs[1],)
+    )
+    assert worker.run_duty("promote()") == 3
+    assert sorted(worker.claim("w", 10).jobs) == sorted([jobs[0], jobs[2], jobs[3]])
+    holder.rollback()
+    assert worker.run_duty("promote()") == 1
+    assert worker.claim("w", 10).jobs == [jobs[1]]

@@ -1,0 +1,188 @@
+"""Cancel, retry and reprioritise against claim and the ends: one of the legal outcomes, always."""
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from tests.support import guard
+from tests.support.calls import Calls, Claim
+from tests.support.databases import Database
+from tests.support.waiting import duel
+
+ROUNDS = 300
+WRONG_STATE = "TL019"
+
+
+def _state(observer: psycopg.Connection[Any], job: UUID) -> str:
+    row = observer.execute(
+        "select state from trunkline_internal.all_jobs where job_id = %s", (job,)
+    ).fetchone()
+    assert row is not None, f"job {job} is lost"
+    found: str = row[0]
+    return found
+
+
+def _code(answer: object) -> str | None:
+    """Return the SQLSTATE of a refusal."""
+    return answer.sqlstate if isinstance(answer, psycopg.Error) else None
+
+
+def _claimed(answer: Claim | Exception) -> list[UUID]:
+    assert isinstance(answer, Claim), answer
+    return answer.jobs
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["full look", "kept position"])
+def test_cancel_against_claim(
+    producer: Calls,
+    operator: Calls,
+    worker: Calls,
+    observer: psycopg.Connection[Any],
+    kept: bool,
+) -> None:
+    """T13, T14: cancelled before it ran, or asked for while it runs; never both, never neither."""
+    outcomes: Counter[str] = Counter()
+    position = {} if kept else None
+    with ThreadPoolExecutor() as pool:
+        for _ in range(ROUNDS):
+            job = producer.enqueue().job_id
+            cancelled, claim = duel(
+                pool,
+                lambda job=job: operator.change("cancel", job, "race"),  # type: ignore[misc]
+                lambda position=position: worker.claim("w", position=position),  # type: ignore[misc]
+            )
+            assert not isinstance(cancelled, Exception), cancelled
+            assert isinstance(claim, Claim), claim
+            position = claim.position
+            outcomes[cancelled.outcome] += 1
+            assert (cancelled.outcome, claim.jobs, _state(observer, job)) in [
+                ("cancelled", [], "cancelled"),
+                ("requested", [job], "running"),
+            ]
+            if claim.rows:
+                beat = worker.batch("heartbeat", "w", claim.attempts)
+                assert [verdict.verdict for verdict in beat] == ["cancel"]
+                worker.batch("acknowledge_cancel", "w", claim.attempts)
+    assert guard.books(observer).finished == ROUNDS == outcomes.total()
+
+
+@pytest.mark.parametrize("end", ["complete", "release", "fail"])
+def test_cancel_against_the_end_of_an_attempt(
+    producer: Calls, operator: Calls, worker: Calls, observer: psycopg.Connection[Any], end: str
+) -> None:
+    """T13, T14: the job is found wherever it goes meanwhile."""
+    legal = {
+        "complete": [("ended", "completed"), ("requested", "completed")],
+        "release": [("requested", "cancelled"), ("cancelled", "cancelled")],
+        "fail": [("requested", "cancelled"), ("cancelled", "cancelled")],
+    }[end]
+    with ThreadPoolExecutor() as pool:
+        for _ in range(ROUNDS // 2):
+            job = producer.enqueue().job_id
+            held = worker.claim("w").attempts
+            verdicts, cancelled = duel(
+                pool,
+                lambda held=held: worker.batch(end, "w", held),  # type: ignore[misc]
+                lambda job=job: operator.change("cancel", job, "race"),  # type: ignore[misc]
+            )
+            assert not isinstance(verdicts, Exception), verdicts
+            assert not isinstance(cancelled, Exception), cancelled
+            assert [verdict.verdict for verdict in verdicts] == ["ok"]
+            assert (cancelled.outcome, _state(observer, job)) in legal
+    assert guard.books(observer).finished == ROUNDS // 2
+
+
+def test_reprioritise_against_claim(
+    producer: Calls, operator: Calls, worker: Calls, observer: psycopg.Connection[Any]
+) -> None:
+    """A job that changes its place is claimed by this claim or by the next, from a kept position."""
+    outcomes: Counter[str] = Counter()
+    position: dict[str, Any] | None = {}
+    with ThreadPoolExecutor() as pool:
+        for turn in range(ROUNDS):
+            job = producer.enqueue().job_id
+            priority = turn % 5 + 1
+            moved, claim = duel(
+                pool,
+                lambda job=job, to=priority: operator.change("reprioritise", job, to),  # type: ignore[misc]
+                lambda position=position: worker.claim("w", position=position),  # type: ignore[misc]
+            )
+            assert isinstance(claim, Claim), claim
+            outcome = _code(moved) or moved.outcome  # type: ignore[union-attr]
+            outcomes[outcome] += 1
+            if not claim.rows:
+                assert (outcome, _state(observer, job)) == ("reprioritised", "ready")
+                claim = worker.claim("w", position=claim.position)
+                assert claim.jobs == [job]
+            assert outcome in {"reprioritised", WRONG_STATE}
+            assert claim.rows[0].priority == (priority if outcome == "reprioritised" else 0)
+            position = claim.position
+            worker.batch("complete", "w", claim.attempts)
+    assert guard.books(observer) == (0, 0, ROUNDS, 0, ROUNDS)
+
+
+def test_retry_against_retry_and_claim(
+    guarded: Database,
+    producer: Calls,
+    operator: Calls,
+    worker: Calls,
+    observer: psycopg.Connection[Any],
+) -> None:
+    """T16: a dead letter comes back once; the second request is told its state."""
+    rival = Calls(guarded.connect("trunkline_operator"))
+    claimer = Calls(guarded.connect("trunkline_worker"))
+    position: dict[str, Any] | None = {}
+    with ThreadPoolExecutor() as pool:
+        for _ in range(ROUNDS):
+            job = producer.enqueue().job_id
+            held = worker.claim("w").attempts
+            worker.batch("fail", "w", held, retryable=[False])
+            claiming = pool.submit(
+                lambda position=position: claimer.claim("c", position=position)  # type: ignore[misc]
+            )
+            answers = duel(
+                pool,
+                lambda job=job: operator.change("retry", job),  # type: ignore[misc]
+                lambda job=job: rival.change("retry", job),  # type: ignore[misc]
+            )
+            claim = claiming.result(30)
+            won = [answer for answer in answers if not isinstance(answer, Exception)]
+            assert [(answer.job_id, answer.state) for answer in won] == [(job, "ready")]
+            assert [_code(answer) for answer in answers].count(WRONG_STATE) == 1
+            position = claim.position
+            if not claim.rows:
+                assert _state(observer, job) == "ready"
+                claim = claimer.claim("c", position=position)
+                position = claim.position
+            assert [(row.job_id, row.attempt, row.failures) for row in claim.rows] == [(job, 2, 0)]
+            claimer.batch("complete", "c", claim.attempts)
+    assert guard.books(observer) == (0, 0, ROUNDS, 0, ROUNDS)
+
+
+def test_retry_against_complete(
+    producer: Calls, operator: Calls, worker: Calls, observer: psycopg.Connection[Any]
+) -> None:
+    """T16: refused while the job lives, a new job once it has ended; never an unknown job."""
+    outcomes: Counter[str] = Counter()
+    with ThreadPoolExecutor() as pool:
+        for _ in range(ROUNDS):
+            job = producer.enqueue().job_id
+            held = worker.claim("w").attempts
+            verdicts, again = duel(
+                pool,
+                lambda held=held: worker.batch("complete", "w", held),  # type: ignore[misc]
+                lambda job=job: operator.change("retry", job),  # type: ignore[misc]
+            )
+            assert not isinstance(verdicts, Exception), verdicts
+            assert _state(observer, job) == "completed"
+            outcomes[_code(again) or "new job"] += 1
+            for attempt in worker.claim("w").attempts:
+                assert not isinstance(again, Exception)
+                assert attempt.job == again.job_id != job
+                worker.batch("complete", "w", [attempt])
+    assert set(outcomes) <= {"new job", WRONG_STATE}, outcomes
+    assert guard.books(observer).finished == ROUNDS + outcomes["new job"]

@@ -1,0 +1,203 @@
+"""Who may do what, as a table to read, compared with what the catalogue says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from tests.integration.catalog.conftest import Ask
+from tests.support.databases import Database
+
+ROLES = ("producer", "worker", "operator", "reader")
+
+FUNCTIONS = """
+    acknowledge          .        .        operator .
+    acknowledge_cancel   .        worker   .        .
+    cancel               producer .        operator .
+    claim                .        worker   .        .
+    clock                producer worker   operator reader
+    complete             .        worker   .        .
+    discard              .        .        operator .
+    drain_worker         .        .        operator .
+    enqueue              producer .        operator .
+    enqueue_many         producer .        operator .
+    explain              producer .        operator reader
+    fail                 .        worker   .        .
+    health               .        worker   operator reader
+    heartbeat            .        worker   .        .
+    job                  producer .        operator reader
+    limit_queue          .        .        operator .
+    maintain_partitions  .        worker   operator .
+    next_due             producer .        operator reader
+    pause_queue          .        .        operator .
+    pause_schedule       .        .        operator .
+    progress             .        worker   .        .
+    promote              .        worker   operator .
+    pulse                .        worker   .        .
+    reclaim              .        worker   operator .
+    register_task        producer worker   operator .
+    register_worker      .        worker   .        .
+    release              .        worker   .        .
+    remove_schedule      .        .        operator .
+    reprioritise         producer .        operator .
+    resume_queue         .        .        operator .
+    resume_schedule      .        .        operator .
+    retry                .        .        operator .
+    run_duties           .        worker   operator .
+    run_schedules        .        worker   operator .
+    schema_version       producer worker   operator reader
+    set_schedule         .        .        operator .
+    set_setting          .        .        operator .
+    snooze               .        worker   .        .
+    stop_worker          .        worker   .        .
+    sweep_idempotency    .        worker   operator .
+    tenant_scope         producer worker   operator reader
+"""
+VIEWS = """
+    dead_letters         .        .        operator reader
+    duties               .        .        operator reader
+    events               .        .        operator reader
+    jobs                 producer .        operator reader
+    queues               .        .        operator reader
+    reclaim_history      .        .        operator reader
+    schedules            .        .        operator reader
+    settings             producer worker   operator reader
+    stale_monitor        .        .        operator reader
+    stale_validation     .        .        operator reader
+    tasks                producer worker   operator reader
+    throughput           .        .        operator reader
+    workers              .        .        operator reader
+"""
+
+FUNCTION_RIGHTS = """
+select p.proname, r.name, has_function_privilege('trunkline_' || r.name, p.oid, 'execute')
+from pg_proc as p cross join unnest(%s::text[]) as r (name)
+where p.pronamespace = 'trunkline'::regnamespace
+"""
+VIEW_RIGHTS = """
+select c.relname, r.name, has_table_privilege('trunkline_' || r.name, c.oid, 'select')
+from pg_class as c cross join unnest(%s::text[]) as r (name)
+where c.relnamespace = 'trunkline'::regnamespace and c.relkind <> 'c'
+"""
+# Composite types are no secret, but everything else of a relation is.
+RELATIONS = """
+select c.oid::regclass::text from pg_class as c
+where c.relnamespace in ('trunkline'::regnamespace, 'trunkline_internal'::regnamespace)
+  and c.relkind in ('r', 'p', 'v')
+order by 1
+"""
+SIGNATURES = """
+select p.oid::regprocedure::text from pg_proc as p
+where p.pronamespace in ('trunkline'::regnamespace, 'trunkline_internal'::regnamespace)
+order by 1
+"""
+
+
+def table(text: str) -> dict[str, set[str]]:
+    rows = (line.split() for line in text.strip().splitlines())
+    return {name: set(roles) - {"."} for name, *roles in rows}
+
+
+def rights(answers: list[tuple[str, str, bool]]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for name, role, may in answers:
+        found.setdefault(name, set()).update({role} if may else set())
+    return found
+
+
+def test_the_functions_are_these_and_for_these_roles(ask: Ask) -> None:
+    assert rights([(n, r, m) for n, r, m in ask(FUNCTION_RIGHTS, list(ROLES))]) == table(FUNCTIONS)
+
+
+def test_the_views_are_these_and_for_these_roles(ask: Ask) -> None:
+    assert rights([(n, r, m) for n, r, m in ask(VIEW_RIGHTS, list(ROLES))]) == table(VIEWS)
+
+
+def test_no_role_may_write_to_a_view(ask: Ask) -> None:
+    assert (
+        ask(
+            "select c.relname, r.name from pg_class as c cross join unnest(%s::text[]) as r (name)"
+            " where c.relnamespace = 'trunkline'::regnamespace and c.relkind = 'v'"
+            " and has_table_privilege('trunkline_' || r.name, c.oid,"
+            " 'insert, update, delete, truncate, references, trigger')",
+            list(ROLES),
+        )
+        == []
+    )
+
+
+def test_a_grant_too_many_is_noticed(installed: Database) -> None:
+    with installed.superuser(autocommit=False) as connection:
+        connection.execute("grant execute on function trunkline.claim to trunkline_reader")
+        found = connection.execute(FUNCTION_RIGHTS, (list(ROLES),)).fetchall()
+        assert rights(found) != table(FUNCTIONS)
+        connection.rollback()
+
+
+@pytest.fixture(scope="module")
+def anonymous(installed: Database) -> Iterator[str]:
+    """A role like any other on the server, and no member of ours."""
+    name = f"anonymous_{installed.name[-12:]}"
+    with installed.superuser() as connection:
+        connection.execute(sql.SQL("create role {} login").format(sql.Identifier(name)))
+        yield name
+        connection.execute(sql.SQL("drop role {}").format(sql.Identifier(name)))
+
+
+def test_the_anonymous_can_call_nothing(installed: Database, ask: Ask, anonymous: str) -> None:
+    stranger = installed.connect(anonymous)
+    signatures = [signature for (signature,) in ask(SIGNATURES)]
+    for signature in signatures:
+        name, _, arguments = signature.removesuffix(")").partition("(")
+        types = [part for part in arguments.split(",") if part]
+        nulls = ", ".join(f"null::{kind}" for kind in types)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied"):
+            stranger.execute(f"select {name}({nulls})".encode())
+    stranger.close()
+    assert len(signatures) > 90
+
+
+def test_the_anonymous_can_neither_read_nor_write_anything(
+    installed: Database, ask: Ask, anonymous: str
+) -> None:
+    stranger = installed.connect(anonymous)
+    relations = [relation for (relation,) in ask(RELATIONS)]
+    for relation in relations:
+        for statement in (
+            f"select from {relation}",
+            f"insert into {relation} default values",
+            f"delete from {relation}",
+            f"truncate {relation}",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied"):
+                stranger.execute(statement.encode())
+    stranger.close()
+    assert len(relations) > 30
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_our_roles_cannot_reach_the_tables(installed: Database, ask: Ask, role: str) -> None:
+    member = installed.connect(f"trunkline_{role}")
+    internal = [name for (name,) in ask(RELATIONS) if name.startswith("trunkline_internal.")]
+    for relation in internal:
+        for statement in (f"select from {relation}", f"insert into {relation} default values"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied"):
+                member.execute(statement.encode())
+    member.close()
+    assert len(internal) > 20
+
+
+def test_a_worker_cannot_read_jobs_it_did_not_claim(installed: Database) -> None:
+    worker = installed.connect("trunkline_worker")
+    for statement in (
+        "select from trunkline.jobs",
+        "select from trunkline.events",
+        "select from trunkline.dead_letters",
+        "select from trunkline.job(p_job => null)",
+    ):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied"):
+            worker.execute(statement.encode())
+    worker.close()

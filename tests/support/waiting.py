@@ -1,0 +1,77 @@
+"""Waiting for conditions with a deadline, and threads whose errors reach the test."""
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any, TypeVar
+
+import psycopg
+
+__all__ = ["backend", "blockers", "together", "until", "until_blocked", "until_idle"]
+
+_T = TypeVar("_T")
+_S = TypeVar("_S")
+
+# Long enough for a busy machine; only a failing test ever takes it.
+DEADLINE = 60.0
+
+
+def until(condition: Callable[[], _T], what: str, *, deadline: float = DEADLINE) -> _T:
+    """Look until the condition holds and return its value; fail after the deadline."""
+    end = time.monotonic() + deadline
+    while True:
+        found = condition()
+        if found:
+            return found
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {deadline} s: {what}")
+        time.sleep(0.005)
+
+
+def backend(connection: psycopg.Connection[Any]) -> int:
+    """Return the process id of the connection's server process."""
+    return connection.info.backend_pid
+
+
+def blockers(observer: psycopg.Connection[Any], pid: int) -> list[int]:
+    """Return the processes whose locks this one waits for; none when it does not wait."""
+    row = observer.execute(
+        "select case when a.wait_event_type = 'Lock' then pg_blocking_pids(a.pid) else '{}' end "
+        "from pg_stat_activity as a where a.pid = %s",
+        (pid,),
+    ).fetchone()
+    assert row is not None, f"no process {pid}"
+    found: list[int] = row[0]
+    return found
+
+
+def until_blocked(observer: psycopg.Connection[Any], pid: int) -> list[int]:
+    """Wait until the process waits for a lock and return who holds it."""
+    return until(lambda: blockers(observer, pid), f"process {pid} waits for a lock")
+
+
+def together(actions: Sequence[Callable[[], _T]], *, deadline: float = DEADLINE) -> list[_T]:
+    """Run all actions at once, each in a thread; return their results or raise the first error."""
+    with ThreadPoolExecutor(max_workers=len(actions)) as pool:
+        futures = [pool.submit(action) for action in actions]
+        end = time.monotonic() + deadline
+        return [future.result(timeout=max(0.0, end - time.monotonic())) for future in futures]
+
+
+def duel(
+    pool: ThreadPoolExecutor, one: Callable[[], _T], other: Callable[[], _S]
+) -> tuple[_T | Exception, _S | Exception]:
+    """Run two actions at the same moment; return what each answered or raised."""
+    gate = Barrier(2)
+
+    def start(action: Callable[[], Any]) -> Any:
+        gate.wait(DEADLINE)
+        try:
+            return action()
+        except psycopg.Error as error:
+            return error
+
+    futures = [pool.submit(start, action) for action in (one, other)]
+    first, second = (future.result(DEADLINE) for future in futures)
+    return first, second
