@@ -12,8 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+import psycopg
+
 from tests.support.calls import Calls, Position
 from tests.support.databases import Database
+from tests.support.waiting import until
 
 __all__ = ["Outcome", "Scene", "naive", "play"]
 
@@ -75,9 +78,19 @@ def play(
             stop.set()
             for member in crew:
                 member.result(60)
+            until(lambda: _all_due(database), "no job is due later")
             over.set()
         claimer.result(60)
     return outcome
+
+
+def _all_due(database: Database) -> bool:
+    with psycopg.connect(database.superuser_dsn) as superuser:
+        row = superuser.execute(
+            "select max(run_at) < trunkline.clock() from trunkline_internal.waiting "
+            "where state = 'scheduled'"
+        ).fetchone()
+    return row is None or row[0] is not False
 
 
 def _produce(

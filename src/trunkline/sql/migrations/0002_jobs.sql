@@ -166,6 +166,7 @@ create table trunkline_internal.unique_keys (
   job_id uuid not null,
   constraint unique_keys_pkey primary key (profile, tenant, unique_key)
 );
+create index unique_keys_by_job on trunkline_internal.unique_keys (job_id);
 comment on table trunkline_internal.unique_keys is 'Keys held by live jobs. An empty tenant stands for none, since a key must not be null.';
 
 create table trunkline_internal.idempotency_keys (

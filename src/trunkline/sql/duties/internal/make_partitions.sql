@@ -27,20 +27,18 @@ begin
   -- After a long pause the default partition holds days gone by as well: they get theirs first,
   -- since what stays in the default is never dropped.
   execute format(
-    'select date_trunc(''day'', min(%1$I)::timestamp%2$s, ''UTC'') from trunkline_internal.%3$I',
-    v_column, case when v_column = 'day' then ' at time zone ''UTC''' else 'tz' end, p_parent || '_default'
+    'select to_timestamp(extract(epoch from min(%I))) from trunkline_internal.%I', v_column, p_parent || '_default'
   ) into v_caught;
-  select greatest(max(p.upper_bound), least(date_trunc('day', p_now, 'UTC'), v_caught))
+  select greatest(max(p.upper_bound), date_trunc('day', least(p_now, v_caught), 'UTC'))
   into v_lower
   from trunkline_internal.partitions as p
   where p.parent = p_parent;
   while v_lower <= v_until loop
     v_upper := v_lower + v_step;
     if v_lower <= p_now then
-      -- After a long pause rows go to the default partition. Somebody who is about to
-      -- insert there while ATTACH runs would fail with a check violation, because he has chosen
-      -- his partition already; behind this lock he chooses anew. It waits no longer than
-      -- lock_timeout, and the span is tried again at the next run.
+      -- Somebody who is about to insert into the default while ATTACH runs would fail with a
+      -- check violation, because he has chosen his partition already; behind this lock he chooses
+      -- anew. It waits no longer than lock_timeout, and the span is tried again at the next run.
       execute format('lock table trunkline_internal.%I in access exclusive mode', p_parent);
     end if;
     v_name := p_parent || '_' || to_char(v_lower at time zone 'UTC', 'YYYYMMDD');

@@ -2,6 +2,9 @@
 -- running -> completed. Locks its rows in id order. A stale attempt changes nothing; with p_strict it
 -- is refused, so that what else the caller wrote in the transaction is rolled back with it.
 -- Names no state: the row in running is the state, and (job, attempt, worker) is the fence.
+-- Finds its rows by an array sorted by id, not by a join: where autovacuum met running while it was
+-- empty, a join took it as its outer side and read it from end to end (82 ms instead of 1.3 for 100
+-- jobs with 50,000 running). The index is walked in id order, so that is the order of the locks.
 create or replace function trunkline.complete(
   p_worker text,
   p_jobs uuid[],
@@ -22,10 +25,13 @@ set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  v_attempts integer[];
   v_done uuid[];
+  v_jobs uuid[];
   v_large boolean := false;
   v_max_bytes integer;
   v_now timestamptz;
+  v_results jsonb[];
   v_scope text := trunkline.tenant_scope();
 begin
   perform trunkline_internal.check_batch(
@@ -40,20 +46,21 @@ begin
       perform trunkline_internal.check_results(p_jobs => p_jobs, p_results => p_results, p_max_bytes => v_max_bytes);
     end if;
   end if;
-  v_now := trunkline.clock();
-  with asked as materialized (
+  select array_agg(a.job_id), array_agg(a.attempt), array_agg(a.result)
+  into v_jobs, v_attempts, v_results
+  from (
     select a.job_id, a.attempt, a.result
     from unnest(p_jobs, p_attempts, p_results) as a (job_id, attempt, result)
     order by a.job_id
-  ),
-  ended as (
+  ) as a;
+  v_now := trunkline.clock();
+  with ended as (
     delete from trunkline_internal.running as r
-    using asked as a
-    where r.job_id = a.job_id
-      and r.attempt = a.attempt
+    where r.job_id = any(v_jobs)
+      and r.attempt = v_attempts[width_bucket(r.job_id, v_jobs)]
       and r.worker = p_worker
       and (v_scope is null or r.tenant = v_scope)
-    returning r.*, a.result
+    returning r.*, v_results[width_bucket(r.job_id, v_jobs)] as result
   ),
   kept as (
     insert into trunkline_internal.finished (
@@ -78,13 +85,7 @@ begin
   ),
   freed as (
     delete from trunkline_internal.unique_keys as k
-    using ended as e
-    join trunkline_internal.tasks as t on t.task = e.task
-    where e.unique_key is not null
-      and k.profile = t.profile
-      and k.tenant = coalesce(e.tenant, '')
-      and k.unique_key = e.unique_key
-      and k.job_id = e.job_id
+    where k.job_id = any(array(select e.job_id from ended as e where e.unique_key is not null))
   ),
   noted as (
     insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, worker, actor)

@@ -15,6 +15,8 @@ set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  v_attempts integer[];
+  v_jobs uuid[];
   v_lease interval := trunkline_internal.setting(p_name => 'lease')::interval;
   v_now timestamptz;
   v_scope text := trunkline.tenant_scope();
@@ -22,12 +24,19 @@ begin
   perform trunkline_internal.check_batch(
     p_worker => p_worker, p_jobs => p_jobs, p_attempts => p_attempts, p_others => '{}'
   );
+  select array_agg(a.job_id), array_agg(a.attempt)
+  into v_jobs, v_attempts
+  from (
+    select a.job_id, a.attempt from unnest(p_jobs, p_attempts) as a (job_id, attempt) order by a.job_id
+  ) as a;
   v_now := trunkline.clock();
+  -- By arrays and not by joins, as in complete.
   with mine as materialized (
-    select r.ctid as tid, r.task
+    select r.job_id
     from trunkline_internal.running as r
-    join unnest(p_jobs, p_attempts) as a (job_id, attempt) on a.job_id = r.job_id and a.attempt = r.attempt
-    where r.worker = p_worker
+    where r.job_id = any(v_jobs)
+      and r.attempt = v_attempts[width_bucket(r.job_id, v_jobs)]
+      and r.worker = p_worker
       and r.hard_deadline > v_now
       and (v_scope is null or r.tenant = v_scope)
     order by r.job_id
@@ -36,10 +45,12 @@ begin
   update trunkline_internal.running as r
   set
     heartbeat_at = greatest(v_now, r.claimed_at),
-    lease_expires_at = least(greatest(v_now, r.claimed_at) + coalesce(t.lease, v_lease), r.hard_deadline)
-  from mine as m
-  left join trunkline_internal.tasks as t on t.task = m.task
-  where r.ctid = m.tid;
+    lease_expires_at = least(
+      greatest(v_now, r.claimed_at)
+        + coalesce((select t.lease from trunkline_internal.tasks as t where t.task = r.task), v_lease),
+      r.hard_deadline
+    )
+  where r.job_id = any(array(select m.job_id from mine as m));
   return query
   select
     a.job_id,
@@ -53,8 +64,15 @@ begin
     case when r.job_id is not null then 'running' end,
     r.lease_expires_at
   from unnest(p_jobs, p_attempts) with ordinality as a (job_id, attempt, place)
-  left join trunkline_internal.running as r
-    on r.job_id = a.job_id and r.attempt = a.attempt and r.worker = p_worker and (v_scope is null or r.tenant = v_scope)
+  left join lateral (
+    select r.job_id, r.cancel_requested_at, r.hard_deadline, r.lease_expires_at
+    from trunkline_internal.running as r
+    where r.job_id = a.job_id
+      and r.attempt = a.attempt
+      and r.worker = p_worker
+      and (v_scope is null or r.tenant = v_scope)
+    limit 1
+  ) as r on true
   order by a.place;
 end;
 $$;

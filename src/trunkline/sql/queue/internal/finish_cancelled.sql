@@ -23,13 +23,7 @@ begin
     p_job.payload, p_job.last_error
   );
   if p_job.unique_key is not null then
-    delete from trunkline_internal.unique_keys as k
-    using trunkline_internal.tasks as t
-    where t.task = p_job.task
-      and k.profile = t.profile
-      and k.tenant = coalesce(p_job.tenant, '')
-      and k.unique_key = p_job.unique_key
-      and k.job_id = p_job.job_id;
+    delete from trunkline_internal.unique_keys as k where k.job_id = p_job.job_id;
   end if;
   perform trunkline_internal.record_event(
     p_at => p_now, p_job => p_job.job_id, p_attempt => p_job.attempt, p_kind => 'cancelled',

@@ -1,4 +1,6 @@
 -- Locks the running attempts that really are the worker's, in id order, and tells which.
+-- By array and not by join: a table that looked empty at the last ANALYZE would become the outer side
+-- of a join and be read from end to end, in any order (see complete).
 create or replace function trunkline_internal.lock_running(p_worker text, p_jobs uuid[], p_attempts integer[], p_scope text)
 returns uuid[]
 language plpgsql
@@ -7,13 +9,24 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
 set plan_cache_mode = force_generic_plan
+set enable_bitmapscan = off
 as $$
+declare
+  v_attempts integer[];
+  v_jobs uuid[];
 begin
+  select array_agg(a.job_id), array_agg(a.attempt)
+  into v_jobs, v_attempts
+  from (
+    select a.job_id, a.attempt from unnest(p_jobs, p_attempts) as a (job_id, attempt) order by a.job_id
+  ) as a;
   return array(
     select r.job_id
     from trunkline_internal.running as r
-    join unnest(p_jobs, p_attempts) as a (job_id, attempt) on a.job_id = r.job_id and a.attempt = r.attempt
-    where r.worker = p_worker and (p_scope is null or r.tenant = p_scope)
+    where r.job_id = any(v_jobs)
+      and r.attempt = v_attempts[width_bucket(r.job_id, v_jobs)]
+      and r.worker = p_worker
+      and (p_scope is null or r.tenant = p_scope)
     order by r.job_id
     for update of r
   );

@@ -7,22 +7,27 @@ volatile
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
+set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan
 as $$
+declare
+  v_jobs uuid[] := array(select m.job_id from unnest(p_moves) as m);
+  v_front uuid[] := array(select m.job_id from unnest(p_moves) as m where m.to_state = 'ready' and m.front);
 begin
   insert into trunkline_internal.lanes (queue, lane)
   select distinct r.queue, (r.lane | 1)::smallint
-  from unnest(p_moves) as m
-  join trunkline_internal.running as r on r.job_id = m.job_id
-  where m.to_state = 'ready' and m.front
+  from trunkline_internal.running as r
+  where r.job_id = any(v_front)
     and not exists (select from trunkline_internal.lanes as l where l.queue = r.queue and l.lane = (r.lane | 1));
-  with gone as (
-    delete from trunkline_internal.running as r
-    using unnest(p_moves) as m
-    where r.job_id = m.job_id
-    returning
+  with taken as (
+    delete from trunkline_internal.running as r where r.job_id = any(v_jobs) returning r.*
+  ),
+  gone as materialized (
+    select
       r.*, m.to_state, m.run_at as next_run_at, m.failures as new_failures, m.crashes as new_crashes,
       m.deferrals as new_deferrals, m.front, m.reason, m.error, m.kind, m.detail
+    from taken as r
+    join unnest(p_moves) as m on m.job_id = r.job_id
   ),
   -- Ordered by the old number, so that jobs handed back together keep their order.
   back as (
@@ -72,14 +77,9 @@ begin
   ),
   freed as (
     delete from trunkline_internal.unique_keys as k
-    using gone as g
-    join trunkline_internal.tasks as t on t.task = g.task
-    where g.to_state in ('dead', 'cancelled')
-      and g.unique_key is not null
-      and k.profile = t.profile
-      and k.tenant = coalesce(g.tenant, '')
-      and k.unique_key = g.unique_key
-      and k.job_id = g.job_id
+    where k.job_id = any(array(
+      select g.job_id from gone as g where g.unique_key is not null and g.to_state in ('dead', 'cancelled')
+    ))
   )
   insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, worker, actor, detail)
   select

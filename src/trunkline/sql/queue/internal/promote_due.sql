@@ -14,15 +14,17 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
 set enable_bitmapscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan
 as $$
+declare
+  v_jobs uuid[];
+  v_sequences bigint[];
 begin
   -- Locking assigns the transaction id before the first number is drawn. The numbers are drawn in
-  -- a step of their own, so that they follow the due times.
+  -- the order of the due times, then brought into that of the ids for the update's look-up. A
+  -- statement of its own updates: it sees the row as it was locked, also where it changed meanwhile.
   with due as materialized (
-    select w.ctid as tid, w.run_at
+    select w.job_id, w.run_at
     from trunkline_internal.waiting as w
     where w.state = 'scheduled' and w.run_at >= p_from and w.run_at <= p_now
     order by w.run_at
@@ -30,17 +32,19 @@ begin
     for update of w skip locked
   ),
   numbered as materialized (
-    select d.tid, d.run_at, nextval('trunkline_internal.job_sequence') as sequence from due as d
-  ),
-  moved as (
-    update trunkline_internal.waiting as w
-    set state = 'ready', sequence = n.sequence, reason = null
-    from numbered as n
-    where w.ctid = n.tid
+    select d.job_id, d.run_at, nextval('trunkline_internal.job_sequence') as sequence from due as d
   )
-  select count(*)::integer, max(n.run_at) into promoted, covered from numbered as n;
+  select
+    count(*)::integer, max(n.run_at), array_agg(n.job_id order by n.job_id), array_agg(n.sequence order by n.job_id)
+  into promoted, covered, v_jobs, v_sequences
+  from numbered as n;
   if promoted < p_limit then
     covered := p_now;
+  end if;
+  if promoted > 0 then
+    update trunkline_internal.waiting as w
+    set state = 'ready', sequence = v_sequences[width_bucket(w.job_id, v_jobs)], reason = null
+    where w.job_id = any(v_jobs);
   end if;
 end;
 $$;

@@ -43,13 +43,12 @@ begin
   ),
   freed as (
     delete from trunkline_internal.unique_keys as k
-    using held as h
-    join trunkline_internal.tasks as t on t.task = h.task and t.unique_until = 'claim'
-    where h.unique_key is not null
-      and k.profile = t.profile
-      and k.tenant = coalesce(h.tenant, '')
-      and k.unique_key = h.unique_key
-      and k.job_id = h.job_id
+    where k.job_id = any(array(
+      select h.job_id
+      from held as h
+      join trunkline_internal.tasks as t on t.task = h.task
+      where h.unique_key is not null and t.unique_until = 'claim'
+    ))
   ),
   noted as (
     insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, worker, actor)

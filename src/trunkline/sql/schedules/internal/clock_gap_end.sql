@@ -3,7 +3,8 @@
 create or replace function trunkline_internal.clock_gap_end(p_time_zone text, p_local timestamp)
 returns timestamp
 language plpgsql
-stable
+immutable
+parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
 declare

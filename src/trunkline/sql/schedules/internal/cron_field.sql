@@ -17,7 +17,8 @@ declare
   v_last integer;
   v_names text[];
   v_term text;
-  v_match text[];
+  v_base text;
+  v_cut integer;
   v_from integer;
   v_to integer;
   v_step integer;
@@ -39,42 +40,46 @@ begin
       v_result := v_result || c_numbers[v_first + 1 : v_last + 1];
       continue;
     end if;
-    v_match := regexp_match(v_term, '^(?:(\*|L|LW)|([0-9]+|[A-Z]{3})(?:-([0-9]+|[A-Z]{3}))?)(?:/([0-9]+))?$');
-    v_from := null;
-    v_to := null;
+    -- Cut with strpos: a regular expression that captures takes three times as long.
     v_step := 1;
-    if v_match is not null then
-      if v_match[4] is not null then
-        -- A step longer than any field takes the first number only, however long it is.
-        v_step := case when v_match[4] ~ '^0*[0-9]{1,2}$' then v_match[4]::integer else 100 end;
-      end if;
-      if v_match[1] = '*' then
-        v_from := v_first;
-        v_to := v_last;
-      elsif v_match[1] is not null then
-        if p_field = 'day' and v_step > 0 then
-          v_result := v_result || case v_match[1] when 'L' then -1 else -2 end;
-          continue;
-        end if;
-      else
-        v_from := trunkline_internal.cron_value(p_text => v_match[2], p_names => v_names, p_first => v_first);
-        v_to := case
-          when v_match[3] is null then v_from
-          else trunkline_internal.cron_value(p_text => v_match[3], p_names => v_names, p_first => v_first)
-        end;
-        if v_to between v_from and v_last and v_from = v_to and v_match[4] is not null then
-          v_to := v_last;
-        end if;
-      end if;
-    elsif p_field = 'weekday' then
-      v_match := regexp_match(v_term, '^(?:0*([0-7])L|([0-9]+|[A-Z]{3})#0*([1-5]))$');
+    v_base := v_term;
+    v_cut := strpos(v_term, '/');
+    if v_cut > 0 then
+      v_base := left(v_term, v_cut - 1);
+      v_step := case
+        when substr(v_term, v_cut + 1) ~ '^0*[0-9]{1,2}$' then substr(v_term, v_cut + 1)::integer
+        -- A step longer than any field takes the first number only.
+        when substr(v_term, v_cut + 1) ~ '^[0-9]+$' then 100
+        else 0
+      end;
+    end if;
+    if p_field = 'day' and v_base in ('L', 'LW') and v_step > 0 then
+      v_result := v_result || case v_base when 'L' then -1 else -2 end;
+      continue;
+    end if;
+    if p_field = 'weekday' and v_term ~ '^([0-9]+L|[0-9A-Z]+#0*[1-5])$' then
       v_from := trunkline_internal.cron_value(
-        p_text => coalesce(v_match[1], v_match[2]), p_names => v_names, p_first => v_first
+        p_text => split_part(rtrim(v_term, 'L'), '#', 1), p_names => v_names, p_first => v_first
       );
       if v_from between v_first and v_last then
-        v_result := v_result || 100 + 10 * (v_from % 7) + coalesce(v_match[3]::integer, 0);
+        v_result := v_result || 100 + 10 * (v_from % 7) + case when v_term like '%L' then 0 else right(v_term, 1)::integer end;
         continue;
       end if;
+    end if;
+    v_cut := strpos(v_base, '-');
+    if v_base = '*' then
+      v_from := v_first;
+      v_to := v_last;
+    elsif v_cut > 0 then
+      v_from := trunkline_internal.cron_value(p_text => left(v_base, v_cut - 1), p_names => v_names, p_first => v_first);
+      v_to := trunkline_internal.cron_value(p_text => substr(v_base, v_cut + 1), p_names => v_names, p_first => v_first);
+    else
+      v_from := trunkline_internal.cron_value(p_text => v_base, p_names => v_names, p_first => v_first);
+      v_to := v_from;
+    end if;
+    -- As in cronsim: a step counts from a single number to the end of the field, also when it is written as a range.
+    if v_from = v_to and v_from <= v_last and v_base <> v_term then
+      v_to := v_last;
     end if;
     if v_from is null or v_to is null or v_from < v_first or v_to > v_last or v_to < v_from or v_step = 0 then
       perform trunkline_internal.refuse(

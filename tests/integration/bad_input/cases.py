@@ -1,0 +1,248 @@
+"""For every refusal, calls that bring it about: (role, statement), jobs named as <state>."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["CALLS"]
+
+_PRODUCER, _WORKER, _OPERATOR = "trunkline_producer", "trunkline_worker", "trunkline_operator"
+_NOBODY = "'00000000-0000-7000-8000-000000000000'::uuid"
+_LARGE = "jsonb_build_object('x', repeat('y', 262144))"
+_MINE = "p_worker => 'w', p_jobs => array[<running>], p_attempts => '{1}'"
+_LONG = "repeat('x', 201)"
+
+
+def _enqueue(*arguments: str) -> list[tuple[str, str]]:
+    return [(_PRODUCER, f"trunkline.enqueue(p_task => 'known', {given})") for given in arguments]
+
+
+def _by(role: str, *calls: str) -> list[tuple[str, str]]:
+    return [(role, call) for call in calls]
+
+
+def _many(*jobs: str) -> list[tuple[str, str]]:
+    """Batches with a good job before the bad one: neither may be kept."""
+    good = '{"task": "known"}'
+    return [
+        (_PRODUCER, f"trunkline.enqueue_many(p_jobs => '[{good}, {job}, {good}]')") for job in jobs
+    ]
+
+
+CALLS: Final[dict[str, list[tuple[str, str]]]] = {
+    "unknown_task": [
+        *_by(_PRODUCER, "trunkline.enqueue(p_task => 'nope')"),
+        *_many('{"task": "nope"}', '{"task": "nope", "unique_key": "fresh"}'),
+        *_by(_OPERATOR, "trunkline.set_schedule('s', '@daily', 'nope')"),
+    ],
+    "payload_not_object": [
+        *_enqueue("p_payload => '[1]'", "p_payload => '1'", "p_payload => null"),
+        *_many('{"task": "known", "payload": 3}'),
+    ],
+    "payload_too_large": [
+        *_enqueue(f"p_payload => {_LARGE}"),
+        *_by(_WORKER, f"trunkline.complete({_MINE}, p_results => array[{_LARGE}])"),
+    ],
+    "negative_delay": [
+        *_enqueue("p_delay => '-1 second'"),
+        *_many('{"task": "known", "delay": "-1 second"}'),
+        *_by(
+            _WORKER,
+            f"trunkline.snooze({_MINE}, p_delays => '{{-1 second}}')",
+            f"trunkline.fail({_MINE}, p_delays => '{{-1 second}}')",
+        ),
+    ],
+    "priority_out_of_range": [
+        *_enqueue("p_priority => 50", "p_priority => -51"),
+        *_many('{"task": "known", "priority": 50}'),
+        *_by(
+            _PRODUCER,
+            "trunkline.reprioritise(p_job => <ready>, p_priority => 50)",
+            "trunkline.reprioritise(p_job => <ready>, p_priority => null)",
+            "trunkline.register_task(p_task => 'known', p_priority => -51)",
+        ),
+    ],
+    "limit_out_of_range": [
+        *_by(
+            _WORKER,
+            "trunkline.claim(p_worker => 'w', p_limit => 0)",
+            "trunkline.claim(p_worker => 'w', p_limit => 10001)",
+            "trunkline.claim(p_worker => 'w', p_limit => null)",
+            "trunkline.promote(p_limit => 0)",
+            "trunkline.reclaim(p_limit => 0)",
+            "trunkline.run_schedules(p_limit => 0)",
+            "trunkline.sweep_idempotency(p_limit => 0)",
+            "trunkline.progress('w', <running>, 1, p_percent => 101)",
+        ),
+        *_by(_OPERATOR, "trunkline.limit_queue(p_queue => 'q', p_max_depth => 0)"),
+        *_by(_PRODUCER, "trunkline.next_due(p_cron => '@daily', p_count => 0)"),
+    ],
+    "worker_required": _by(
+        _WORKER,
+        "trunkline.claim(p_worker => null)",
+        "trunkline.claim(p_worker => '')",
+        f"trunkline.claim(p_worker => {_LONG})",
+        "trunkline.register_worker(p_worker => '')",
+        "trunkline.heartbeat(p_worker => null, p_jobs => '{}', p_attempts => '{}')",
+        "trunkline.complete(p_worker => '', p_jobs => '{}', p_attempts => '{}')",
+        "trunkline.fail(p_worker => '', p_jobs => '{}', p_attempts => '{}')",
+        "trunkline.release(p_worker => '', p_jobs => '{}', p_attempts => '{}')",
+        "trunkline.snooze(p_worker => '', p_jobs => '{}', p_attempts => '{}')",
+        "trunkline.acknowledge_cancel(p_worker => '', p_jobs => '{}', p_attempts => '{}')",
+    ),
+    "array_length_mismatch": _by(
+        _WORKER,
+        "trunkline.complete(p_worker => 'w', p_jobs => array[<running>], p_attempts => '{}')",
+        "trunkline.complete(p_worker => 'w', p_jobs => array[<running>], p_attempts => null)",
+        "trunkline.complete(p_worker => 'w', p_jobs => null, p_attempts => null)",
+        "trunkline.complete(p_worker => 'w', p_jobs => array[<running>], p_attempts => '{null}')",
+        f"trunkline.complete({_MINE}, p_results => array['1', '2']::jsonb[])",
+        f"trunkline.fail({_MINE}, p_errors => array['{{}}', '{{}}']::jsonb[])",
+        f"trunkline.fail({_MINE}, p_retryable => '{{}}')",
+        f"trunkline.snooze({_MINE}, p_delays => '{{1 s, 2 s}}')",
+        f"trunkline.acknowledge_cancel({_MINE}, p_reasons => '{{a, b}}')",
+        "trunkline.heartbeat('w', p_jobs => array[<running>, null], p_attempts => '{1, 1}')",
+        "trunkline.release(p_worker => 'w', p_jobs => array[<running>], p_attempts => '{1, 2}')",
+        "trunkline.progress('w', null, 1)",
+    ),
+    "stale_attempt": _by(
+        _WORKER,
+        "trunkline.complete('w', array[<running>], '{7}', p_strict => true)",
+        "trunkline.complete('ghost', array[<running>], '{1}', p_strict => true)",
+        "trunkline.complete('w', array[<running>, <dead>], '{1, 1}', p_strict => true)",
+    ),
+    "queue_paused": [
+        *_enqueue("p_queue => 'closed'"),
+        *_many('{"task": "known", "queue": "closed"}'),
+    ],
+    "queue_full": [*_enqueue("p_queue => 'full'"), *_many('{"task": "known", "queue": "full"}')],
+    "invalid_cron": [
+        *_by(
+            _OPERATOR,
+            "trunkline.set_schedule('s', 'x', 'known')",
+            "trunkline.set_schedule('s', '61 * * * *', 'known')",
+            "trunkline.set_schedule('s', '0 0 30 2 *', 'known')",
+            "trunkline.set_schedule('s', null, 'known')",
+        ),
+        *_by(_PRODUCER, "trunkline.next_due(p_cron => '* * * *')"),
+    ],
+    "unknown_job": [
+        *_by(_PRODUCER, f"trunkline.cancel({_NOBODY})", f"trunkline.reprioritise({_NOBODY}, 1)"),
+        *_by(_PRODUCER, f"trunkline.explain({_NOBODY})"),
+        *_by(
+            _OPERATOR,
+            f"trunkline.retry({_NOBODY})",
+            f"trunkline.discard({_NOBODY})",
+            f"trunkline.acknowledge({_NOBODY})",
+            "trunkline.retry(null)",
+        ),
+    ],
+    "unique_key_held": _by(_OPERATOR, "trunkline.retry(<dead>)"),
+    "wrong_state": [
+        *_by(
+            _OPERATOR,
+            "trunkline.retry(<running>)",
+            "trunkline.retry(<ready>)",
+            "trunkline.discard(<ready>)",
+            "trunkline.discard(<completed>)",
+            "trunkline.acknowledge(<running>)",
+        ),
+        *_by(
+            _PRODUCER,
+            "trunkline.reprioritise(<running>, 3)",
+            "trunkline.reprioritise(<completed>, 3)",
+            "trunkline.reprioritise(<dead>, 3)",
+        ),
+    ],
+    "unknown_setting": _by(_OPERATOR, "trunkline.set_setting('nope', '1')"),
+    "invalid_setting": _by(
+        _OPERATOR,
+        "trunkline.set_setting('lease', 'soon')",
+        "trunkline.set_setting('lease', '1 second')",
+        "trunkline.set_setting('heartbeat_interval', '200 seconds')",
+        "trunkline.set_setting('crash_limit', '0')",
+        "trunkline.set_setting('crash_limit', 'many')",
+        "trunkline.set_setting('claims_enabled', 'perhaps')",
+        "trunkline.set_setting('tenant_claim', '')",
+    ),
+    "invalid_policy": _by(
+        _PRODUCER,
+        "trunkline.register_task(p_task => '')",
+        "trunkline.register_task(p_task => null)",
+        f"trunkline.register_task(p_task => {_LONG})",
+        "trunkline.register_task(p_task => 'new', p_queue => '')",
+        "trunkline.register_task(p_task => 'new', p_lease => '0')",
+        "trunkline.register_task(p_task => 'new', p_hard_limit => '0')",
+        "trunkline.register_task(p_task => 'new', p_max_attempts => 0)",
+        "trunkline.register_task(p_task => 'new', p_backoff => '3')",
+        """trunkline.register_task(p_task => 'new', p_backoff => '{"base": -1}')""",
+        """trunkline.register_task(p_task => 'new', p_backoff => '{"bass": 1}')""",
+        """trunkline.register_task(p_task => 'new', p_backoff => '{"jitter": 2}')""",
+        "trunkline.register_task(p_task => 'new', p_unique_until => 'noon')",
+        "trunkline.register_task(p_task => 'new', p_crash_limit => 0)",
+        "trunkline.register_task(p_task => 'new', p_profile => '')",
+    ),
+    "unknown_time_zone": [
+        *_by(
+            _OPERATOR,
+            "trunkline.set_schedule('s', '@daily', 'known', p_time_zone => 'Mars/Olympus')",
+            "trunkline.set_schedule('s', '@daily', 'known', p_time_zone => 'CET')",
+        ),
+        *_by(_PRODUCER, "trunkline.next_due('@daily', p_time_zone => 'x+3')"),
+    ],
+    "unknown_schedule": _by(
+        _OPERATOR,
+        "trunkline.pause_schedule('nope')",
+        "trunkline.resume_schedule('nope')",
+        "trunkline.remove_schedule(null)",
+    ),
+    "unknown_worker": [
+        *_by(_WORKER, "trunkline.pulse('nobody')", "trunkline.stop_worker('nobody')"),
+        *_by(_OPERATOR, "trunkline.drain_worker('nobody')"),
+    ],
+    "unknown_queue": _by(
+        _OPERATOR, "trunkline.resume_queue('nope')", "trunkline.resume_queue(null)"
+    ),
+    "idempotency_mismatch": [
+        (_PRODUCER, "trunkline.enqueue(p_task => 'other', p_idempotency_key => 'k')"),
+        *_many('{"task": "other", "idempotency_key": "k"}'),
+    ],
+    "invalid_argument": [
+        *_by(_PRODUCER, "trunkline.enqueue(p_task => null)", "trunkline.enqueue(p_task => '')"),
+        *_enqueue(
+            "p_delay => '1 s', p_run_at => now()",
+            "p_run_at => 'infinity'",
+            "p_queue => ''",
+            f"p_queue => {_LONG}",
+            "p_tenant => ''",
+            "p_unique_key => ''",
+            "p_idempotency_key => repeat('x', 501)",
+            f"p_correlation_id => {_LONG}",
+            "p_max_attempts => 0",
+            "p_tags => array_fill('x'::text, array[21])",
+            "p_tags => array[null]::text[]",
+        ),
+        *_by(
+            _PRODUCER,
+            "trunkline.enqueue_many(p_jobs => '{}')",
+            "trunkline.enqueue_many(p_jobs => null)",
+            "trunkline.next_due(p_cron => '@daily', p_after => 'infinity')",
+        ),
+        *_many(
+            '{"task": "known", "priority": "high"}',
+            '{"task": "known", "run_at": "soon"}',
+            '{"task": "known", "max_attempts": 0}',
+            '{"task": "known", "queue": ""}',
+            "3",
+        ),
+        *_by(
+            _OPERATOR,
+            "trunkline.pause_queue(p_queue => '')",
+            "trunkline.set_schedule('', '@daily', 'known')",
+            "trunkline.set_schedule('s', '@daily', 'known', p_missed => 'perhaps')",
+        ),
+        *_by(_WORKER, "trunkline.register_worker(p_worker => 'w', p_pulse_interval => '0')"),
+    ],
+    # No function of the contract takes the name of a duty; the guard is for the owner's own calls.
+    "unknown_duty": _by("trunkline_owner", "trunkline_internal.duty_begin(p_duty => 'nope')"),
+}

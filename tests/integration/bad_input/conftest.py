@@ -1,0 +1,96 @@
+"""A small world of tasks, queues and jobs in every state, and a way to see that nothing changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.support import databases
+from tests.support.databases import Database
+from tests.support.servers import Server
+
+_TABLES = """
+select c.oid::regclass::text from pg_class as c
+where c.relnamespace = 'trunkline_internal'::regnamespace and c.relkind in ('r', 'p')
+  and not c.relispartition
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One database for a module: a refusal leaves it as it was, so that the next can use it."""
+
+    database: Database
+    looker: psycopg.Connection[Any]
+    jobs: dict[str, str]
+
+    def contents(self) -> dict[str, str]:
+        """A digest of every row of every table."""
+        found = {}
+        for (table,) in self.looker.execute(_TABLES).fetchall():
+            digest = "coalesce(md5(string_agg(t::text, ',' order by t::text)), '')"
+            row = self.looker.execute(f"select {digest} from {table} as t".encode()).fetchone()
+            assert row is not None
+            found[table] = str(row[0])
+        return found
+
+    def fill(self, statement: str) -> str:
+        """Put the ids of jobs where the statement names their states in braces."""
+        for name, job in self.jobs.items():
+            statement = statement.replace(f"<{name}>", f"'{job}'::uuid")
+        return statement
+
+
+@pytest.fixture(scope="module")
+def world(server: Server, template: str) -> Iterator[World]:
+    with databases.fresh(server, template) as database:
+        yield World(database, database.superuser(), _populate(database))
+
+
+def _populate(database: Database) -> dict[str, str]:
+    operator = database.connect("trunkline_operator")
+    worker = database.connect("trunkline_worker")
+
+    def enqueue(arguments: str) -> str:
+        query = f"select job_id from trunkline.enqueue(p_task => 'known'{arguments})"
+        row = operator.execute(query.encode()).fetchone()
+        assert row is not None
+        return str(row[0])
+
+    def claim(queue: str) -> None:
+        row = worker.execute(
+            "select job_id from trunkline.claim(p_worker => 'w', p_queues => array[%s])", (queue,)
+        ).fetchone()
+        assert row is not None
+
+    for task in ("known", "other"):
+        operator.execute("select trunkline.register_task(p_task => %s)", (task,))
+    jobs = {
+        "ready": enqueue(", p_idempotency_key => 'k'"),
+        "running": enqueue(", p_queue => 'a'"),
+        "completed": enqueue(", p_queue => 'b'"),
+        "dead": enqueue(", p_queue => 'c', p_unique_key => 'u'"),
+    }
+    for queue in "abc":
+        claim(queue)
+    worker.execute(
+        "select trunkline.complete('w', p_jobs => array[%s::uuid], p_attempts => '{1}')",
+        (jobs["completed"],),
+    )
+    worker.execute(
+        "select trunkline.fail(p_worker => 'w', p_jobs => array[%s::uuid], p_attempts => '{1}',"
+        " p_retryable => '{false}')",
+        (jobs["dead"],),
+    )
+    # Takes the key that the dead one would need again.
+    jobs["holder"] = enqueue(", p_queue => 'd', p_unique_key => 'u'")
+    jobs["full"] = enqueue(", p_queue => 'full'")
+    operator.execute("select trunkline.limit_queue(p_queue => 'full', p_max_depth => 1)")
+    operator.execute("select trunkline.pause_queue(p_queue => 'closed', p_refuse_enqueue => true)")
+    operator.close()
+    worker.close()
+    return jobs

@@ -1,0 +1,98 @@
+"""The register in the database, the table in sql/README.md and trunkline.errors are the same set."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from pathlib import Path
+
+from tests.support.databases import Database
+from tools.generate_docs import refusals
+from trunkline import sql
+from trunkline.errors import SQLSTATES
+
+SOURCES = Path(str(files("trunkline")))
+ROW = re.compile(
+    r"^\| (?P<code>TL\d{3}) \| `(?P<name>\w+)` \| (?P<message>[^|]+) \| (?P<hint>[^|]+) "
+    r"\| (?P<passes>yes|no) \| `(?P<python>\w+)` \| (?P<http>\d{3}) \|$",
+    re.MULTILINE,
+)
+# By name through the function, or whole in the scripts that run before there is one.
+BY_FUNCTION = re.compile(r"refuse\(\s*(?:p_name => )?'(\w+)'")
+BY_SCRIPT = re.compile(
+    r"errcode = '(TL\d{3})',\s*message = '([^']+)',\s*detail = json_build_object\(\s*'code', '(\w+)'"
+)
+
+
+def registered(database: Database) -> list[tuple[str, str, str, str]]:
+    rows = database.superuser().execute(
+        "select r.code, r.name, r.message, r.hint from trunkline_internal.refusals() as r"
+    )
+    return [(code, name, message, hint) for code, name, message, hint in rows.fetchall()]
+
+
+def engine_text() -> str:
+    parts = [one.text for one in (*sql.repeatables(), *sql.migrations())]
+    return "\n".join([*parts, sql.roles_sql(), sql.supabase_roles_sql(), sql.grants_sql()])
+
+
+def test_the_three_are_equal(database: Database) -> None:
+    in_database = registered(database)
+    in_readme = [
+        (row["code"], row["name"], row["python"], row["passes"] == "yes", int(row["http"]))
+        for row in ROW.finditer((SOURCES / "sql" / "README.md").read_text(encoding="utf-8"))
+    ]
+    in_python = [
+        (found.sqlstate, found.code, found.__name__, found.retryable, found.http_status)
+        for _, found in sorted(SQLSTATES.items())
+    ]
+    assert in_readme == in_python
+    assert [(code, name) for code, name, _, _ in in_database] == [row[:2] for row in in_python]
+
+
+def test_the_docs_are_made_from_what_is_in_the_database(database: Database) -> None:
+    assert refusals() == registered(database)
+
+
+def test_codes_names_and_messages_are_unique_and_hints_are_given(database: Database) -> None:
+    rows = registered(database)
+    for column in range(3):
+        assert len({row[column] for row in rows}) == len(rows)
+    assert all(re.fullmatch(r"TL\d{3}", code) and hint for code, _, _, hint in rows)
+    # Constant and free of values, so that refusals can be grouped by it.
+    assert [message for _, _, message, _ in rows if "%" in message] == []
+
+
+def test_every_refusal_is_used_and_every_one_used_is_registered() -> None:
+    python = "\n".join(
+        path.read_text(encoding="utf-8") for path in sorted((SOURCES / "schema").rglob("*.py"))
+    )
+    scripts = BY_SCRIPT.findall(engine_text() + python)
+    used = set(BY_FUNCTION.findall(engine_text())) | {name for _, _, name in scripts}
+    raised = {found.code for found in SQLSTATES.values() if f"raise {found.__name__}(" in python}
+    assert used | raised == {name for _, name, _, _ in refusals()}
+
+
+def test_scripts_that_cannot_ask_the_register_say_the_same() -> None:
+    known = {(code, message, name) for code, name, message, _ in refusals()}
+    python = (SOURCES / "schema" / "script.py").read_text(encoding="utf-8")
+    scripts = BY_SCRIPT.findall(engine_text() + python)
+    assert len(scripts) == len(re.findall(r"errcode = 'TL", engine_text() + python)) >= 6
+    assert set(scripts) <= known
+
+
+def test_refuse_knows_no_other_name(database: Database) -> None:
+    row = database.superuser().execute(
+        """
+        create function pg_temp.state_of(p_name text) returns text language plpgsql as $$
+        begin
+          perform trunkline_internal.refuse(p_name => p_name, p_detail => '{}');
+          return null;
+        exception when assert_failure then return 'assert_failure';
+        end $$;
+        select pg_temp.state_of('no_such_refusal');
+        """
+    )
+    while row.nextset():
+        pass
+    assert row.fetchone() == ("assert_failure",)
