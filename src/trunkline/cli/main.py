@@ -1,8 +1,8 @@
 """The ``trunkline`` command.
 
-Exit codes: 0 done; 1 refused or failed, with a message, a hint and a stable code on standard error;
-2 wrong usage; 3 the embedded server is not running, or a comparison found differences;
-130 interrupted.
+Exit codes: 0 done; 1 refused or failed, with a message, a hint and a stable code on standard error,
+or `schema verify` found differences; 2 wrong usage; 3 the embedded server is not running; 4 the
+schema is newer than this package; 130 interrupted.
 """
 
 import importlib

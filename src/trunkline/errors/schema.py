@@ -134,6 +134,7 @@ class SchemaNewerThanClient(SchemaError, Refusal):
     """The schema no longer serves a client as old as this one, and nothing is ever downgraded."""
 
     code = "schema_newer_than_client"
+    exit_code = 4
     sqlstate = "TL014"
     http_status = 500
     hint = "Upgrade the trunkline package to the version that installed the schema, or newer."

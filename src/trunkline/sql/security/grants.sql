@@ -8,8 +8,6 @@ revoke all on all tables in schema trunkline from trunkline_producer, trunkline_
 revoke all on all functions in schema trunkline from trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader;
 revoke all on all tables in schema trunkline_internal from trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader;
 revoke all on all functions in schema trunkline_internal from trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader;
-alter default privileges for role trunkline_owner in schema trunkline, trunkline_internal revoke all on functions from public;
-alter default privileges for role trunkline_owner in schema trunkline, trunkline_internal revoke all on tables from public;
 
 grant usage on schema trunkline to trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader;
 
