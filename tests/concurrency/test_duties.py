@@ -35,8 +35,7 @@ def test_eight_reclaimers_take_each_stale_job_once(
             mine += [row.job_id for row in calls.reclaim(100)]
         return mine
 
-    for role in ("trunkline_worker",):
-        observer.execute(f"grant select on trunkline.stale_validation to {role}")
+    observer.execute("grant select on trunkline.stale_validation to trunkline_worker")
     taken = [job for share in together([reclaim] * CALLERS) for job in share]
     assert len(taken) == STALE
     assert set(taken) == set(jobs)
@@ -63,28 +62,33 @@ def test_a_reclaim_beside_a_running_one_returns_at_once(
     assert [row.job_id for row in second.reclaim()] == [job]
 
 
-def test_all_duties_run_by_everybody(
-    guarded: Database, producer: Calls, worker: Calls, observer: psycopg.Connection[Any]
-) -> None:
-    """Each duty is guarded: together the callers promote, reclaim and sweep everything once."""
+def test_all_duties_run_by_everybody(database: Database) -> None:
+    """Each duty is guarded: together the callers promote, reclaim and sweep everything once.
+
+    Without the guard of the test database, which reads tables that making partitions locks.
+    """
+    producer, worker = (Calls(database.connect(f"trunkline_{r}")) for r in ("producer", "worker"))
+    observer = database.superuser()
+    producer.register("work")
     due = producer.fill(300, delay="1 minute")
     producer.enqueue_many([{"task": "work", "idempotency_key": str(n)} for n in range(100)])
     assert len(worker.claim("w", 100).rows) == 100
-    guarded.move_time("8 days")
+    database.move_time("8 days")
+    # After such a pause the partitions of today are missing: first they are made, by one.
+    worker.run_duty("maintain_partitions()")
+    database.move_time("2 minutes")
 
     def care() -> None:
-        calls = _caller(guarded)
+        calls = _caller(database)
         for _ in range(3):
             calls.connection.execute("select * from trunkline.run_duties()").fetchall()
 
     together([care] * CALLERS)
-    ready = observer.execute(
-        "select count(*) from trunkline_internal.waiting where state = 'ready'"
-    ).fetchone()
-    assert ready is not None
-    assert ready[0] >= len(due)
     assert guard.books(observer) == (400, 0, 0, 0, 400)
-    assert Calls(observer).value("select count(*) from trunkline_internal.idempotency_keys") == 0
+    look = Calls(observer)
+    assert look.value("select count(*) from trunkline_internal.waiting where state = 'ready'") >= len(due)
+    assert look.value("select count(*) from trunkline_internal.idempotency_keys") == 0
+    assert look.value("select count(*) from trunkline_internal.events where kind = 'lost'") == 100
     duties = observer.execute("select duty, runs > 0, failures from trunkline.duties order by 1")
     assert duties.fetchall() == [
         ("maintain_partitions", True, 0),
@@ -93,5 +97,3 @@ def test_all_duties_run_by_everybody(
         ("run_schedules", True, 0),
         ("sweep_idempotency", True, 0),
     ]
-    lost = observer.execute("select count(*) from trunkline_internal.events where kind = 'lost'")
-    assert lost.fetchone() == (100,)

@@ -1,4 +1,4 @@
-"""The register in the database, the table in sql/README.md and trunkline.errors are the same set."""
+"""The register in the database, sql/README.md and trunkline.errors are the same set."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ ROW = re.compile(
 # By name through the function, or whole in the scripts that run before there is one.
 BY_FUNCTION = re.compile(r"refuse\(\s*(?:p_name => )?'(\w+)'")
 BY_SCRIPT = re.compile(
-    r"errcode = '(TL\d{3})',\s*message = '([^']+)',\s*detail = json_build_object\(\s*'code', '(\w+)'"
+    r"errcode = '(TL\d{3})',\s*message = '([^']+)',\s*"
+    r"detail = json_build_object\(\s*'code', '(\w+)'"
 )
 
 
@@ -32,8 +33,8 @@ def registered(database: Database) -> list[tuple[str, str, str, str]]:
 
 
 def engine_text() -> str:
-    parts = [one.text for one in (*sql.repeatables(), *sql.migrations())]
-    return "\n".join([*parts, sql.roles_sql(), sql.supabase_roles_sql(), sql.grants_sql()])
+    repeatables = [one.text for one in sql.repeatables()]
+    return "\n".join([*repeatables, sql.roles_sql(), sql.supabase_roles_sql(), sql.grants_sql()])
 
 
 def test_the_three_are_equal(database: Database) -> None:

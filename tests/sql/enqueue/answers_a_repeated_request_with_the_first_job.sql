@@ -1,4 +1,4 @@
--- EX-14, RC-20: an idempotency key answers with its first job for a week, also after that has ended.
+-- EX-14: an idempotency key answers with its first job for a week, also after that has ended.
 \ir ../helpers/tools.sql
 select plan(11);
 

@@ -1,4 +1,4 @@
--- EX-14, RF-72: with unique_until claim one job may wait while another one runs; death frees a key in any case.
+-- EX-14: with unique_until claim one job may wait while another one runs; death frees a key in any case.
 \ir ../helpers/tools.sql
 select plan(7);
 

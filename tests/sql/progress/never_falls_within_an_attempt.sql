@@ -1,4 +1,4 @@
--- CP-39, TA-21: a worker reports how far it is; the percentage never falls within an attempt and starts anew with the next.
+-- A worker reports how far it is; the percentage never falls within an attempt and starts anew with the next.
 \ir ../helpers/tools.sql
 select plan(9);
 

@@ -1,4 +1,4 @@
--- CP-35, RC-05, RC-06: a policy is a row: registering again changes what is given, keeps the rest, and holds for the next claim.
+-- CP-62, RC-05, RC-06: a policy is a row: registering again changes what is given, keeps the rest, and holds for the next claim.
 \ir ../helpers/tools.sql
 select plan(7);
 

@@ -1,4 +1,4 @@
--- RC-04, TA-24: a worker is a row that is alive while its pulse comes; one that stopped by itself is no death.
+-- RC-27: a worker is a row that is alive while its pulse comes; one that stopped by itself is no death.
 \ir ../helpers/tools.sql
 select plan(12);
 

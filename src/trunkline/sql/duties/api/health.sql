@@ -22,8 +22,11 @@ as $$
   union all
   select 'deferred work', count(*) = 0, jsonb_build_object('jobs', count(*))
   from trunkline_internal.waiting as w
-  where w.deferrals > trunkline_internal.setting(p_name => 'max_deferrals')::integer
-    or w.deferred_since < trunkline.clock() - trunkline_internal.setting(p_name => 'max_deferral_age')::interval
+  where (
+      w.deferrals > trunkline_internal.setting(p_name => 'max_deferrals')::integer
+      or w.deferred_since < trunkline.clock() - trunkline_internal.setting(p_name => 'max_deferral_age')::interval
+    )
+    and ((select trunkline.tenant_scope()) is null or w.tenant = (select trunkline.tenant_scope()))
   union all
   select 'default partitions', not bool_or(p.used), jsonb_object_agg(p.parent, p.used)
   from (

@@ -17,6 +17,7 @@ declare
   v_left timestamptz;
   v_lost trunkline.reclaimed_job[];
   v_now timestamptz;
+  v_scope text := trunkline.tenant_scope();
   v_snapshot pg_snapshot;
   v_state jsonb;
 begin
@@ -66,7 +67,13 @@ begin
       v_lost := '{}';
       perform trunkline_internal.duty_failed(p_duty => 'reclaim', p_sqlstate => sqlstate, p_message => sqlerrm);
   end;
-  return query select l.* from unnest(v_lost) as l;
+  -- Everybody's jobs are taken back, but a caller that acts for one tenant is told of his own.
+  return query
+  select l.*
+  from unnest(v_lost) as l
+  where v_scope is null
+    or trunkline_internal.visible_live_state(p_job => l.job_id, p_scope => v_scope) is not null
+    or trunkline_internal.visible_end(p_job => l.job_id, p_scope => v_scope) is not null;
 end;
 $$;
 comment on function trunkline.reclaim(integer) is 'Duty: takes back jobs whose lease, hard limit or worker is over, at most p_limit a run; returns them.';

@@ -31,7 +31,11 @@ begin
     )::trunkline_internal.move
   )
   into v_moves
-  from unnest(p_jobs, p_reasons) as a (job_id, reason)
+  from (
+    select distinct on (a.job_id) a.*
+    from unnest(p_jobs, p_attempts, p_reasons) as a (job_id, attempt, reason)
+    order by a.job_id, a.attempt desc
+  ) as a
   join trunkline_internal.running as r on r.job_id = a.job_id
   where r.job_id = any(v_locked);
   perform trunkline_internal.move_running(p_moves => v_moves, p_now => trunkline.clock());

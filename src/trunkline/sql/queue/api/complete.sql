@@ -46,12 +46,13 @@ begin
       perform trunkline_internal.check_results(p_jobs => p_jobs, p_results => p_results, p_max_bytes => v_max_bytes);
     end if;
   end if;
+  -- Of a job named twice the look-up below finds the last, so the higher attempt: no other can live.
   select array_agg(a.job_id), array_agg(a.attempt), array_agg(a.result)
   into v_jobs, v_attempts, v_results
   from (
     select a.job_id, a.attempt, a.result
     from unnest(p_jobs, p_attempts, p_results) as a (job_id, attempt, result)
-    order by a.job_id
+    order by a.job_id, a.attempt
   ) as a;
   v_now := trunkline.clock();
   with ended as (

@@ -57,7 +57,11 @@ begin
     )::trunkline_internal.move
   )
   into v_moves
-  from unnest(p_jobs, p_errors, p_retryable, p_delays) as a (job_id, error, retryable, delay)
+  from (
+    select distinct on (a.job_id) a.*
+    from unnest(p_jobs, p_attempts, p_errors, p_retryable, p_delays) as a (job_id, attempt, error, retryable, delay)
+    order by a.job_id, a.attempt desc
+  ) as a
   join trunkline_internal.running as r on r.job_id = a.job_id
   join trunkline_internal.tasks as t on t.task = r.task
   cross join lateral (

@@ -27,7 +27,7 @@ begin
   select array_agg(a.job_id), array_agg(a.attempt)
   into v_jobs, v_attempts
   from (
-    select a.job_id, a.attempt from unnest(p_jobs, p_attempts) as a (job_id, attempt) order by a.job_id
+    select a.job_id, a.attempt from unnest(p_jobs, p_attempts) as a (job_id, attempt) order by a.job_id, a.attempt
   ) as a;
   v_now := trunkline.clock();
   -- By arrays and not by joins, as in complete.

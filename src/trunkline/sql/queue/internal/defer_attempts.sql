@@ -52,13 +52,18 @@ begin
       null,
       case when d.to_state = 'cancelled' then 'cancelled' else p_kind end,
       jsonb_build_object(
-        'delay_seconds', extract(epoch from w.delay), 'jitter_seconds', w.jitter,
+        'delay_seconds', case when d.to_state = 'scheduled' then extract(epoch from w.delay) end,
+        'jitter_seconds', case when d.to_state = 'scheduled' then w.jitter end,
         'deferrals', r.deferrals + 1, 'over_bounds', b.over_bounds
       )
     )::trunkline_internal.move
   )
   into v_moves
-  from unnest(p_jobs, p_delays) as a (job_id, delay)
+  from (
+    select distinct on (a.job_id) a.*
+    from unnest(p_jobs, p_attempts, p_delays) as a (job_id, attempt, delay)
+    order by a.job_id, a.attempt desc
+  ) as a
   join trunkline_internal.running as r on r.job_id = a.job_id
   join trunkline_internal.tasks as t on t.task = r.task
   cross join lateral (

@@ -1,6 +1,7 @@
 -- Locks the running attempts that really are the worker's, in id order, and tells which.
 -- By array and not by join: a table that looked empty at the last ANALYZE would become the outer side
--- of a join and be read from end to end, in any order (see complete).
+-- of a join and be read from end to end, in any order (see complete). Of a job named twice only the
+-- higher attempt counts: no other can live.
 create or replace function trunkline_internal.lock_running(p_worker text, p_jobs uuid[], p_attempts integer[], p_scope text)
 returns uuid[]
 language plpgsql
@@ -18,7 +19,7 @@ begin
   select array_agg(a.job_id), array_agg(a.attempt)
   into v_jobs, v_attempts
   from (
-    select a.job_id, a.attempt from unnest(p_jobs, p_attempts) as a (job_id, attempt) order by a.job_id
+    select a.job_id, a.attempt from unnest(p_jobs, p_attempts) as a (job_id, attempt) order by a.job_id, a.attempt
   ) as a;
   return array(
     select r.job_id

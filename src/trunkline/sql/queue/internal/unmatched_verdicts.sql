@@ -14,6 +14,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_answers trunkline.verdict[];
+  v_scope text := trunkline.tenant_scope();
   v_stale jsonb;
 begin
   select array_agg(
@@ -21,21 +22,26 @@ begin
       a.job_id,
       a.attempt,
       case
-        when a.job_id = any(p_done) then 'ok'
+        when a.newest and a.job_id = any(p_done) then 'ok'
         when f.state = 'completed' and f.attempt = a.attempt and f.worker = p_worker then 'already'
         else 'lost'
       end,
-      case when a.job_id = any(p_done) then 'completed' else f.state end,
+      f.state,
       null
     )::trunkline.verdict
     order by a.place
   )
   into v_answers
-  from unnest(p_jobs, p_attempts) with ordinality as a (job_id, attempt, place)
+  from (
+    select a.job_id, a.attempt, a.place, a.attempt = max(a.attempt) over (partition by a.job_id) as newest
+    from unnest(p_jobs, p_attempts) with ordinality as a (job_id, attempt, place)
+  ) as a
   left join lateral (
     select f.state, f.attempt, f.worker
     from trunkline_internal.finished as f
-    where f.job_id = a.job_id and f.finished_at >= trunkline_internal.id_time(p_id => a.job_id) - interval '1 minute'
+    where f.job_id = a.job_id
+      and f.finished_at >= trunkline_internal.id_time(p_id => a.job_id) - interval '1 minute'
+      and (v_scope is null or f.tenant = v_scope)
     limit 1
   ) as f on true;
   if p_strict then

@@ -1,4 +1,5 @@
 -- Answers a batch call about running attempts in the order asked: what was moved is ok, the rest is lost.
+-- Of a job named twice the higher attempt was moved, see lock_running.
 create or replace function trunkline_internal.verdicts(
   p_jobs uuid[],
   p_attempts integer[],
@@ -17,8 +18,11 @@ begin
     case when m.job_id is null then 'lost' else 'ok' end,
     m.to_state,
     m.run_at
-  from unnest(p_jobs, p_attempts) with ordinality as a (job_id, attempt, place)
-  left join unnest(p_moves) as m on m.job_id = a.job_id
+  from (
+    select a.job_id, a.attempt, a.place, a.attempt = max(a.attempt) over (partition by a.job_id) as newest
+    from unnest(p_jobs, p_attempts) with ordinality as a (job_id, attempt, place)
+  ) as a
+  left join unnest(p_moves) as m on m.job_id = a.job_id and a.newest
   order by a.place;
 end;
 $$;

@@ -20,11 +20,11 @@ begin
   end if;
   v_claims := nullif(current_setting('request.jwt.claims', true), '');
   if v_claims is not null then
-    -- Claims that are no JSON name no tenant; they must not become an error in every view.
+    -- Claims that cannot be read name no tenant; they must not become an error in every view.
     begin
       v_tenant := nullif(v_claims::jsonb ->> trunkline_internal.setting(p_name => 'tenant_claim'), '');
     exception
-      when invalid_text_representation or untranslatable_character then
+      when data_exception or program_limit_exceeded then
         v_tenant := null;
     end;
     if v_tenant is not null then

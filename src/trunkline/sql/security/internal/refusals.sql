@@ -54,7 +54,7 @@ as $$
     ('TL022', 'invalid_policy', 'task policy is not valid',
       'The detail names the argument and what it must be.'),
     ('TL023', 'unknown_time_zone', 'unknown time zone',
-      'Pass a name of pg_timezone_names, for example Europe/Paris.'),
+      'Pass a full name such as Europe/Paris, or UTC; abbreviations and offsets are refused.'),
     ('TL024', 'unknown_schedule', 'unknown schedule',
       'The detail lists the known schedules.'),
     ('TL025', 'unknown_worker', 'unknown worker',

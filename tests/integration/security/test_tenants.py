@@ -1,0 +1,242 @@
+"""Whoever acts for tenant a neither sees nor changes what is tenant b's."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.integration.security.conftest import STATES, Tenants
+from trunkline import sql
+from trunkline.schema import tenants as contract
+
+# What an answer may be: a refusal by its SQLSTATE, or rows.
+UNKNOWN_JOB, DENIED, UNKNOWN_SCHEDULE = "TL015", "TL017", "TL024"
+Outcome = str | list[tuple[Any, ...]]
+THEIRS = "'worker_b', array[<b running>], '{1}'"
+LOST: list[tuple[Any, ...]] = [("lost", None)]
+
+# Function → (role, call with <b …> for jobs of b, expected).
+CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
+    "acknowledge": [("operator", "trunkline.acknowledge(<b dead>)", UNKNOWN_JOB)],
+    "acknowledge_cancel": [("worker", f"trunkline.acknowledge_cancel({THEIRS})", LOST)],
+    "cancel": [("producer", f"trunkline.cancel(<b {state}>)", UNKNOWN_JOB) for state in STATES],
+    "claim": [("worker", "trunkline.claim('w', array['ready_b'], 100)", [])],
+    "complete": [
+        ("worker", f"trunkline.complete({THEIRS})", LOST),
+        ("worker", "trunkline.complete('worker_b', array[<b completed>], '{1}')", LOST),
+        ("worker", "trunkline.complete('worker_b', array[<b dead>], '{1}')", LOST),
+        ("worker", "trunkline.complete('x', array[<b cancelled>], '{0}')", LOST),
+        ("worker", f"trunkline.complete({THEIRS}, p_strict => true)", "TL009"),
+    ],
+    "discard": [("operator", "trunkline.discard(<b dead>)", UNKNOWN_JOB)],
+    "enqueue": [("producer", "trunkline.enqueue('report', p_tenant => 'b')", DENIED)],
+    "enqueue_many": [
+        (
+            "producer",
+            """trunkline.enqueue_many('[{"task": "report"}, {"task": "report", "tenant": "b"}]')""",
+            DENIED,
+        )
+    ],
+    "explain": [("producer", f"trunkline.explain(<b {state}>)", UNKNOWN_JOB) for state in STATES],
+    "fail": [("worker", f"trunkline.fail({THEIRS})", LOST)],
+    "heartbeat": [("worker", f"trunkline.heartbeat({THEIRS})", LOST)],
+    "job": [("producer", f"trunkline.job(<b {state}>)", []) for state in STATES],
+    "pause_schedule": [("operator", "trunkline.pause_schedule('yearly_b')", UNKNOWN_SCHEDULE)],
+    "progress": [("worker", "trunkline.progress('worker_b', <b running>, 1, 50)", [("lost",)])],
+    "release": [("worker", f"trunkline.release({THEIRS})", LOST)],
+    "remove_schedule": [("operator", "trunkline.remove_schedule('yearly_b')", UNKNOWN_SCHEDULE)],
+    "reprioritise": [
+        ("producer", f"trunkline.reprioritise(<b {state}>, 9)", UNKNOWN_JOB) for state in STATES
+    ],
+    "resume_schedule": [("operator", "trunkline.resume_schedule('yearly_b')", UNKNOWN_SCHEDULE)],
+    "retry": [("operator", f"trunkline.retry(<b {state}>)", UNKNOWN_JOB) for state in STATES],
+    "set_schedule": [
+        ("operator", "trunkline.set_schedule('yearly_b', '@daily', 'report')", DENIED),
+        (
+            "operator",
+            "trunkline.set_schedule('mine', '@daily', 'report', p_tenant => 'b')",
+            DENIED,
+        ),
+    ],
+    "snooze": [("worker", f"trunkline.snooze({THEIRS})", LOST)],
+}
+# No row of theirs belongs to a tenant: workers, queues, tasks, settings, the clock, and duties,
+# which serve everybody whoever runs them (what they answer is tested below).
+FOR_ALL = {
+    "clock",
+    "drain_worker",
+    "health",
+    "limit_queue",
+    "maintain_partitions",
+    "next_due",
+    "pause_queue",
+    "promote",
+    "pulse",
+    "reclaim",
+    "register_task",
+    "register_worker",
+    "resume_queue",
+    "run_duties",
+    "run_schedules",
+    "schema_version",
+    "set_setting",
+    "stop_worker",
+    "sweep_idempotency",
+    "tenant_scope",
+}
+FLAT = [case for cases in CALLS.values() for case in cases]
+VIEWS = sorted(one.name for one in sql.repeatables() if one.kind == "views")
+# Shown to every caller alike, or to nobody who acts for one tenant.
+VIEWS_FOR_ALL = {"duties", "settings", "tasks"}
+
+
+def outcome(connection: psycopg.Connection[Any], call: str) -> Outcome:
+    try:
+        cursor = connection.execute(f"select * from {call} as answer".encode())
+    except psycopg.Error as error:
+        return error.sqlstate or ""
+    names = [column.name for column in cursor.description or ()]
+    rows = cursor.fetchall()
+    if "verdict" in names:
+        return [(row[names.index("verdict")], row[names.index("state")]) for row in rows]
+    return rows
+
+
+def test_every_function_is_judged() -> None:
+    functions = {one.name for one in sql.repeatables() if one.kind == "api"}
+    assert set(CALLS) | FOR_ALL == functions
+    assert not set(CALLS) & FOR_ALL
+
+
+@pytest.mark.parametrize(("role", "call", "expected"), FLAT, ids=[case[1][:70] for case in FLAT])
+def test_narrowed_member_cannot_touch_another_tenant(
+    tenants: Tenants, role: str, call: str, expected: Outcome
+) -> None:
+    before = tenants.rows("b")
+    connection = tenants.narrowed(role)
+    assert outcome(connection, tenants.fill(call)) == expected
+    assert tenants.rows("b") == before
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("role", "call", "expected"),
+    [case for case in FLAT if re.match(r"trunkline\.(\w+)", case[1])[1] in contract.FUNCTIONS],  # type: ignore[index]
+    ids=lambda value: str(value)[:50],
+)
+def test_role_of_a_tenant_cannot_touch_another(
+    tenants: Tenants, role: str, call: str, expected: Outcome
+) -> None:
+    before = tenants.rows("b")
+    connection = tenants.bound()
+    assert outcome(connection, tenants.fill(call)) == expected
+    assert tenants.rows("b") == before
+    connection.close()
+
+
+def test_the_same_calls_work_on_the_own_tenant(tenants: Tenants) -> None:
+    """What is refused above is refused because of the tenant, not because it never works."""
+    for role, call, expected in FLAT:
+        own = tenants.fill(call.replace("<b ", "<a ").replace("_b'", "_a'"))
+        own = own.replace("=> 'b'", "=> 'a'").replace('"b"', '"a"')
+        connection = tenants.narrowed(role)
+        with connection.transaction(force_rollback=True):
+            got = outcome(connection, own)
+        if expected in (UNKNOWN_JOB, DENIED, UNKNOWN_SCHEDULE):
+            # The state may still be wrong, which only who sees the job is told; 23505 cannot be.
+            assert got != expected, own
+            assert not isinstance(got, str) or got in {"TL019", "TL018"}, (own, got)
+        elif expected == []:
+            assert got != [], own
+        connection.close()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_views_show_a_narrowed_member_his_tenant_only(tenants: Tenants, view: str) -> None:
+    if view == "all_jobs":
+        pytest.skip("internal: nobody but the owner may read it, see the catalogue's tests")
+    operator = tenants.narrowed("operator")
+    text = "\n".join(
+        str(row) for (row,) in operator.execute(f"select v::text from trunkline.{view} as v")
+    )
+    operator.close()
+    for job in tenants.jobs["b"].values():
+        assert job not in text
+    for trace in ("worker_b", "yearly_b", "ready_b", "running_b", "of b", ",b,"):
+        assert trace not in text
+    # The same look by who acts for all finds b, so it would have been seen.
+    everybody = tenants.database.connect("trunkline_operator")
+    whole = "\n".join(
+        str(row) for (row,) in everybody.execute(f"select v::text from trunkline.{view} as v")
+    )
+    everybody.close()
+    if view in VIEWS_FOR_ALL:
+        assert whole.replace(" ", "")
+    elif view not in {"reclaim_history", "stale_validation", "workers", "throughput"}:
+        assert any(trace in whole for trace in (*tenants.jobs["b"].values(), "_b"))
+
+
+def test_throughput_counts_the_own_tenant_only(tenants: Tenants) -> None:
+    query = "select sum(completed + cancelled)::integer from trunkline.throughput"
+    assert tenants.narrowed("operator").execute(query).fetchone() == (2,)
+    assert tenants.database.connect("trunkline_operator").execute(query).fetchone() == (4,)
+
+
+def test_role_of_a_tenant_sees_his_jobs_only(tenants: Tenants) -> None:
+    rows = tenants.bound().execute("select job_id::text, tenant from trunkline.jobs").fetchall()
+    assert {job for job, _ in rows} == set(tenants.jobs["a"].values())
+    assert {tenant for _, tenant in rows} == {"a"}
+
+
+def test_keys_of_another_tenant_are_not_met(tenants: Tenants) -> None:
+    producer = tenants.narrowed("producer", "c")
+    before = tenants.rows("b")
+    with producer.transaction(force_rollback=True):
+        for key in ("p_unique_key", "p_idempotency_key"):
+            row = producer.execute(
+                f"select created from trunkline.enqueue('report', {key} => 'key of ready')".encode()
+            ).fetchone()
+            assert row == (True,)
+    assert tenants.rows("b") == before
+    producer.close()
+
+
+def test_claim_takes_the_own_tenant_s_jobs_only(tenants: Tenants) -> None:
+    worker = tenants.narrowed("worker")
+    with worker.transaction(force_rollback=True):
+        rows = worker.execute("select tenant from trunkline.claim('w', p_limit => 100)").fetchall()
+    assert rows == [("a",)]
+    worker.close()
+
+
+def test_new_jobs_belong_to_the_tenant_without_being_told(tenants: Tenants) -> None:
+    producer = tenants.narrowed("producer")
+    with producer.transaction(force_rollback=True):
+        producer.execute("select trunkline.enqueue('report', p_queue => 'mine')")
+        producer.execute(
+            """select trunkline.enqueue_many('[{"task": "report", "queue": "mine"}]')"""
+        )
+        rows = producer.execute("select tenant from trunkline.jobs where queue = 'mine'").fetchall()
+    assert rows == [("a",), ("a",)]
+    producer.close()
+
+
+def test_duties_tell_a_narrowed_member_nothing_of_others(tenants: Tenants) -> None:
+    tenants.looker.execute(
+        "update trunkline_internal.schedules set next_run_at = now() - interval '1 minute'"
+    )
+    tenants.database.move_time("10 minutes")
+    worker = tenants.narrowed("worker")
+    told = ""
+    with worker.transaction(force_rollback=True):
+        for call in ("run_schedules()", "reclaim()", "run_duties()", "health()"):
+            rows = worker.execute(f"select r::text from trunkline.{call} as r".encode()).fetchall()
+            told += "\n".join(row for (row,) in rows)
+    worker.close()
+    tenants.database.move_time("-10 minutes")
+    assert "yearly_a" in told
+    for trace in ("yearly_b", "worker_b", *tenants.jobs["b"].values()):
+        assert trace not in told

@@ -1,0 +1,72 @@
+"""Every requirement that the engine has to meet is named by a test, or listed here with the reason.
+
+A test names requirements in the first line of an SQL file, or in a docstring of a Python file.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+
+_ID = re.compile(r"\b(?:CP|RC|RF|TA|EX)-\d{2}\b")
+
+# First and last number of each span, by the source the requirement comes from.
+SPANS = {
+    "CP": [(16, 50), (62, 65)],
+    "RC": [(1, 38)],
+    "RF": [(46, 51), (61, 61), (64, 72)],
+    "TA": [(14, 27)],
+    "EX": [(14, 14), (17, 17), (20, 20), (29, 36)],
+}
+
+# What later work brings; a line goes when a test names the requirement.
+LATER = {
+    "CP-21": "estimated tokens of a payload: capacity of providers",
+    "CP-23": "a delay at enqueue while a provider is near its limit: capacity of providers",
+    "CP-24": "which provider a task calls: capacity of providers",
+    "RC-20": "keys of external effects and their ledger: the executor profile",
+    "RC-23": "reclaim before each wake-up: wrappers of the executor profile",
+    "RC-24": "two alternating wake-ups: wrappers of the executor profile",
+    "RC-28": "the secret of the wake-up call: wrappers of the executor profile",
+    "RC-30": "how often a worker sends heartbeats: the worker process",
+    "RC-33": "which handlers need no heartbeat: the worker process",
+    "RF-46": "the cool-down of a dead pair: datasets and subscriptions",
+    "TA-19": "a share for each tenant: fairness of limits",
+    "TA-26": "upload before completion: artifacts",
+}
+
+
+def required() -> set[str]:
+    return {
+        f"{source}-{number:02}"
+        for source, spans in SPANS.items()
+        for first, last in spans
+        for number in range(first, last + 1)
+    }
+
+
+def texts() -> Iterator[str]:
+    """The places in which tests name what they are about."""
+    for path in TESTS.rglob("*.sql"):
+        yield path.read_text(encoding="utf-8").partition("\n")[0]
+    for path in TESTS.rglob("test_*.py"):
+        if path == Path(__file__):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                yield ast.get_docstring(node) or ""
+
+
+def named() -> set[str]:
+    return {found for text in texts() for found in _ID.findall(text)}
+
+
+def test_every_requirement_of_the_engine_is_named_by_a_test() -> None:
+    assert sorted(required() - named() - LATER.keys()) == []
+
+
+def test_what_is_put_off_is_required_and_not_tested_yet() -> None:
+    assert sorted(LATER.keys() - required()) == []
+    assert sorted(LATER.keys() & named()) == []
