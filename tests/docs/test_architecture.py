@@ -1,0 +1,73 @@
+"""ARCHITECTURE.md speaks of things that exist, and one invariant is checked here: nothing waits."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.support.databases import Database
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def invariants() -> list[list[str]]:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (I\d+) \| (.+?) \| (.+?) \| (.+?) \|$", text, re.MULTILINE)
+    return [list(row) for row in rows]
+
+
+def test_every_invariant_names_objects_and_tests_that_exist(database: Database) -> None:
+    assert [row[0] for row in invariants()] == ["I1", "I2", "I3", "I4", "I5", "I8", "I9", "I10"]
+    with database.superuser() as connection:
+        known = {
+            name
+            for (name,) in connection.execute(
+                """
+                select proname from pg_proc where pronamespace::regnamespace::text like 'trunkline%'
+                union
+                select conname from pg_constraint
+                where connamespace::regnamespace::text like 'trunkline%'
+                union
+                select relname from pg_class
+                where relnamespace::regnamespace::text like 'trunkline%'
+                union
+                select polname from pg_policy
+                """
+            )
+        }
+    for number, _, held, tried in invariants():
+        objects = re.findall(r"`([a-z_]+)`", held)
+        tests = re.findall(r"`(tests/[^`]+)`", tried)
+        assert objects, number
+        assert tests, number
+        assert set(objects) <= known, number
+        assert all((ROOT / path).exists() for path in tests), number
+
+
+def test_paths_and_links_of_the_documents_exist() -> None:
+    for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        paths = re.findall(r"\]\(([^)#:]+)\)", text) + re.findall(r"`(src/[a-z_/.]+)`", text)
+        missing = [path for path in paths if not (ROOT / path).exists()]
+        assert missing == [], name
+
+
+def test_nothing_in_the_engine_sleeps_or_leaves_the_server() -> None:
+    """I10: no function of the engine sleeps, opens a connection or runs a program."""
+    forbidden = re.compile(r"\b(pg_sleep\w*|dblink\w*|http_\w+|pg_read_file|copy\s.+program)\b")
+    files = sorted((ROOT / "src" / "trunkline" / "sql").rglob("*.sql"))
+    assert len(files) > 100
+    found = [
+        f"{path.relative_to(ROOT)}: {match.group()}"
+        for path in files
+        for match in forbidden.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+def test_every_verb_of_the_contributing_guide_is_a_target() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    verbs = set(re.findall(r"`make ([a-z-]+)`", text))
+    assert {"setup", "check", "test", "demo", "bench"} <= verbs
+    assert all(re.search(rf"^{verb}:", makefile, re.MULTILINE) for verb in verbs)
