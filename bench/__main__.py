@@ -14,7 +14,7 @@ from bench.place import Place, open_place
 from bench.sizes import FULL, QUICK, Sizes
 
 # In the order of the run; modules of bench.measures.
-MEASURES = ("claim_complete", "enqueue_many")
+MEASURES = ("claim_complete", "enqueue_many", "enqueue", "wal", "depth", "held_snapshot")
 DSN_VARIABLE = "TRUNKLINE_BENCH_DSN"
 
 
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     sizes = QUICK if options.quick else FULL
     begin = time.monotonic()
-    with open_place(options.dsn, options.bindir) as place:
+    with open_place(options.dsn, options.bindir, durable=not options.quick) as place:
         facts = place.facts
         print(", ".join(f"{name} {value}" for name, value in facts.items()), flush=True)
         figures = _measure(place, sizes, options.only or MEASURES)

@@ -4,7 +4,7 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,8 @@ _SETTINGS = {
     "shared_buffers": "1GB",
     "synchronous_commit": "on",
 }
+# A run that only proves that the code works.
+_HASTE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +95,12 @@ class Place:
 
 
 @contextmanager
-def open_place(dsn: str | None, bindir: Path | None = None) -> Iterator[Place]:
+def open_place(
+    dsn: str | None, bindir: Path | None = None, *, durable: bool = True
+) -> Iterator[Place]:
     """Give a place with the schema installed; nothing of it is left afterwards but our roles."""
     if dsn is None:
-        with _embedded(bindir) as own, _prepared(own) as place:
+        with _embedded(bindir, _SETTINGS if durable else _HASTE) as own, _prepared(own) as place:
             yield place
     else:
         with _prepared(dsn) as place:
@@ -114,11 +118,11 @@ def _prepared(dsn: str) -> Iterator[Place]:
 
 
 @contextmanager
-def _embedded(bindir: Path | None) -> Iterator[str]:
+def _embedded(bindir: Path | None, settings: Mapping[str, str]) -> Iterator[str]:
     # Short, because Unix socket paths are.
     home = Path(tempfile.mkdtemp(prefix="trunkline-bench-"))
     try:
-        with acquire(home, bindir=bindir, settings=_SETTINGS) as server:
+        with acquire(home, bindir=bindir, settings=settings) as server:
             with psycopg.connect(server.superuser_dsn, autocommit=True) as connection:
                 login = sql.Identifier(INSTALLER)
                 connection.execute(sql.SQL("alter role {} createdb").format(login))

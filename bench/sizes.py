@@ -26,7 +26,7 @@ class Sizes:
     # held_snapshot
     held_seconds: float
     held_window: float
-    held_backlog: int
+    held_probe: int
     held_scheduled: int
     # wal: jobs per payload size, for payloads of 100 bytes, 8 KB and 200 KB.
     wal_jobs: tuple[int, int, int]
@@ -34,9 +34,9 @@ class Sizes:
 
 FULL = Sizes(
     repetitions=5,
-    slices=4,
-    slice_seconds=0.5,
-    backlog=400_000,
+    slices=3,
+    slice_seconds=0.4,
+    backlog=350_000,
     enqueue_calls=12,
     single_calls=400,
     shallow=10_000,
@@ -46,7 +46,7 @@ FULL = Sizes(
     buffer_claims=60,
     held_seconds=90.0,
     held_window=10.0,
-    held_backlog=2_600_000,
+    held_probe=150_000,
     held_scheduled=180_000,
     wal_jobs=(5_000, 2_000, 200),
 )
@@ -65,7 +65,7 @@ QUICK = Sizes(
     buffer_claims=5,
     held_seconds=3.0,
     held_window=1.0,
-    held_backlog=60_000,
+    held_probe=60_000,
     held_scheduled=3_000,
     wal_jobs=(200, 100, 10),
 )

@@ -53,7 +53,9 @@ class Outcome:
 
 def naive(position: Position) -> Position:
     """Do what loses jobs: take over at once what this claim covered."""
-    lanes = {name: [lane[1] if len(lane) > 1 else lane[0]] for name, lane in position["lanes"].items()}
+    lanes = {
+        name: [lane[1] if len(lane) > 1 else lane[0]] for name, lane in position["lanes"].items()
+    }
     return {"for": position["for"], "lanes": lanes}
 
 

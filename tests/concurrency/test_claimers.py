@@ -69,7 +69,9 @@ def test_what_a_cut_off_claimer_held_is_claimable_at_once(
     jobs = producer.fill(3)
     holding = Calls(guarded.connect("trunkline_worker", autocommit=False))
     assert holding.claim("one", 3).jobs == jobs
-    observer.execute("select pg_terminate_backend(%s, 10000)", (holding.connection.info.backend_pid,))
+    observer.execute(
+        "select pg_terminate_backend(%s, 10000)", (holding.connection.info.backend_pid,)
+    )
     claim = worker.claim("two", 3)
     assert claim.jobs == jobs
     assert [row.attempt for row in claim.rows] == [1, 1, 1]

@@ -44,7 +44,9 @@ def test_eight_reclaimers_take_each_stale_job_once(
     ).fetchone()
     assert events == (STALE, STALE)
     assert guard.books(observer) == (STALE, 0, 0, 0, STALE)
-    assert Calls(observer).value("select failures from trunkline.duties where duty = 'reclaim'") == 0
+    assert (
+        Calls(observer).value("select failures from trunkline.duties where duty = 'reclaim'") == 0
+    )
 
 
 def test_a_reclaim_beside_a_running_one_returns_at_once(
@@ -86,7 +88,9 @@ def test_all_duties_run_by_everybody(database: Database) -> None:
     together([care] * CALLERS)
     assert guard.books(observer) == (400, 0, 0, 0, 400)
     look = Calls(observer)
-    assert look.value("select count(*) from trunkline_internal.waiting where state = 'ready'") >= len(due)
+    assert look.value(
+        "select count(*) from trunkline_internal.waiting where state = 'ready'"
+    ) >= len(due)
     assert look.value("select count(*) from trunkline_internal.idempotency_keys") == 0
     assert look.value("select count(*) from trunkline_internal.events where kind = 'lost'") == 100
     duties = observer.execute("select duty, runs > 0, failures from trunkline.duties order by 1")

@@ -144,10 +144,14 @@ def test_the_guard_refuses_what_the_engine_never_does(guarded: Database, produce
     delete = "delete from trunkline_internal.waiting"
     attacks = {
         "TG001": [running % 1],
-        "TG002": ["update trunkline_internal.waiting set state = 'blocked', sequence = null; "
-                  "update trunkline_internal.waiting set state = 'scheduled'"],
-        "TG003": ["create temporary table w on commit drop as table trunkline_internal.waiting; "
-                  f"{delete}; " + (running % 2).replace("trunkline_internal.waiting", "w")],
+        "TG002": [
+            "update trunkline_internal.waiting set state = 'blocked', sequence = null; "
+            "update trunkline_internal.waiting set state = 'scheduled'"
+        ],
+        "TG003": [
+            "create temporary table w on commit drop as table trunkline_internal.waiting; "
+            f"{delete}; " + (running % 2).replace("trunkline_internal.waiting", "w")
+        ],
         "TG005": [delete],
     }
     for code, (attack,) in attacks.items():

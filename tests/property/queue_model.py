@@ -94,7 +94,9 @@ class Model:
             and (queues is None or job.policy.queue in queues)
         ]
 
-    def best(self, ids: Iterable[UUID], queues: list[str] | None, limit: int) -> list[tuple[int, int]]:
+    def best(
+        self, ids: Iterable[UUID], queues: list[str] | None, limit: int
+    ) -> list[tuple[int, int]]:
         """Return (place of the queue, priority) of what a claim must bring, best first."""
         order = queues or sorted({policy.queue for policy in POLICIES.values()})
         places = [

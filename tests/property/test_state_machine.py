@@ -139,7 +139,9 @@ class QueueMachine(RuleBasedStateMachine):
             return
         self._expect(request, self.producer.enqueue(**request))
 
-    @rule(task=tasks, priority=priorities, delay=delays, given=st.lists(keys, min_size=1, max_size=5))
+    @rule(
+        task=tasks, priority=priorities, delay=delays, given=st.lists(keys, min_size=1, max_size=5)
+    )
     def enqueue_many(
         self, task: str, priority: int, delay: timedelta | None, given: list[str | None]
     ) -> None:
@@ -438,7 +440,8 @@ def _connections(database: Database) -> dict[str, psycopg.Connection[Any]]:
     """One connection a role for all examples of a database."""
     if database.name not in _OPEN:
         _OPEN[database.name] = {
-            role: database.connect(f"trunkline_{role}") for role in ("producer", "worker", "operator")
+            role: database.connect(f"trunkline_{role}")
+            for role in ("producer", "worker", "operator")
         }
     return _OPEN[database.name]
 

@@ -23,7 +23,6 @@ order by 1, 2
 
 # The check sees no writes in these and would have them STABLE or IMMUTABLE. Why they are not:
 VOLATILITY_ON_PURPOSE = {
-    "clock_gap_end": "the rules of time zones change with the operating system",
     "live_state": "each look needs a snapshot of its own, since a claim moves the job between them",
     "lock_running": "it locks rows, which only a volatile function may",
     "next_position": "whether the transaction has an id changes within a claim",

@@ -4,7 +4,9 @@ select plan(10);
 
 set session authorization trunkline_worker;
 select trunkline.register_task(p_task => 'mail') \g /dev/null
-select is(trunkline.maintain_partitions(), 0, 'the installation has made what is needed');
+-- The installation made them; a day may have passed since.
+select trunkline.maintain_partitions() \g /dev/null
+select is(trunkline.maintain_partitions(), 0, 'all that is needed is there');
 set session authorization trunkline_installer;
 select is(
   (select count(*) from trunkline_internal.partitions where parent = 'finished' and lower_bound > trunkline.clock() and lower_bound <= trunkline.clock() + interval '7 days'),

@@ -17,6 +17,7 @@ select trunkline.register_task(
   p_dead_when_deferred => true, p_profile => 'letters'
 ) \g /dev/null
 select trunkline.register_task(p_task => 'mail', p_lease => '80 seconds') \g /dev/null
+select trunkline.register_task(p_task => 'mail', p_audit => true) \g /dev/null
 select results_eq(
   $$select queue, profile, lease, hard_limit, max_attempts::integer, priority::integer, backoff_base, backoff_factor, backoff_cap, backoff_jitter,
       lost_backoff, reclaim_on_worker_death, crash_limit::integer, unique_until, dead_when_deferred, audit from trunkline.tasks$$,

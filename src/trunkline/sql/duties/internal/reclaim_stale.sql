@@ -106,8 +106,10 @@ begin
   where r.job_id = any(v_lost);
   return query
   select r.job_id, r.task, r.attempt, r.worker, m.reason, m.to_state, m.failures::integer, m.run_at
-  from unnest(v_moves) as m
-  join trunkline_internal.running as r on r.job_id = m.job_id;
+  from trunkline_internal.running as r
+  join unnest(v_moves) as m on m.job_id = r.job_id
+  -- Said twice, because by the join alone all that runs was read.
+  where r.job_id = any(v_lost);
   perform trunkline_internal.move_running(p_moves => v_moves, p_now => v_now);
 end;
 $$;

@@ -5,9 +5,12 @@ language plpgsql
 stable
 security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
 as $$
 declare
   v_job trunkline.job_detail;
+  v_place record;
   v_queue trunkline_internal.queues%rowtype;
 begin
   select j.* into v_job from trunkline.job(p_job => p_job) as j;
@@ -56,15 +59,27 @@ begin
     ))::trunkline.explanation;
   end if;
   if v_job.state = 'ready' then
+    -- Two ranges of the index: in one condition they would read everything behind the job as well.
+    select w.queue, w.lane, w.sequence into v_place from trunkline_internal.waiting as w where w.job_id = p_job;
     return query
     select 'waiting_its_turn', null::timestamptz, jsonb_build_object('ahead', count(*), 'counted_up_to', 1000)
     from (
-      select
-      from trunkline_internal.waiting as w
-      join trunkline_internal.waiting as me on me.job_id = p_job
-      where w.queue = me.queue
-        and w.state = 'ready'
-        and (w.lane > me.lane or (w.lane = me.lane and w.sequence < me.sequence))
+      (
+        select
+        from trunkline_internal.waiting as w
+        where w.queue = v_place.queue and w.state = 'ready' and w.lane > v_place.lane
+        limit 1000
+      )
+      union all
+      (
+        select
+        from trunkline_internal.waiting as w
+        where w.queue = v_place.queue
+          and w.state = 'ready'
+          and w.lane = v_place.lane
+          and w.sequence < v_place.sequence
+        limit 1000
+      )
       limit 1000
     ) as ahead;
   end if;

@@ -1,0 +1,134 @@
+"""Claim of 100 with few jobs waiting, with many, and with a long history.
+
+Three databases, claimed from in turns: what else the machine does falls on all of them. After each
+claim the batch is completed and as many jobs are added, so that the depth stays.
+"""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from statistics import median, quantiles
+
+import psycopg
+
+from bench import fill
+from bench.figures import Figure
+from bench.place import Place
+from bench.sides import BATCH, FunctionSide
+from bench.sizes import Sizes
+
+__all__ = ["run"]
+
+QUEUE = "depth"
+_WARM_UP = 10
+
+
+def run(place: Place, sizes: Sizes) -> list[Figure]:
+    """Measure; goals 1.3 for time and 1.1 for buffers."""
+    depths = {
+        "shallow": (sizes.shallow, 0),
+        "deep": (sizes.deep, 0),
+        "history": (sizes.shallow, sizes.history),
+    }
+    with ExitStack() as stack:
+        dsns = {name: stack.enter_context(place.database(name)) for name in depths}
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda name: _fill(dsns[name], *depths[name]), depths))
+        sides = {name: FunctionSide(dsn, "worker", QUEUE) for name, dsn in dsns.items()}
+        for side in sides.values():
+            stack.callback(side.close)
+        times = _times(sides, sizes.claims)
+        buffers = _buffers(place, sides, sizes.buffer_claims)
+    p95 = {name: quantiles(taken, n=20)[-1] for name, taken in times.items()}
+    p50 = {name: median(taken) for name, taken in times.items()}
+    return [
+        *(
+            Figure(f"claim_p95_{name}", p95[name] * 1e6, f"claim of 100, p95, {text}", "us")
+            for name, text in (
+                ("shallow", f"{sizes.shallow:,} waiting"),
+                ("deep", f"{sizes.deep:,} waiting"),
+                ("history", f"{sizes.history:,} finished"),
+            )
+        ),
+        _ratio("claim_p95_deep_ratio", p95["deep"] / p95["shallow"], "p95, many over few", 1.3),
+        _ratio("claim_p95_history_ratio", p95["history"] / p95["shallow"], "p95, history", 1.3),
+        Figure("claim_p50_deep_ratio", p50["deep"] / p50["shallow"], "p50, many over few"),
+        Figure("claim_p50_history_ratio", p50["history"] / p50["shallow"], "p50, history"),
+        *(
+            Figure(f"claim_buffers_{name}", count, f"buffers per claim of 100, {name}", "pages")
+            for name, count in buffers.items()
+        ),
+        _ratio(
+            "claim_buffers_history_ratio",
+            buffers["history"] / buffers["shallow"],
+            "buffers, long history over none",
+            1.1,
+        ),
+        Figure(
+            "claim_buffers_deep_ratio",
+            buffers["deep"] / buffers["shallow"],
+            "buffers, many waiting over few",
+        ),
+    ]
+
+
+def _ratio(key: str, value: float, text: str, goal: float) -> Figure:
+    return Figure(key, value, text, goal=goal, better="at most")
+
+
+def _fill(dsn: str, waiting: int, history: int) -> None:
+    with fill.connect(dsn) as connection:
+        # What autovacuum reads would count as ours; we do its work below.
+        for table in ("waiting", "running"):
+            connection.execute(
+                f"alter table trunkline_internal.{table} set (autovacuum_enabled = off)"
+            )
+        if history:
+            fill.finished(connection, history, queue=QUEUE)
+        fill.ready(connection, waiting, queue=QUEUE)
+        fill.analyze(connection)
+        fill.checkpoint(connection)
+
+
+def _times(sides: dict[str, FunctionSide], claims: int) -> dict[str, list[float]]:
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    for round_ in range(_WARM_UP + claims):
+        for name, side in sides.items():
+            begin = time.perf_counter()
+            jobs, attempts = side.claim()
+            taken = time.perf_counter() - begin
+            _require_full(len(jobs))
+            side.complete(jobs, attempts)
+            fill.ready(side.connection, BATCH, queue=QUEUE)
+            if round_ >= _WARM_UP:
+                times[name].append(taken)
+    return times
+
+
+def _buffers(place: Place, sides: dict[str, FunctionSide], claims: int) -> dict[str, float]:
+    """Count the pages a claim touches, in memory or not, by the server's own statistics."""
+    found = {}
+    with psycopg.connect(place.dsn, autocommit=True) as observer:
+        for name, side in sides.items():
+            database = side.connection.info.dbname
+            before = _touched(observer, side, database)
+            for _ in range(claims):
+                jobs, _attempts = side.claim()
+                _require_full(len(jobs))
+            found[name] = (_touched(observer, side, database) - before) / claims
+    return found
+
+
+def _touched(observer: psycopg.Connection, side: FunctionSide, database: str) -> int:
+    side.connection.execute("select pg_stat_force_next_flush()")
+    row = observer.execute(
+        "select blks_hit + blks_read from pg_stat_database where datname = %s", (database,)
+    ).fetchone()
+    if row is None:
+        raise RuntimeError(f"There are no statistics of {database}")
+    return int(row[0])
+
+
+def _require_full(jobs: int) -> None:
+    if jobs != BATCH:
+        raise RuntimeError(f"A claim gave {jobs} jobs instead of {BATCH}")

@@ -1,0 +1,116 @@
+"""Bytes of write-ahead log per job from enqueue to finished, by size of payload.
+
+The payloads are random text in JSON, which no compression makes smaller. A checkpoint and a
+warm-up come first, so that images of pages touched for the first time do not count.
+"""
+
+import base64
+import json
+import random
+from typing import Self
+
+from bench import fill
+from bench.figures import Figure
+from bench.place import TASK, Place
+from bench.sides import FunctionSide
+from bench.sizes import Sizes
+
+__all__ = ["run"]
+
+QUEUE = "wal"
+# Bytes of payload, jobs in one call of enqueue_many.
+PAYLOADS = {"100": (100, 100), "8k": (8 * 1024, 100), "200k": (200 * 1024, 20)}
+
+# A large payload is written once: its stored size, some overhead of pages, and the job itself.
+_FACTOR = 1.3
+_JOB = 1536
+
+_STORED = """
+select avg(coalesce(pg_column_size(f.payload), pg_column_size(b.body)))
+from trunkline_internal.finished as f
+left join trunkline_internal.bodies as b on b.job_id = f.job_id
+where f.queue = %s
+"""
+
+
+def run(place: Place, sizes: Sizes) -> list[Figure]:
+    """Measure; goal 1.3 times the stored size and 1.5 KB."""
+    figures = []
+    for (name, (size, batch)), jobs in zip(PAYLOADS.items(), sizes.wal_jobs, strict=True):
+        with place.database(f"wal_{name}") as dsn, _Life(dsn, size, batch) as life:
+            stored, log, images = life.measure(jobs)
+        figures += [
+            Figure(f"wal_stored_{name}", stored, f"stored payload, {name} asked", "bytes"),
+            Figure(
+                f"wal_bytes_{name}",
+                log,
+                f"log per job, {name}",
+                "bytes",
+                goal=_FACTOR * stored + _JOB,
+                better="at most",
+            ),
+            Figure(f"wal_images_{name}", images, f"page images per job, {name}"),
+        ]
+    return figures
+
+
+class _Life:
+    """Takes jobs with payloads of one size from enqueue to finished."""
+
+    def __init__(self, dsn: str, size: int, batch: int) -> None:
+        self._connection = fill.connect(dsn)
+        self._side = FunctionSide(dsn, "worker", QUEUE)
+        self._size = size
+        self._batch = batch
+        self._random = random.Random(20)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._side.close()
+        self._connection.close()
+
+    def measure(self, jobs: int) -> tuple[float, float, float]:
+        """Give the stored size of a payload, bytes of log and page images per job."""
+        fill.checkpoint(self._connection)
+        self._pass(max(self._batch, jobs // 5))
+        log, images = self._log()
+        done = self._pass(jobs)
+        log_after, images_after = self._log()
+        row = self._connection.execute(_STORED, (QUEUE,)).fetchone()
+        if row is None or done != jobs:
+            raise RuntimeError(f"{done} of {jobs} jobs were completed")
+        return float(row[0]), (log_after - log) / jobs, (images_after - images) / jobs
+
+    def _pass(self, jobs: int) -> int:
+        """Enqueue so many, then claim and complete them all; tell how many were completed."""
+        for at in range(0, jobs, self._batch):
+            asked = [
+                {"task": TASK, "queue": QUEUE, "payload": self._payload()}
+                for _ in range(min(self._batch, jobs - at))
+            ]
+            self._connection.execute(
+                "select count(*) from trunkline.enqueue_many(%s::jsonb)", (json.dumps(asked),)
+            )
+        done = 0
+        while True:
+            claimed, attempts = self._side.claim()
+            if not claimed:
+                return done
+            done += self._side.complete(claimed, attempts)
+
+    def _payload(self) -> dict[str, str]:
+        text = base64.b64encode(self._random.randbytes(self._size)).decode()
+        # The rest of the size is the key and the quotes.
+        return {"data": text[: self._size - 12]}
+
+    def _log(self) -> tuple[int, int]:
+        """Give the end of the log in bytes, and how many page images it holds."""
+        self._connection.execute("select pg_stat_force_next_flush()")
+        row = self._connection.execute(
+            "select pg_current_wal_insert_lsn() - '0/0'::pg_lsn, wal_fpi from pg_stat_wal"
+        ).fetchone()
+        if row is None:
+            raise RuntimeError("There are no statistics of the log")
+        return int(row[0]), int(row[1])

@@ -1,0 +1,65 @@
+"""What one call did to the tables: rows and buffers, counted in its own transaction.
+
+Scans are not counted: reading an empty partition from end to end is the right thing to do.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+__all__ = ["TABLES", "Work", "measure"]
+
+TABLES = ("waiting", "running", "finished", "dead", "unique_keys", "bodies", "events")
+
+# Partitions count for their table.
+_COUNTERS = """
+select coalesce(p.parent, s.relname), sum(coalesce(s.seq_tup_read, 0))::bigint,
+  sum(coalesce(s.idx_tup_fetch, 0))::bigint
+from pg_stat_xact_all_tables as s
+left join trunkline_internal.partitions as p on p.partition = s.relname
+where s.schemaname = 'trunkline_internal'
+group by 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Buffers of one call, and per table the rows read by an index and without one."""
+
+    rows_out: int
+    buffers: int
+    by_index: dict[str, int]
+    sequential: dict[str, int]
+
+
+def measure(superuser: psycopg.Connection[Any], role: str, call: str, *arguments: Any) -> Work:
+    """Run the call as the role in a transaction that is rolled back; count what it touched."""
+    with superuser.transaction(force_rollback=True):
+        superuser.execute(f"set local session authorization {role}")
+        # Once unmeasured: the first call in a session also reads the catalogue.
+        with superuser.transaction(force_rollback=True):
+            superuser.execute(f"select * from {call}", arguments)
+        superuser.execute("reset session authorization")
+        before = _counters(superuser)
+        superuser.execute(f"set local session authorization {role}")
+        row = superuser.execute(
+            f"explain (analyze, buffers, timing off, format json) select * from {call}", arguments
+        ).fetchone()
+        superuser.execute("reset session authorization")
+        after = _counters(superuser)
+    assert row is not None
+    plan = row[0][0]["Plan"]
+    sequential, by_index = {}, {}
+    for table, counts in after.items():
+        was = before.get(table, (0, 0))
+        if table in TABLES and counts[0] > was[0]:
+            sequential[table] = counts[0] - was[0]
+        by_index[table] = counts[1] - was[1]
+    buffers = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+    return Work(plan["Actual Rows"], buffers, by_index, sequential)
+
+
+def _counters(superuser: psycopg.Connection[Any]) -> dict[str, tuple[int, int]]:
+    found = superuser.execute(_COUNTERS).fetchall()
+    return {table: (read, fetched) for table, read, fetched in found}
