@@ -1,5 +1,6 @@
 """Many claimers share one queue: nothing twice, nothing left, nobody waits."""
 
+from functools import partial
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
@@ -39,7 +40,7 @@ def test_twenty_claimers_get_every_job_once(
     jobs: list[UUID] = []
     for priority in (0, 7, -7, 0):
         jobs += producer.fill(JOBS // 4, priority=priority)
-    shares = together([lambda n=n: _drain(guarded, n) for n in range(CLAIMERS)])  # type: ignore[misc]
+    shares = together([partial(_drain, guarded, number) for number in range(CLAIMERS)])
     taken = [job for share in shares for job in share]
     assert len(taken) == len(set(taken)) == JOBS
     assert set(taken) == set(jobs)

@@ -1,6 +1,7 @@
 """The same request from twenty connections at once is one job."""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Barrier
 from typing import Any
 
@@ -31,7 +32,7 @@ def test_twenty_equal_requests_make_one_job(
             answers.append(calls.enqueue(priority=number, **{key: f"key {turn}"}))
         return answers
 
-    asked = together([lambda n=n: ask(n) for n in range(PRODUCERS)])  # type: ignore[misc]
+    asked = together([partial(ask, number) for number in range(PRODUCERS)])
     for turn in zip(*asked, strict=True):
         assert len({answer.job_id for answer in turn}) == 1
         assert [answer.created for answer in turn].count(True) == 1
@@ -72,19 +73,20 @@ def test_a_key_whose_holder_ends_meanwhile_is_taken_or_its_live_holder_named(
         for _ in range(200):
             holder = producer.enqueue(unique_key="k").job_id
             if end == "claim":
-                release, answer = duel(
-                    pool, lambda: worker.claim("w"), lambda: producer.enqueue(unique_key="k")
+                claim, answer = duel(
+                    pool, partial(worker.claim, "w"), partial(producer.enqueue, unique_key="k")
                 )
-                held = release.attempts if isinstance(release, Claim) else []
+                assert isinstance(claim, Claim), claim
+                held = claim.attempts
             else:
                 held = worker.claim("w").attempts
-                release, answer = duel(
+                verdicts, answer = duel(
                     pool,
-                    lambda held=held: worker.batch(end, "w", held),  # type: ignore[misc]
-                    lambda: producer.enqueue(unique_key="k"),
+                    partial(worker.batch, end, "w", held),
+                    partial(producer.enqueue, unique_key="k"),
                 )
+                assert not isinstance(verdicts, Exception), verdicts
             assert [attempt.job for attempt in held] == [holder]
-            assert not isinstance(release, Exception), release
             assert not isinstance(answer, Exception), answer
             assert answer.created == (answer.job_id != holder)
             created += answer.created

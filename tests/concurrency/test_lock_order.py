@@ -1,6 +1,7 @@
 """Batch calls lock in one order, and those that must not wait do not: seen in pg_stat_activity."""
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from typing import Any
 
 import psycopg
@@ -22,20 +23,19 @@ def _hold(database: Database, attempt: Attempt) -> psycopg.Connection[Any]:
     return holder
 
 
-@pytest.mark.parametrize("size", [3, 200])
-@pytest.mark.parametrize("function", ENDS)
+@pytest.mark.parametrize("batch", product(ENDS, [3, 200]), ids=str)
 def test_opposite_batches_wait_in_line(
     guarded: Database,
     producer: Calls,
     worker: Calls,
     observer: psycopg.Connection[Any],
-    function: str,
-    size: int,
+    batch: tuple[str, int],
 ) -> None:
     """The first call is stopped in the middle of its batch; it holds the lowest ids, listed last.
 
     The second call, in the opposite order, waits for it with nothing in its hands.
     """
+    function, size = batch
     producer.fill(size)
     held = sorted(worker.claim("w", size).attempts, key=lambda attempt: attempt.job.int)
     first, second = (Calls(guarded.connect("trunkline_worker")) for _ in range(2))
@@ -46,7 +46,8 @@ def test_opposite_batches_wait_in_line(
         two = pool.submit(second.batch, function, "w", held)
         assert until_blocked(observer, backend(second.connection)) == [backend(first.connection)]
         free = observer.execute(
-            "select count(*) from (select from trunkline_internal.running for update skip locked) as f"
+            "select count(*) from "
+            "(select from trunkline_internal.running for update skip locked) as f"
         ).fetchone()
         assert free == (size - size // 2 - 1,)
         holder.rollback()

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -9,7 +10,7 @@ import psycopg
 import pytest
 
 from tests.support import guard
-from tests.support.calls import Calls, Claim
+from tests.support.calls import Calls, Claim, Position
 from tests.support.databases import Database
 from tests.support.waiting import duel
 
@@ -31,11 +32,6 @@ def _code(answer: object) -> str | None:
     return answer.sqlstate if isinstance(answer, psycopg.Error) else None
 
 
-def _claimed(answer: Claim | Exception) -> list[UUID]:
-    assert isinstance(answer, Claim), answer
-    return answer.jobs
-
-
 @pytest.mark.parametrize("kept", [False, True], ids=["full look", "kept position"])
 def test_cancel_against_claim(
     producer: Calls,
@@ -46,14 +42,14 @@ def test_cancel_against_claim(
 ) -> None:
     """T13, T14: cancelled before it ran, or asked for while it runs; never both, never neither."""
     outcomes: Counter[str] = Counter()
-    position = {} if kept else None
+    position: Position | None = {} if kept else None
     with ThreadPoolExecutor() as pool:
         for _ in range(ROUNDS):
             job = producer.enqueue().job_id
             cancelled, claim = duel(
                 pool,
-                lambda job=job: operator.change("cancel", job, "race"),  # type: ignore[misc]
-                lambda position=position: worker.claim("w", position=position),  # type: ignore[misc]
+                partial(operator.change, "cancel", job, "race"),
+                partial(worker.claim, "w", position=position),
             )
             assert not isinstance(cancelled, Exception), cancelled
             assert isinstance(claim, Claim), claim
@@ -86,8 +82,8 @@ def test_cancel_against_the_end_of_an_attempt(
             held = worker.claim("w").attempts
             verdicts, cancelled = duel(
                 pool,
-                lambda held=held: worker.batch(end, "w", held),  # type: ignore[misc]
-                lambda job=job: operator.change("cancel", job, "race"),  # type: ignore[misc]
+                partial(worker.batch, end, "w", held),
+                partial(operator.change, "cancel", job, "race"),
             )
             assert not isinstance(verdicts, Exception), verdicts
             assert not isinstance(cancelled, Exception), cancelled
@@ -99,17 +95,17 @@ def test_cancel_against_the_end_of_an_attempt(
 def test_reprioritise_against_claim(
     producer: Calls, operator: Calls, worker: Calls, observer: psycopg.Connection[Any]
 ) -> None:
-    """A job that changes its place is claimed by this claim or by the next, from a kept position."""
+    """A job that changes its place is claimed by this claim or by the next, by position."""
     outcomes: Counter[str] = Counter()
-    position: dict[str, Any] | None = {}
+    position: Position | None = {}
     with ThreadPoolExecutor() as pool:
         for turn in range(ROUNDS):
             job = producer.enqueue().job_id
             priority = turn % 5 + 1
             moved, claim = duel(
                 pool,
-                lambda job=job, to=priority: operator.change("reprioritise", job, to),  # type: ignore[misc]
-                lambda position=position: worker.claim("w", position=position),  # type: ignore[misc]
+                partial(operator.change, "reprioritise", job, priority),
+                partial(worker.claim, "w", position=position),
             )
             assert isinstance(claim, Claim), claim
             outcome = _code(moved) or moved.outcome  # type: ignore[union-attr]
@@ -135,19 +131,17 @@ def test_retry_against_retry_and_claim(
     """T16: a dead letter comes back once; the second request is told its state."""
     rival = Calls(guarded.connect("trunkline_operator"))
     claimer = Calls(guarded.connect("trunkline_worker"))
-    position: dict[str, Any] | None = {}
+    position: Position | None = {}
     with ThreadPoolExecutor() as pool:
         for _ in range(ROUNDS):
             job = producer.enqueue().job_id
             held = worker.claim("w").attempts
             worker.batch("fail", "w", held, retryable=[False])
-            claiming = pool.submit(
-                lambda position=position: claimer.claim("c", position=position)  # type: ignore[misc]
-            )
+            claiming = pool.submit(partial(claimer.claim, "c", position=position))
             answers = duel(
                 pool,
-                lambda job=job: operator.change("retry", job),  # type: ignore[misc]
-                lambda job=job: rival.change("retry", job),  # type: ignore[misc]
+                partial(operator.change, "retry", job),
+                partial(rival.change, "retry", job),
             )
             claim = claiming.result(30)
             won = [answer for answer in answers if not isinstance(answer, Exception)]
@@ -174,8 +168,8 @@ def test_retry_against_complete(
             held = worker.claim("w").attempts
             verdicts, again = duel(
                 pool,
-                lambda held=held: worker.batch("complete", "w", held),  # type: ignore[misc]
-                lambda job=job: operator.change("retry", job),  # type: ignore[misc]
+                partial(worker.batch, "complete", "w", held),
+                partial(operator.change, "retry", job),
             )
             assert not isinstance(verdicts, Exception), verdicts
             assert _state(observer, job) == "completed"
@@ -186,3 +180,19 @@ def test_retry_against_complete(
                 worker.batch("complete", "w", [attempt])
     assert set(outcomes) <= {"new job", WRONG_STATE}, outcomes
     assert guard.books(observer).finished == ROUNDS + outcomes["new job"]
+
+
+@pytest.mark.parametrize("end", ["complete", "fail", "release", "snooze", "acknowledge_cancel"])
+def test_a_batch_may_name_an_old_and_the_present_attempt_of_a_job(
+    producer: Calls, worker: Calls, end: str
+) -> None:
+    """Invariant 2: a worker that lost a job and claimed it again reports both; one counts."""
+    producer.enqueue()
+    old = worker.claim("w").attempts
+    worker.batch("release", "w", old)
+    present = worker.claim("w").attempts
+    for batch in (old + present + old, present + old + old):
+        with worker.connection.transaction(force_rollback=True):
+            verdicts = worker.batch(end, "w", batch)
+        told = [(verdict.attempt, verdict.verdict) for verdict in verdicts]
+        assert told == [(a.number, "ok" if a in present else "lost") for a in batch]

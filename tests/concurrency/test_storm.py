@@ -3,6 +3,8 @@
 import random
 import threading
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -45,7 +47,7 @@ class _Storm:
 
 def _work(database: Database, storm: _Storm, seed: int) -> None:
     """Two hands share a worker's name, so that they end the same attempts at the same time."""
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311 - a seed, not a secret
     name = f"worker {seed % 2}"
     calls = Calls(database.connect("trunkline_worker"))
     position: dict[str, Any] | None = {} if seed < 2 else None
@@ -63,7 +65,7 @@ def _work(database: Database, storm: _Storm, seed: int) -> None:
     storm.over.set()
 
 
-def _until_over(storm: _Storm, action: Any) -> None:
+def _until_over(storm: _Storm, action: Callable[[], None]) -> None:
     while not storm.over.is_set():
         try:
             action()
@@ -82,7 +84,7 @@ def test_a_thousand_rounds_without_a_deadlock_and_the_books_balance(
         "select trunkline.set_setting('reclaim_jitter', '1 second')"
     )
     storm = _Storm(producer.fill(JOBS))
-    rng = random.Random(7)
+    rng = random.Random(7)  # noqa: S311 - a seed, not a secret
     operator = Calls(guarded.connect("trunkline_operator"))
     reclaimer = Calls(guarded.connect("trunkline_worker"))
     guarded.move_time("0")
@@ -98,16 +100,18 @@ def test_a_thousand_rounds_without_a_deadlock_and_the_books_balance(
         try:
             answer = operator.change(what, job, *([rng.randint(-3, 3)] * (what == "reprioritise")))
         except psycopg.Error as error:
-            assert error.sqlstate == "TL019", f"{what} of job {job}: {error}"
+            # The job is in another state by now; everything else is wrong.
+            if error.sqlstate != "TL019":
+                raise
             return
         if what == "retry" and answer.created:
             storm.jobs.append(answer.job_id)
 
     together(
         [
-            *(lambda seed=seed: _work(guarded, storm, seed) for seed in range(HANDS)),  # type: ignore[misc]
-            lambda: _until_over(storm, reclaim),
-            lambda: _until_over(storm, meddle),
+            *(partial(_work, guarded, storm, seed) for seed in range(HANDS)),
+            partial(_until_over, storm, reclaim),
+            partial(_until_over, storm, meddle),
         ],
         deadline=110,
     )

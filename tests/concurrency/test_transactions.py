@@ -130,6 +130,12 @@ def test_a_held_snapshot_stops_nothing(
     assert [row[0] for row in seen] == before
 
 
+def _commit(connection: psycopg.Connection[Any], statements: list[str]) -> None:
+    for statement in statements:
+        connection.execute(statement.encode())
+    connection.commit()
+
+
 def test_the_guard_refuses_what_the_engine_never_does(guarded: Database, producer: Calls) -> None:
     """Invariants 1 and 2: the guard itself, tried on changes made behind the engine's back."""
     job = producer.enqueue().job_id
@@ -142,22 +148,20 @@ def test_the_guard_refuses_what_the_engine_never_does(guarded: Database, produce
         "from trunkline_internal.waiting"
     )
     delete = "delete from trunkline_internal.waiting"
+    blocked = "update trunkline_internal.waiting set state = 'blocked', sequence = null"
     attacks = {
         "TG001": [running % 1],
-        "TG002": [
-            "update trunkline_internal.waiting set state = 'blocked', sequence = null; "
-            "update trunkline_internal.waiting set state = 'scheduled'"
-        ],
+        "TG002": [blocked, "update trunkline_internal.waiting set state = 'scheduled'"],
         "TG003": [
-            "create temporary table w on commit drop as table trunkline_internal.waiting; "
-            f"{delete}; " + (running % 2).replace("trunkline_internal.waiting", "w")
+            "create temporary table w on commit drop as table trunkline_internal.waiting",
+            delete,
+            (running % 2).replace("trunkline_internal.waiting", "w"),
         ],
         "TG005": [delete],
     }
-    for code, (attack,) in attacks.items():
+    for code, attack in attacks.items():
         with pytest.raises(psycopg.Error) as refused:
-            superuser.execute(attack)
-            superuser.commit()
+            _commit(superuser, attack)
         assert refused.value.sqlstate == code, attack
         superuser.rollback()
     assert producer.value("select state from trunkline.job(%s)", job) == "ready"

@@ -1,4 +1,4 @@
-"""Databases of known size, whose statistics are fresh, missing or of the time when all was empty."""
+"""Databases of known size, whose statistics are fresh, missing or older than their rows."""
 
 from collections.abc import Iterator
 

@@ -40,8 +40,8 @@ insert into trunkline_internal.running (
 )
 select
   trunkline_internal.new_id(p_now => now()), n, now() - interval '1 hour',
-  now() + case when n <= %(stale)s then -1 else 1 end * interval '20 minutes', now() + interval '1 day',
-  now(), now(), 1, 0, 0, 0, 4, 0, false, 'default', 'work', 'w', '{}'
+  now() + case when n <= %(stale)s then -1 else 1 end * interval '20 minutes',
+  now() + interval '1 day', now(), now(), 1, 0, 0, 0, 4, 0, false, 'default', 'work', 'w', '{}'
 from generate_series(1, %(running)s) as n;
 """
 
@@ -51,16 +51,16 @@ insert into trunkline_internal.finished (
   priority, state, queue, task, worker, payload
 )
 select
-  trunkline_internal.new_id(p_now => now()), now() + (n %% 3) * interval '1 day', now(), now(), now(),
-  1, 0, 0, 4, 0, 'completed', 'default', 'work', 'w', '{}'
+  trunkline_internal.new_id(p_now => now()), now() + (n %% 3) * interval '1 day', now(), now(),
+  now(), 1, 0, 0, 4, 0, 'completed', 'default', 'work', 'w', '{}'
 from generate_series(1, %(waiting)s * 2 / 5) as n;
 insert into trunkline_internal.dead (
-  job_id, died_at, run_at, created_at, attempt, failures, crashes, deferrals, max_attempts, priority,
-  queue, task, reason, payload
+  job_id, died_at, run_at, created_at, attempt, failures, crashes, deferrals, max_attempts,
+  priority, queue, task, reason, payload
 )
 select
-  trunkline_internal.new_id(p_now => now()), now(), now(), now(), 4, 4, 0, 0, 4, 0, 'default', 'work',
-  'attempts_exhausted', '{}'
+  trunkline_internal.new_id(p_now => now()), now(), now(), now(), 4, 4, 0, 0, 4, 0, 'default',
+  'work', 'attempts_exhausted', '{}'
 from generate_series(1, %(waiting)s / 10) as n;
 """
 

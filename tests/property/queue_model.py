@@ -1,4 +1,4 @@
-"""A small model of the queue: what each function must answer and leave behind, one caller at a time."""
+"""A small model of the queue: what each function must answer, one caller at a time."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

@@ -87,7 +87,7 @@ class Calls:
         position: Position | None = None,
     ) -> Claim:
         with self.connection.cursor(row_factory=namedtuple_row) as cursor:
-            rows = cursor.execute(
+            rows: list[Any] = cursor.execute(
                 "select c.*, %(worker)s::text as worker from trunkline.claim("
                 "p_worker => %(worker)s, p_queues => %(queues)s, p_limit => %(limit)s, "
                 "p_position => %(position)s) as c",

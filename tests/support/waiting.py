@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import psycopg
 
-__all__ = ["backend", "blockers", "together", "until", "until_blocked", "until_idle"]
+__all__ = ["backend", "blockers", "duel", "together", "until", "until_blocked"]
 
 _T = TypeVar("_T")
 _S = TypeVar("_S")

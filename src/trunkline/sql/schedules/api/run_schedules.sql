@@ -12,7 +12,6 @@ as $$
 declare
   c_grace constant interval := interval '60 seconds';
   v_now timestamptz;
-  v_scope text := trunkline.tenant_scope();
   v_names text[];
   v_name text;
   v_schedule trunkline_internal.schedules;
@@ -25,7 +24,9 @@ begin
     );
   end if;
   perform trunkline_internal.require_read_committed();
-  if not trunkline_internal.duty_begin(p_duty => 'run_schedules') then
+  -- A session that acts for one tenant leaves this to others: it could not enqueue for the rest, and
+  -- the duty would count as done.
+  if trunkline.tenant_scope() is not null or not trunkline_internal.duty_begin(p_duty => 'run_schedules') then
     return;
   end if;
   begin
@@ -33,7 +34,7 @@ begin
     v_names := array(
       select s.schedule
       from trunkline_internal.schedules as s
-      where not s.paused and s.next_run_at <= v_now and (v_scope is null or s.tenant = v_scope)
+      where not s.paused and s.next_run_at <= v_now
       order by s.missed = 'all' and s.next_run_at < v_now - c_grace, s.next_run_at, s.schedule
       limit p_limit
       for update skip locked
