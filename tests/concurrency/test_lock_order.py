@@ -23,7 +23,7 @@ def _hold(database: Database, attempt: Attempt) -> psycopg.Connection[Any]:
     return holder
 
 
-@pytest.mark.parametrize("batch", product(ENDS, [3, 200]), ids=str)
+@pytest.mark.parametrize("batch", list(product(ENDS, [3, 200])), ids=str)
 def test_opposite_batches_wait_in_line(
     guarded: Database,
     producer: Calls,

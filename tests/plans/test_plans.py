@@ -84,9 +84,9 @@ def test_a_stale_completion_looks_into_few_partitions(behind: psycopg.Connection
 
 def test_promote_reads_what_is_due(behind: psycopg.Connection[Any]) -> None:
     work = measure(behind, WORKER, "trunkline.promote(100)")
-    _check(work, 1, waiting=200, running=0)
+    _check(work, 1, waiting=400, running=0)
     all_due = measure(behind, WORKER, "trunkline.promote(1000)")
-    _check(all_due, 1, waiting=2 * DUE, running=0)
+    _check(all_due, 1, waiting=4 * DUE, running=0)
 
 
 def test_reclaim_reads_what_is_stale(behind: psycopg.Connection[Any]) -> None:

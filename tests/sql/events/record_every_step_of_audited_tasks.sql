@@ -27,6 +27,7 @@ select results_eq(
     ('enqueued', 'ready', 0, null, 'trunkline_producer'),
     ('claimed', 'running', 1, 'w1', 'trunkline_worker'),
     ('failed', 'scheduled', 1, 'w1', 'trunkline_worker'),
+    ('promoted', 'ready', 1, null, 'trunkline_worker'),
     ('claimed', 'running', 2, 'w2', 'trunkline_worker'),
     ('completed', 'completed', 2, 'w2', 'trunkline_worker')$$,
   'each step once; what was rolled back or refused left none'

@@ -1,6 +1,6 @@
--- CP-17, RC-01, RC-02, RF-47: a job has one state out of seven, and a time of the database's clock for every change.
+-- CP-17, RC-01, RC-02, RC-14, RF-47: a job has one state out of seven, and a time of the database's clock for every change.
 \ir ../helpers/tools.sql
-select plan(9);
+select plan(10);
 
 set session authorization trunkline_producer;
 select trunkline.register_task(p_task => 'mail') \g /dev/null
@@ -20,6 +20,7 @@ select ok((j).heartbeat_at >= (j).claimed_at + interval '1 minute', 'with the ti
 select trunkline_test.move_time('1 minute') \g /dev/null
 select trunkline.complete(p_worker => 'w1', p_jobs => array[:'job']::uuid[], p_attempts => array[1], p_results => array['{"n": 1}'::jsonb]) \g /dev/null
 select ok((j).state = 'completed' and (j).finished_at >= (j).claimed_at + interval '2 minutes', 'completed, with the time of its end') from t.job(:'job') as j;
+select ok((j).heartbeat_at >= (j).claimed_at + interval '1 minute', 'and its last heartbeat stays as evidence') from t.job(:'job') as j;
 
 set session authorization trunkline_reader;
 select results_eq(

@@ -30,8 +30,11 @@ begin
     v_lost := v_lost || array(
       select r.job_id
       from trunkline_internal.running as r
-      join trunkline_internal.tasks as t on t.task = r.task
-      where r.worker = any(v_gone) and t.reclaim_on_worker_death and r.job_id <> all(v_lost)
+      where r.worker = any(v_gone)
+        and r.job_id <> all(v_lost)
+        and not exists (
+          select from trunkline_internal.tasks as t where t.task = r.task and not t.reclaim_on_worker_death
+        )
       order by r.job_id
       limit p_limit - cardinality(v_lost)
       for update of r skip locked
@@ -73,7 +76,7 @@ begin
   )
   into v_moves
   from trunkline_internal.running as r
-  join trunkline_internal.tasks as t on t.task = r.task
+  left join trunkline_internal.tasks as t on t.task = r.task
   cross join lateral (
     select
       case

@@ -65,12 +65,12 @@ begin
   ),
   kept as (
     insert into trunkline_internal.finished (
-      job_id, finished_at, claimed_at, run_at, created_at, attempt, payload_day, result_day, failures,
+      job_id, finished_at, claimed_at, heartbeat_at, run_at, created_at, attempt, payload_day, result_day, failures,
       deferrals, max_attempts, priority, state, queue, task, worker, tenant, unique_key,
       correlation_id, retry_of, tags, payload, result, last_error
     )
     select
-      e.job_id, v_now, e.claimed_at, e.run_at, e.created_at, e.attempt, e.payload_day,
+      e.job_id, v_now, e.claimed_at, e.heartbeat_at, e.run_at, e.created_at, e.attempt, e.payload_day,
       case when v_large and pg_column_size(e.result) > trunkline_internal.inline_limit() then (v_now at time zone 'UTC')::date end,
       e.failures, e.deferrals, e.max_attempts, e.lane >> 1, 'completed', e.queue, e.task, e.worker,
       e.tenant, e.unique_key, e.correlation_id, e.retry_of, e.tags, e.payload,

@@ -38,10 +38,11 @@ begin
     row(
       r.job_id,
       d.to_state,
+      -- A task without a policy, which only a hand in the tables can bring about, waits the default.
       case when d.to_state = 'scheduled' then v_now + coalesce(a.delay, trunkline_internal.backoff(
         p_failures => r.failures + 1, p_base => t.backoff_base, p_factor => t.backoff_factor,
         p_cap => t.backoff_cap, p_jitter => t.backoff_jitter
-      )) else r.run_at end,
+      ), interval '10 seconds') else r.run_at end,
       r.failures + 1,
       r.crashes,
       0,
@@ -63,7 +64,7 @@ begin
     order by a.job_id, a.attempt desc
   ) as a
   join trunkline_internal.running as r on r.job_id = a.job_id
-  join trunkline_internal.tasks as t on t.task = r.task
+  left join trunkline_internal.tasks as t on t.task = r.task
   cross join lateral (
     select case
       when r.cancel_requested_at is not null then 'cancelled'

@@ -65,7 +65,7 @@ begin
     order by a.job_id, a.attempt desc
   ) as a
   join trunkline_internal.running as r on r.job_id = a.job_id
-  join trunkline_internal.tasks as t on t.task = r.task
+  left join trunkline_internal.tasks as t on t.task = r.task
   cross join lateral (
     select r.deferrals + 1 > v_max_count or coalesce(v_now - r.deferred_since > v_max_age, false) as over_bounds
   ) as b

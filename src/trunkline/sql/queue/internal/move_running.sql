@@ -49,12 +49,12 @@ begin
   ),
   buried as (
     insert into trunkline_internal.dead (
-      job_id, died_at, claimed_at, run_at, created_at, attempt, payload_day, failures, crashes,
+      job_id, died_at, claimed_at, heartbeat_at, run_at, created_at, attempt, payload_day, failures, crashes,
       deferrals, max_attempts, priority, queue, task, worker, tenant, unique_key, correlation_id,
       reason, retry_of, tags, payload, last_error
     )
     select
-      g.job_id, p_now, g.claimed_at, g.run_at, g.created_at, g.attempt, g.payload_day, g.new_failures,
+      g.job_id, p_now, g.claimed_at, g.heartbeat_at, g.run_at, g.created_at, g.attempt, g.payload_day, g.new_failures,
       g.new_crashes, g.new_deferrals, g.max_attempts, g.lane >> 1, g.queue, g.task, g.worker, g.tenant,
       g.unique_key, g.correlation_id, g.reason, g.retry_of, g.tags, g.payload,
       coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error)
@@ -63,12 +63,12 @@ begin
   ),
   ended as (
     insert into trunkline_internal.finished (
-      job_id, finished_at, claimed_at, run_at, created_at, attempt, payload_day, failures, deferrals,
+      job_id, finished_at, claimed_at, heartbeat_at, run_at, created_at, attempt, payload_day, failures, deferrals,
       max_attempts, priority, state, queue, task, worker, tenant, unique_key, correlation_id, reason,
       retry_of, tags, payload, last_error
     )
     select
-      g.job_id, p_now, g.claimed_at, g.run_at, g.created_at, g.attempt, g.payload_day, g.new_failures,
+      g.job_id, p_now, g.claimed_at, g.heartbeat_at, g.run_at, g.created_at, g.attempt, g.payload_day, g.new_failures,
       g.new_deferrals, g.max_attempts, g.lane >> 1, 'cancelled', g.queue, g.task, g.worker, g.tenant,
       g.unique_key, g.correlation_id, g.reason, g.retry_of, g.tags, g.payload,
       coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error)

@@ -45,6 +45,11 @@ begin
     update trunkline_internal.waiting as w
     set state = 'ready', sequence = v_sequences[width_bucket(w.job_id, v_jobs)], reason = null
     where w.job_id = any(v_jobs);
+    insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, actor)
+    select p_now, w.job_id, w.attempt, 'promoted', 'ready', w.task, w.queue, w.tenant, session_user
+    from trunkline_internal.waiting as w
+    where w.job_id = any(v_jobs)
+      and exists (select from trunkline_internal.tasks as t where t.task = w.task and t.audit);
   end if;
 end;
 $$;

@@ -23,14 +23,14 @@ union all
 select
   d.job_id, 'dead', d.task, d.queue, d.priority::integer, d.tenant, d.payload, d.payload_day,
   null, null, d.attempt, d.failures::integer, d.crashes::integer, d.deferrals, d.max_attempts::integer,
-  d.created_at, d.run_at, d.claimed_at, null, null, null, null, d.died_at, d.acknowledged_at, d.worker,
+  d.created_at, d.run_at, d.claimed_at, d.heartbeat_at, null, null, null, d.died_at, d.acknowledged_at, d.worker,
   null, null, null, d.reason, d.unique_key, d.correlation_id, d.retry_of, d.tags, d.last_error, 'infinity'
 from trunkline_internal.dead as d
 union all
 select
   f.job_id, f.state, f.task, f.queue, f.priority::integer, f.tenant, f.payload, f.payload_day,
   f.result, f.result_day, f.attempt, f.failures::integer, null, f.deferrals, f.max_attempts::integer,
-  f.created_at, f.run_at, f.claimed_at, null, null, null, null, f.finished_at, null, f.worker,
+  f.created_at, f.run_at, f.claimed_at, f.heartbeat_at, null, null, null, f.finished_at, null, f.worker,
   case when f.state = 'completed' then 100 end, null, null, f.reason, f.unique_key, f.correlation_id,
   f.retry_of, f.tags, f.last_error, f.finished_at
 from trunkline_internal.finished as f;

@@ -20,7 +20,7 @@ from (
     coalesce(t.lease, s.lease) as lease,
     trunkline.clock() as now
   from trunkline_internal.running as r
-  join trunkline_internal.tasks as t on t.task = r.task
+  left join trunkline_internal.tasks as t on t.task = r.task
   cross join (
     select coalesce(s.value, s.default_value)::interval as lease from trunkline_internal.settings as s where s.name = 'lease'
   ) as s
