@@ -27,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         facts = place.facts
         print(", ".join(f"{name} {value}" for name, value in facts.items()), flush=True)
         figures = _measure(place, sizes, options.only or MEASURES)
+    _summarise(figures)
     result = {
         **{figure.key: round(figure.value, 3) for figure in figures},
         **facts,
@@ -48,6 +49,14 @@ def _measure(place: Place, sizes: Sizes, names: Sequence[str]) -> list[Figure]:
             print(_line(figure), flush=True)
         figures += found
     return figures
+
+
+def _summarise(figures: Sequence[Figure]) -> None:
+    goals = [figure for figure in figures if figure.goal is not None]
+    missed = [figure.key for figure in goals if figure.verdict == "MISSED"]
+    if goals:
+        what = f"; missed: {', '.join(missed)}" if missed else ""
+        print(f"\n{len(goals) - len(missed)} of {len(goals)} goals met{what}")
 
 
 def _line(figure: Figure) -> str:

@@ -63,9 +63,9 @@ QUICK = Sizes(
     history=10_000,
     claims=20,
     buffer_claims=5,
-    held_seconds=3.0,
-    held_window=1.0,
-    held_probe=60_000,
+    held_seconds=1.5,
+    held_window=0.5,
+    held_probe=30_000,
     held_scheduled=3_000,
     wal_jobs=(200, 100, 10),
 )

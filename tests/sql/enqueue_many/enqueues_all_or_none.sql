@@ -1,6 +1,6 @@
 -- CP-19, CP-20: one bad job refuses the whole batch, naming its place, and nothing is stored.
 \ir ../helpers/tools.sql
-select plan(12);
+select plan(13);
 
 set session authorization trunkline_producer;
 select trunkline.register_task(p_task => 'mail') \g /dev/null
@@ -16,6 +16,11 @@ select is(t.refusal($$select trunkline.enqueue_many('[{"task": "mail"}, {"task":
 select is(t.refusal($$select trunkline.enqueue_many('[{"task": "mail"}, {"task": "mail", "priority": 50}]')$$) ->> 'index', '1', 'a priority out of range');
 select is(t.refusal($$select trunkline.enqueue_many('[{"task": "mail"}, {"task": "mail", "priority": "high"}]')$$) ->> 'code', 'invalid_argument', 'a priority that is no number');
 select is(t.refusal($$select trunkline.enqueue_many('[{"task": "mail"}, 1]')$$) ->> 'code', 'invalid_argument', 'something that is no object');
+select is(
+  t.refusal($$select trunkline.enqueue_many('[{"task": "mail"}, {"task": "mail", "priorty": 3}]')$$) -> 'unknown_fields',
+  '{"1": "priorty"}'::jsonb,
+  'a misspelt field'
+);
 select is(t.refusal($$select trunkline.enqueue_many('{"task": "mail"}')$$) ->> 'argument', 'p_jobs', 'no array');
 select is(t.refusal($$select trunkline.enqueue_many(null)$$) ->> 'argument', 'p_jobs', 'null');
 select is(

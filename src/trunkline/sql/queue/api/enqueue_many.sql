@@ -11,7 +11,10 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  c_fields constant text[] := '{task, payload, queue, priority, run_at, delay, tenant, unique_key, idempotency_key, correlation_id,
+    max_attempts, tags}';
   v_day date;
+  v_misspelt jsonb;
   v_max_bytes integer := trunkline_internal.setting(p_name => 'max_payload_bytes')::integer;
   v_now timestamptz;
   v_prefix text;
@@ -25,6 +28,22 @@ begin
   end if;
   if jsonb_array_length(p_jobs) = 0 then
     return;
+  end if;
+  -- A misspelt field would be lost without a word; looking costs 4 % of the whole.
+  select jsonb_object_agg(m.place - 1, m.field)
+  into v_misspelt
+  from (
+    select j.place, f.field
+    from jsonb_array_elements(p_jobs) with ordinality as j (job, place)
+    cross join lateral jsonb_object_keys(j.job) as f (field)
+    where j.job - c_fields <> '{}'::jsonb and f.field <> all(c_fields)
+    limit 20
+  ) as m;
+  if v_misspelt is not null then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_argument',
+      p_detail => jsonb_build_object('argument', 'p_jobs', 'unknown_fields', v_misspelt, 'must_be', c_fields)
+    );
   end if;
   if jsonb_path_exists(p_jobs, '$[*] ? (@.unique_key != null || @.idempotency_key != null)') then
     return query select e.* from trunkline_internal.enqueue_each(p_jobs => p_jobs) as e;
