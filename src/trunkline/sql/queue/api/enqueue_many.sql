@@ -11,8 +11,10 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  c_fields constant text[] := '{task, payload, queue, priority, run_at, delay, tenant, unique_key, idempotency_key, correlation_id,
-    max_attempts, tags}';
+  c_fields constant text[] := array[
+    'task', 'payload', 'queue', 'priority', 'run_at', 'delay', 'tenant', 'unique_key', 'idempotency_key',
+    'correlation_id', 'max_attempts', 'tags'
+  ];
   v_day date;
   v_misspelt jsonb;
   v_max_bytes integer := trunkline_internal.setting(p_name => 'max_payload_bytes')::integer;
