@@ -32,8 +32,8 @@ declare
   v_count integer;
   v_covered bigint[];
   v_days date[];
-  v_due record;
   v_due_from timestamptz := '-infinity'::timestamptz;
+  v_due_until timestamptz;
   v_enabled boolean;
   v_for text;
   v_fresh boolean;
@@ -70,17 +70,17 @@ begin
     v_position := case when p_position ->> 'for' = v_for then p_position else '{}'::jsonb end;
   end if;
   v_asked := coalesce(p_queues, array(select distinct l.queue from trunkline_internal.lanes as l order by l.queue));
+  -- Ordered once, below: an aggregate that orders for itself costs a sort each.
   select
-    array_agg(l.queue order by l.place, l.queue, l.lane desc),
-    array_agg(l.lane order by l.place, l.queue, l.lane desc),
-    array_agg(l.name order by l.place, l.queue, l.lane desc),
+    array_agg(l.queue),
+    array_agg(l.lane),
+    array_agg(l.name),
     array_agg(
       case
         when v_position ? 'late'
           then trunkline_internal.position_floor(p_position => v_position, p_name => l.name, p_snapshot => v_snapshot)
         else coalesce((v_position -> 'lanes' -> l.name ->> 0)::bigint, 0)
       end
-      order by l.place, l.queue, l.lane desc
     ),
     (select coalesce(s.value, s.default_value) from trunkline_internal.settings as s where s.name = 'claims_enabled')::boolean
       and not exists (select from trunkline_internal.workers as w where w.worker = p_worker and w.state = 'draining'),
@@ -88,10 +88,11 @@ begin
   into v_queues, v_lanes, v_names, v_from, v_enabled, v_lease
   from (
     select distinct
-      l.queue, l.lane, l.queue || '/' || l.lane as name, array_position(v_asked, l.queue) as place
+      array_position(v_asked, l.queue) as place, -l.lane as rank, l.queue, l.lane, l.queue || '/' || l.lane as name
     from trunkline_internal.lanes as l
     where l.queue = any(v_asked)
       and not exists (select from trunkline_internal.queues as q where q.queue = l.queue and q.paused)
+    order by place, rank
   ) as l;
   if not v_enabled or v_queues is null then
     if p_position is not null then
@@ -110,7 +111,16 @@ begin
       trunkline_internal.position_floor(p_position => v_position, p_name => '/due', p_snapshot => v_snapshot) / 1e6
     );
   end if;
-  v_due := trunkline_internal.promote_due(p_now => v_now, p_from => v_due_from, p_limit => greatest(p_limit, 100));
+  v_due_until := v_now;
+  if exists (
+    select
+    from trunkline_internal.waiting as w
+    where w.state = 'scheduled' and w.run_at >= v_due_from and w.run_at <= v_now
+  ) then
+    select p.covered
+    into v_due_until
+    from trunkline_internal.promote_due(p_now => v_now, p_from => v_due_from, p_limit => greatest(p_limit, 100)) as p;
+  end if;
   select
     array_agg(h.tid), array_agg(h.place), array_agg(h.sequence),
     array_agg(distinct h.payload_day) filter (where h.payload_day is not null)
@@ -151,7 +161,7 @@ begin
     end loop;
     v_next := trunkline_internal.next_position(
       p_position => v_position, p_for => v_for, p_names => v_names || '/due'::text,
-      p_covered => v_covered || (extract(epoch from v_due.covered) * 1000000)::bigint,
+      p_covered => v_covered || (extract(epoch from v_due_until) * 1000000)::bigint,
       p_snapshot => v_snapshot, p_now => v_now
     );
   elsif p_position is not null then
@@ -161,7 +171,8 @@ begin
     return query
     select m.*
     from trunkline_internal.start_attempts(
-      p_worker => p_worker, p_tids => v_tids, p_lease => v_lease, p_queues => v_asked, p_position => v_next
+      p_worker => p_worker, p_tids => v_tids, p_lease => v_lease, p_queues => v_asked, p_position => v_next,
+      p_last => v_sequences[v_count]
     ) as m;
   elsif v_count > 0 then
     -- Only claims that met a large payload pay for opening the partitions of bodies, and only for
@@ -172,7 +183,8 @@ begin
       m.tags, m.failures, m.deferrals, m.max_attempts, m.created_at, m.run_at, m.claimed_at,
       m.lease_expires_at, m.hard_deadline, m.last_error, m."position"
     from trunkline_internal.start_attempts(
-      p_worker => p_worker, p_tids => v_tids, p_lease => v_lease, p_queues => v_asked, p_position => v_next
+      p_worker => p_worker, p_tids => v_tids, p_lease => v_lease, p_queues => v_asked, p_position => v_next,
+      p_last => v_sequences[v_count]
     ) with ordinality as m
     left join trunkline_internal.bodies as b
       on m.payload is null and b.job_id = m.job_id and b.kind = 'payload' and b.day = any(v_days)

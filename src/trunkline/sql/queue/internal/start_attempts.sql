@@ -1,6 +1,7 @@
 -- Moves locked ready jobs to running under a lease and answers with them, best first, a large payload left out.
 -- ready -> running; an id that is running already can only come from outside: that job goes to dead
 -- under a new id, so that it cannot stop its queue.
+-- p_last is the sequence number of the last one in that order; its row carries the position.
 -- The clock is read after the rows were locked, so after the transaction has its id: reclaim's
 -- position relies on it as claim's does.
 create or replace function trunkline_internal.start_attempts(
@@ -8,7 +9,8 @@ create or replace function trunkline_internal.start_attempts(
   p_tids tid[],
   p_lease interval,
   p_queues text[],
-  p_position jsonb
+  p_position jsonb,
+  p_last bigint
 )
 returns setof trunkline.claimed_job
 language plpgsql
@@ -39,7 +41,10 @@ begin
       w.unique_key, w.correlation_id, w.retry_of, w.tags, w.payload, w.last_error
     from taken as w
     left join trunkline_internal.tasks as t on t.task = w.task
-    returning *
+    returning
+      job_id, sequence, claimed_at, lease_expires_at, hard_deadline, run_at, created_at, attempt, failures,
+      deferrals, max_attempts, lane, audit, queue, task, tenant, unique_key, correlation_id, tags, payload,
+      last_error
   ),
   freed as (
     delete from trunkline_internal.unique_keys as k
@@ -75,9 +80,8 @@ begin
     h.lease_expires_at,
     h.hard_deadline,
     h.last_error,
-    case when lead(h.attempt) over best is null then p_position end
+    case when h.sequence = p_last then p_position end
   from held as h
-  window best as (order by array_position(p_queues, h.queue), h.lane desc, h.sequence)
   order by array_position(p_queues, h.queue), h.lane desc, h.sequence;
 exception
   when unique_violation then
@@ -90,4 +94,4 @@ exception
     end if;
 end;
 $$;
-comment on function trunkline_internal.start_attempts(text, tid[], interval, text[], jsonb) is 'Moves locked ready jobs to running under a lease and answers with them, best first, a large payload left out.';
+comment on function trunkline_internal.start_attempts(text, tid[], interval, text[], jsonb, bigint) is 'Moves locked ready jobs to running under a lease and answers with them, best first, a large payload left out.';
