@@ -1,6 +1,7 @@
 """Where a run happens: a throw-away embedded server, or databases of its own on a given one."""
 
 import os
+import time
 import shutil
 import tempfile
 import uuid
@@ -86,12 +87,19 @@ class Place:
             connection.execute("select trunkline.maintain_partitions()")
 
     def drop(self, name: str) -> None:
+        # Not by force: that would need the right to end an autovacuum worker. Without it the server
+        # sends such a worker away itself and waits a few seconds, which may not be enough.
+        drop = sql.SQL("drop database if exists {}").format(sql.Identifier(f"{self.prefix}_{name}"))
+        give_up = time.monotonic() + 60
         with psycopg.connect(self.dsn, autocommit=True) as connection:
-            connection.execute(
-                sql.SQL("drop database if exists {} with (force)").format(
-                    sql.Identifier(f"{self.prefix}_{name}")
-                )
-            )
+            while True:
+                try:
+                    connection.execute(drop)
+                except psycopg.errors.ObjectInUse:
+                    if time.monotonic() > give_up:
+                        raise
+                else:
+                    return
 
 
 @contextmanager

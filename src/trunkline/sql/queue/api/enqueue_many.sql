@@ -12,11 +12,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   c_fields constant text[] := array[
-    'task', 'payload', 'queue', 'priority', 'run_at', 'delay', 'tenant', 'unique_key', 'idempotency_key',
-    'correlation_id', 'max_attempts', 'tags'
+    'task', 'payload', 'queue', 'priority', 'run_at', 'delay', 'tenant', 'correlation_id', 'max_attempts', 'tags'
   ];
   v_day date;
-  v_misspelt jsonb;
   v_max_bytes integer := trunkline_internal.setting(p_name => 'max_payload_bytes')::integer;
   v_now timestamptz;
   v_prefix text;
@@ -31,23 +29,10 @@ begin
   if jsonb_array_length(p_jobs) = 0 then
     return;
   end if;
-  -- A misspelt field would be lost without a word; looking costs 4 % of the whole.
-  select jsonb_object_agg(m.place - 1, m.field)
-  into v_misspelt
-  from (
-    select j.place, f.field
-    from jsonb_array_elements(p_jobs) with ordinality as j (job, place)
-    cross join lateral jsonb_object_keys(j.job) as f (field)
-    where j.job - c_fields <> '{}'::jsonb and f.field <> all(c_fields)
-    limit 20
-  ) as m;
-  if v_misspelt is not null then
-    perform trunkline_internal.refuse(
-      p_name => 'invalid_argument',
-      p_detail => jsonb_build_object('argument', 'p_jobs', 'unknown_fields', v_misspelt, 'must_be', c_fields)
-    );
-  end if;
-  if jsonb_path_exists(p_jobs, '$[*] ? (@.unique_key != null || @.idempotency_key != null)') then
+  -- One look finds both what must go another way and misspelt fields, which would be lost without a
+  -- word; it costs 4 % of the whole.
+  if exists (select from jsonb_array_elements(p_jobs) as j (job) where j.job - c_fields <> '{}'::jsonb) then
+    perform trunkline_internal.check_fields(p_jobs => p_jobs, p_known => c_fields || array['unique_key', 'idempotency_key']);
     return query select e.* from trunkline_internal.enqueue_each(p_jobs => p_jobs) as e;
     return;
   end if;
@@ -58,8 +43,9 @@ begin
   v_prefix := trunkline_internal.new_id_prefix(p_now => v_now);
   return query
   with asked as materialized (
+    -- Each column once: the payload twice in here would cost 5 %.
     select
-      j.*,
+      j.task, j.queue, j.run_at, j.delay, j.tenant, j.correlation_id, j.tags, j.place,
       t.task is not null as known,
       t.audit,
       coalesce(j.queue, t.queue) as to_queue,
@@ -67,6 +53,7 @@ begin
       coalesce(j.run_at, v_now + j.delay, v_now) as due_at,
       coalesce(j.max_attempts, t.max_attempts) as attempts,
       coalesce(j.payload, '{}'::jsonb) as body,
+      coalesce(pg_column_size(j.payload), 0) as bytes,
       (v_prefix || substr(gen_random_uuid()::text, 16))::uuid as job_id
     from rows from (
       jsonb_to_recordset(p_jobs) as (
@@ -88,7 +75,7 @@ begin
       from asked as a
       where not a.known
         or jsonb_typeof(a.body) <> 'object'
-        or pg_column_size(a.body) > v_max_bytes
+        or a.bytes > v_max_bytes
         or a.delay < interval '0'
         or a.to_priority not between -50 and 49
         or (a.delay is not null and a.run_at is not null)
@@ -103,18 +90,18 @@ begin
   ),
   new_lanes as (
     insert into trunkline_internal.lanes (queue, lane)
-    select distinct a.to_queue, a.to_priority * 2
-    from asked as a
+    select a.to_queue, a.to_lane
+    from (
+      select a.to_queue, a.to_priority * 2 as to_lane from asked as a group by 1, 2
+    ) as a
     where not (select s.found from suspect as s)
-      and not exists (
-        select from trunkline_internal.lanes as l where l.queue = a.to_queue and l.lane = a.to_priority * 2
-      )
+      and not exists (select from trunkline_internal.lanes as l where l.queue = a.to_queue and l.lane = a.to_lane)
   ),
   kept_apart as (
     insert into trunkline_internal.bodies (day, job_id, kind, body)
     select v_day, a.job_id, 'payload', a.body
     from asked as a
-    where pg_column_size(a.body) > trunkline_internal.inline_limit()
+    where a.bytes > trunkline_internal.inline_limit()
       and not (select s.found from suspect as s)
   ),
   stored as (
@@ -127,7 +114,7 @@ begin
       case when a.due_at <= v_now then nextval('trunkline_internal.job_sequence') end,
       a.due_at,
       v_now,
-      case when pg_column_size(a.body) > trunkline_internal.inline_limit() then v_day end,
+      case when a.bytes > trunkline_internal.inline_limit() then v_day end,
       a.attempts,
       a.to_priority * 2,
       case when a.due_at <= v_now then 'ready' else 'scheduled' end,
@@ -136,7 +123,7 @@ begin
       coalesce(v_scope, a.tenant),
       a.correlation_id,
       a.tags,
-      case when pg_column_size(a.body) <= trunkline_internal.inline_limit() then a.body end
+      case when a.bytes <= trunkline_internal.inline_limit() then a.body end
     from asked as a
     where not (select s.found from suspect as s)
   ),
