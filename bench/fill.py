@@ -23,7 +23,8 @@ _SCHEDULED = """
 insert into trunkline_internal.waiting
   (job_id, run_at, created_at, max_attempts, lane, state, queue, task, payload)
 select
-  gen_random_uuid(), v.now + n * %(seconds)s * interval '1 second' / %(jobs)s, v.now, 4,
+  gen_random_uuid(),
+  v.now + n * (%(seconds)s::double precision / %(jobs)s) * interval '1 second', v.now, 4,
   (%(lanes)s::smallint[])[n %% cardinality(%(lanes)s) + 1], 'scheduled', %(queue)s, %(task)s,
   jsonb_build_object('number', n, 'text', 'twenty bytes of text')
 from generate_series(1, %(jobs)s) as n, (select clock_timestamp() as now) as v

@@ -1,9 +1,9 @@
 """Where a run happens: a throw-away embedded server, or databases of its own on a given one."""
 
 import os
-import time
 import shutil
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -30,6 +30,13 @@ _SETTINGS = {
     "shared_buffers": "1GB",
     "synchronous_commit": "on",
 }
+_DROP_TIMEOUT = 60.0
+_END_SESSIONS = """
+select pg_terminate_backend(a.pid)
+from pg_stat_activity as a
+where a.datname = %s and a.usename = current_user
+"""
+
 # A run that only proves that the code works.
 _HASTE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
 
@@ -89,9 +96,12 @@ class Place:
     def drop(self, name: str) -> None:
         # Not by force: that would need the right to end an autovacuum worker. Without it the server
         # sends such a worker away itself and waits a few seconds, which may not be enough.
-        drop = sql.SQL("drop database if exists {}").format(sql.Identifier(f"{self.prefix}_{name}"))
-        give_up = time.monotonic() + 60
+        database = f"{self.prefix}_{name}"
+        drop = sql.SQL("drop database if exists {}").format(sql.Identifier(database))
+        give_up = time.monotonic() + _DROP_TIMEOUT
         with psycopg.connect(self.dsn, autocommit=True) as connection:
+            # Only a measure that failed leaves sessions behind.
+            connection.execute(_END_SESSIONS, (database,))
             while True:
                 try:
                     connection.execute(drop)

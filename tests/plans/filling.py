@@ -17,7 +17,8 @@ insert into trunkline_internal.waiting (
 )
 select
   (%(prefix)s || substr(gen_random_uuid()::text, 16))::uuid,
-  nextval('trunkline_internal.job_sequence'), now(), now(), 4, (array[10, 0, -10])[1 + n %% 3], 'ready', 'default', 'work', '{}',
+  nextval('trunkline_internal.job_sequence'), now(), now(), 4,
+  (array[10, 0, -10])[1 + n %% 3], 'ready', 'default', 'work', '{}',
   case when n %% 10 = 0 then 'key ' || n end
 from generate_series(1, %(waiting)s) as n;
 insert into trunkline_internal.waiting (
@@ -52,7 +53,8 @@ insert into trunkline_internal.finished (
 )
 select
   (%(prefix)s || substr(gen_random_uuid()::text, 16))::uuid,
-  now() + (n %% 3) * interval '1 day', now(), now(), now(), 1, 0, 0, 4, 0, 'completed', 'default', 'work', 'w', '{}'
+  now() + (n %% 3) * interval '1 day', now(), now(), now(), 1, 0, 0, 4, 0, 'completed',
+  'default', 'work', 'w', '{}'
 from generate_series(1, %(waiting)s * 2 / 5) as n;
 insert into trunkline_internal.dead (
   job_id, died_at, run_at, created_at, attempt, failures, crashes, deferrals, max_attempts,
