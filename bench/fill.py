@@ -9,33 +9,39 @@ from bench.place import TASK
 
 __all__ = ["analyze", "checkpoint", "connect", "finished", "ready", "scheduled"]
 
-# The priority is the claim's lane halved; 8 bytes of number and some text, about 50 bytes stored.
-_READY = """
+# Ids as the engine makes them, growing with time, as if 50 jobs a millisecond had come until now.
+_ID = """
+(trunkline_internal.new_id_prefix(p_now => v.now - (%(jobs)s - n) / 50 * interval '1 millisecond')
+  || substr(gen_random_uuid()::text, 16))::uuid
+"""
+
+# A payload of about 50 bytes.
+_READY = f"""
 insert into trunkline_internal.waiting
   (job_id, sequence, run_at, created_at, max_attempts, lane, state, queue, task, payload)
 select
-  gen_random_uuid(), nextval('trunkline_internal.job_sequence'), v.now, v.now, 4, %(lane)s, 'ready',
+  {_ID}, nextval('trunkline_internal.job_sequence'), v.now, v.now, 4, %(lane)s, 'ready',
   %(queue)s, %(task)s, jsonb_build_object('number', n, 'text', 'twenty bytes of text')
 from generate_series(1, %(jobs)s) as n, (select clock_timestamp() as now) as v
 """
 
-_SCHEDULED = """
+_SCHEDULED = f"""
 insert into trunkline_internal.waiting
   (job_id, run_at, created_at, max_attempts, lane, state, queue, task, payload)
 select
-  gen_random_uuid(),
+  {_ID},
   v.now + n * (%(seconds)s::double precision / %(jobs)s) * interval '1 second', v.now, 4,
   (%(lanes)s::smallint[])[n %% cardinality(%(lanes)s) + 1], 'scheduled', %(queue)s, %(task)s,
   jsonb_build_object('number', n, 'text', 'twenty bytes of text')
 from generate_series(1, %(jobs)s) as n, (select clock_timestamp() as now) as v
 """
 
-_FINISHED = """
+_FINISHED = f"""
 insert into trunkline_internal.finished
   (job_id, finished_at, claimed_at, run_at, created_at, attempt, failures, deferrals, max_attempts,
    priority, state, queue, task, worker, payload)
 select
-  gen_random_uuid(), v.now, v.now, v.now, v.now, 1, 0, 0, 4, 0, 'completed', %(queue)s, %(task)s,
+  {_ID}, v.now, v.now, v.now, v.now, 1, 0, 0, 4, 0, 'completed', %(queue)s, %(task)s,
   'worker', jsonb_build_object('number', n, 'text', 'twenty bytes of text')
 from generate_series(1, %(jobs)s) as n, (select clock_timestamp() as now) as v
 """

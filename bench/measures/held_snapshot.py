@@ -66,6 +66,7 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
     workers, looker = answers[:WORKERS], answers[WORKERS]
     # Shorter than asked only when the backlog was used up.
     end = min(batches[-1].at for batches in workers)
+    _print_course(workers, window, end)
     first = [_rate(batches, 0.0, window) for batches in workers]
     last = [_rate(batches, end - window, end) for batches in workers]
     cpu_first = sum(cpu for _, cpu in first) / sum(jobs for jobs, _ in first)
@@ -94,12 +95,22 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
     return figures
 
 
+def _print_course(workers: list[list[_Batch]], window: float, end: float) -> None:
+    """Show each window, so that a reader can tell a slope from a neighbour's burst."""
+    print(f"\n  jobs/s and us of processor time per job, every {window:g} s:")
+    for number in range(round(end / window)):
+        parts = [_rate(batches, number * window, (number + 1) * window) for batches in workers]
+        jobs, cpu = (sum(part) for part in zip(*parts, strict=True))
+        print(f"    {jobs / window:>10,.0f} {cpu / max(jobs, 1) * 1e6:>8.1f}")
+
+
 def _rate(batches: list[_Batch], begin: float, end: float) -> tuple[int, float]:
     """Give the jobs and the processor time of one process within a window."""
     inside = [batch for batch in batches if begin < batch.at <= end]
     before = [batch for batch in batches if batch.at <= begin]
     start = before[-1].cpu if before else 0.0
-    return sum(batch.jobs for batch in inside), inside[-1].cpu - start
+    cpu = inside[-1].cpu - start if inside else 0.0
+    return sum(batch.jobs for batch in inside), cpu
 
 
 def _prepare(number: int, dsn: str, seconds: float) -> Callable[[float], list[_Batch]]:

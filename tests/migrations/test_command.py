@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 
 import psycopg
+import pytest
 from click.testing import CliRunner, Result
 
 from trunkline import sql
 from trunkline.cli.schema import schema
+from trunkline.errors import DatabaseUnreachable
 from trunkline.schema import script
 
 NEWEST = len(sql.migrations())
@@ -47,7 +49,15 @@ def test_verify_names_a_dropped_index_and_fails(empty: str) -> None:
     verified = run("verify", "--dsn", empty)
     assert verified.exit_code == 1
     assert verified.stdout == "missing index trunkline_internal.waiting_ready\n"
-    assert verified.stderr == "1 difference from the shipped schema\n"
+    assert verified.stderr.startswith("1 difference from the shipped schema\n")
+    assert "trunkline schema sql" in verified.stderr
+
+
+@pytest.mark.parametrize("dsn", ["not a connection string", "", "postgresql://127.0.0.1:1/none"])
+def test_a_useless_connection_string_is_refused(dsn: str) -> None:
+    with pytest.raises(DatabaseUnreachable) as caught:
+        run("verify", "--dsn", dsn)
+    assert caught.value.hint
 
 
 def test_json_is_for_programs(empty: str) -> None:

@@ -60,7 +60,7 @@ class Model:
     keys: dict[str, UUID] = field(default_factory=dict)
     answers: dict[str, tuple[str, UUID]] = field(default_factory=dict)
     paused: set[str] = field(default_factory=set)
-    discarded: set[UUID] = field(default_factory=set)
+    discarded: list[UUID] = field(default_factory=list)
     workers: dict[str, datetime] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
 
@@ -171,4 +171,4 @@ class Model:
 
     def discard(self, id_: UUID) -> None:
         del self.jobs[id_]
-        self.discarded.add(id_)
+        self.discarded.append(id_)

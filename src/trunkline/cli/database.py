@@ -18,11 +18,25 @@ def db() -> None:
     """
 
 
+def _given() -> str | None:
+    """The server of one's own that the other commands use instead of the embedded one."""
+    return os.environ.get("TRUNKLINE_DSN")
+
+
+def _warn_if_given() -> None:
+    if _given():
+        click.echo(
+            "TRUNKLINE_DSN is set: the other commands use that server, not the embedded one",
+            err=True,
+        )
+
+
 @db.command()
 def start() -> None:
     """Start the server and keep it up until `trunkline db stop`."""
     from trunkline.embedded import service  # noqa: PLC0415 - see main.py
 
+    _warn_if_given()
     state = service.pin()
     click.echo(f"PostgreSQL {state.version} is up, process {state.pid}, in {state.home}")
 
@@ -33,6 +47,7 @@ def stop(*, force: bool) -> None:
     """Stop the server."""
     from trunkline.embedded import service  # noqa: PLC0415 - see main.py
 
+    _warn_if_given()
     click.echo("Stopped" if service.stop(force=force) else "It was not running")
 
 
@@ -42,6 +57,7 @@ def status(ctx: click.Context) -> None:
     """Say whether the server runs; exit code 3 if it does not."""
     from trunkline.embedded import service  # noqa: PLC0415 - see main.py
 
+    _warn_if_given()
     state = service.status()
     click.echo(f"status   {'running' if state.running else 'stopped'}")
     click.echo(f"folder   {state.home}")
@@ -60,9 +76,15 @@ def status(ctx: click.Context) -> None:
 @click.option("--tcp", is_flag=True, help="Over 127.0.0.1, with the password in it.")
 @click.pass_context
 def dsn(ctx: click.Context, *, tcp: bool) -> None:
-    """Print the connection string, also when the server is down (then the exit code is 3)."""
+    """Print the connection string, also when the server is down (then the exit code is 3).
+
+    With TRUNKLINE_DSN set it is that one.
+    """
     from trunkline.embedded import service  # noqa: PLC0415 - see main.py
 
+    if given := _given():
+        click.echo(given)
+        return
     click.echo(service.dsn(tcp=tcp))
     if not service.status().running:
         click.echo("The server is not running; start it with: trunkline db start", err=True)
@@ -72,18 +94,22 @@ def dsn(ctx: click.Context, *, tcp: bool) -> None:
 @db.command(context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def psql(arguments: tuple[str, ...]) -> None:
-    """Open psql; further arguments are passed on. The server is started if it is down."""
+    """Open psql; further arguments are passed on. The server is started if it is down.
+
+    With TRUNKLINE_DSN set it opens on that server.
+    """
     import signal  # noqa: PLC0415 - see main.py
     import subprocess  # noqa: PLC0415 - see main.py
 
-    from trunkline.embedded import acquire, service  # noqa: PLC0415 - see main.py
+    from trunkline.db.dsn import resolve  # noqa: PLC0415 - see main.py
+    from trunkline.embedded import service  # noqa: PLC0415 - see main.py
 
     program = service.psql_program() or _on_path()
-    with acquire() as server:
+    with resolve() as target:
         # Ctrl-C is for psql, which cancels its query; a handler, unlike "ignore", is not inherited.
         signal.signal(signal.SIGINT, lambda _number, _frame: None)
         # Not exec: the server must be left, and perhaps stopped, afterwards.
-        code = subprocess.run([program, server.dsn, *arguments], check=False).returncode
+        code = subprocess.run([program, target, *arguments], check=False).returncode
     click.get_current_context().exit(code)
 
 

@@ -105,6 +105,11 @@ def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
         for difference in differences:
             click.echo(str(difference))
         click.echo(f"{_count(len(differences), 'difference')} from the shipped schema", err=True)
+        click.echo(
+            "`trunkline schema upgrade` brings functions, views and grants back. Tables, indexes"
+            " and policies it leaves alone: take their statements from `trunkline schema sql`.",
+            err=True,
+        )
     else:
         click.echo("The database is equal to the shipped schema")
     ctx.exit(1 if differences else 0)

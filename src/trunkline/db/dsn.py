@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from trunkline.errors import DatabaseUnreachable
+
 __all__ = ["DSN_VARIABLE", "resolve"]
 
 DSN_VARIABLE = "TRUNKLINE_DSN"
@@ -15,6 +17,8 @@ def resolve(dsn: str | None = None) -> Iterator[str]:
 
     The embedded server is started if it is down and stays up at least as long as the context.
     """
+    if dsn is not None and not dsn.strip():
+        raise DatabaseUnreachable("The connection string is empty")
     given = dsn or os.environ.get(DSN_VARIABLE)
     if given:
         yield given

@@ -28,7 +28,8 @@ def connect(dsn: str) -> Iterator[Connection]:
     """A connection whose one transaction commits at the end of the block, or never happened."""
     try:
         connection = psycopg.connect(dsn, application_name="trunkline schema")
-    except psycopg.OperationalError as error:
+    except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
+        # The second is what a connection string that cannot be read raises.
         raise DatabaseUnreachable(str(error).strip()) from error
     with connection:
         yield connection

@@ -133,3 +133,14 @@ def test_the_name_of_the_claim_is_a_setting_of_the_operator(tenants: Tenants) ->
     finally:
         operator.execute("select trunkline.set_setting('tenant_claim', null)")
         operator.close()
+
+
+def test_a_setting_and_claims_that_differ_show_nothing(tenants: Tenants) -> None:
+    """Whoever holds the claims of one tenant cannot name another beside them."""
+    member = tenants.database.connect("trunkline_reader")
+    member.execute("""set request.jwt.claims = '{"tenant": "a"}'""")
+    for tenant, seen in (("a", "a"), ("b", ""), ("", "a")):
+        member.execute("select set_config('trunkline.tenant', %s, false)", (tenant,))
+        assert member.execute("select trunkline.tenant_scope()").fetchone() == (seen,)
+    member.execute("set trunkline.tenant = 'b'")
+    assert member.execute("select count(*) from trunkline.jobs").fetchone() == (0,)

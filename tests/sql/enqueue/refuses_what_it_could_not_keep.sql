@@ -26,7 +26,7 @@ select is(t.refusal($$select trunkline.enqueue(p_task => 'mail', p_delay => '1 s
 select is(t.refusal($$select trunkline.enqueue(p_task => 'mail', p_run_at => 'infinity')$$) ->> 'argument', 'p_run_at', 'a due time that never comes');
 select is(t.refusal($$select trunkline.enqueue(p_task => 'mail', p_queue => '')$$) ->> 'argument', 'p_queue', 'an empty queue');
 select is(t.refusal($$select trunkline.enqueue(p_task => 'mail', p_tenant => '')$$) ->> 'argument', 'p_tenant', 'an empty tenant');
-select is(t.refusal($$select trunkline.enqueue(p_task => 'mail', p_unique_key => repeat('x', 501))$$) ->> 'argument', 'p_unique_key', 'an endless unique key');
+select is(t.refusal($$select trunkline.enqueue(p_task => 'mail', p_unique_key => repeat('x', 1001))$$) ->> 'argument', 'p_unique_key', 'an endless unique key');
 select is(t.refusal($$select trunkline.enqueue(p_task => 'mail', p_idempotency_key => '')$$) ->> 'argument', 'p_idempotency_key', 'an empty idempotency key');
 select is(t.refusal($$select trunkline.enqueue(p_task => 'mail', p_max_attempts => 1001)$$) ->> 'argument', 'p_max_attempts', 'too many attempts');
 select is(t.refusal($$select trunkline.enqueue(p_task => 'mail', p_tags => array['a', null])$$) ->> 'argument', 'p_tags', 'a tag that is null');

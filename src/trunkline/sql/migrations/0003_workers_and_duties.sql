@@ -5,7 +5,7 @@ create table trunkline_internal.workers (
   worker text primary key check (worker <> '' and length(worker) <= 200),
   started_at timestamptz not null,
   seen_at timestamptz not null,
-  pulse_interval interval not null check (pulse_interval > interval '0'),
+  pulse_interval interval not null check (pulse_interval > interval '0' and pulse_interval <= interval '1 hour'),
   state text not null default 'active' check (state in ('active', 'draining', 'gone', 'stopped')),
   host text,
   pid integer,

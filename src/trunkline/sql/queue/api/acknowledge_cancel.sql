@@ -27,7 +27,7 @@ begin
   select array_agg(
     row(
       r.job_id, 'cancelled', r.run_at, r.failures, r.crashes, r.deferrals, false,
-      coalesce(a.reason, r.cancel_reason, 'cancelled'), null, 'cancelled', null
+      coalesce(left(a.reason, 500), r.cancel_reason, 'cancelled'), null, 'cancelled', null
     )::trunkline_internal.move
   )
   into v_moves

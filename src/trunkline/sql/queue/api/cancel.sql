@@ -38,7 +38,7 @@ begin
         p_at => v_now, p_job => p_job, p_attempt => v_running.attempt, p_kind => 'cancel_requested',
         p_to_state => 'running', p_task => v_running.task, p_queue => v_running.queue,
         p_tenant => v_running.tenant, p_worker => v_running.worker,
-        p_detail => jsonb_build_object('reason', p_reason)
+        p_detail => jsonb_build_object('reason', left(p_reason, 500))
       );
       return row(p_job, 'requested', 'running')::trunkline.changed_job;
     end if;

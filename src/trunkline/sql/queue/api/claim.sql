@@ -60,6 +60,12 @@ begin
       p_detail => jsonb_build_object('limit', p_limit, 'minimum', 1, 'maximum', 10000)
     );
   end if;
+  if array_ndims(p_queues) > 1 or array_ndims(p_tasks) > 1 then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_argument',
+      p_detail => jsonb_build_object('argument', 'p_queues or p_tasks', 'must_be', 'one list of names')
+    );
+  end if;
   perform trunkline_internal.require_read_committed();
   v_scope := trunkline.tenant_scope();
   if p_position is not null then
@@ -67,7 +73,10 @@ begin
     v_snapshot := pg_current_snapshot();
     v_fresh := pg_current_xact_id_if_assigned() is null;
     v_for := md5(jsonb_build_array(p_queues, p_tasks, v_scope)::text);
-    v_position := case when p_position ->> 'for' = v_for then p_position else '{}'::jsonb end;
+    v_position := case
+      when p_position ->> 'for' = v_for and trunkline_internal.position_is_sound(p_position => p_position) then p_position
+      else '{}'::jsonb
+    end;
   end if;
   v_asked := coalesce(p_queues, array(select distinct l.queue from trunkline_internal.lanes as l order by l.queue));
   -- Ordered once, below: an aggregate that orders for itself costs a sort each.

@@ -30,7 +30,7 @@ begin
   perform trunkline_internal.record_event(
     p_at => trunkline.clock(), p_job => p_job, p_attempt => v_dead.attempt, p_kind => 'discarded',
     p_to_state => null, p_task => v_dead.task, p_queue => v_dead.queue, p_tenant => v_dead.tenant,
-    p_worker => null, p_detail => jsonb_build_object('reason', p_reason, 'reason_of_death', v_dead.reason)
+    p_worker => null, p_detail => jsonb_build_object('reason', left(p_reason, 500), 'reason_of_death', v_dead.reason)
   );
   return row(p_job, 'discarded', null)::trunkline.changed_job;
 end;

@@ -79,13 +79,18 @@ begin
         or a.delay < interval '0'
         or a.to_priority not between -50 and 49
         or (a.delay is not null and a.run_at is not null)
-        or not isfinite(a.run_at)
+        or a.delay > interval '3650 days'
+        or a.run_at not between '1970-01-01 00:00:00+00'::timestamptz and '9000-01-01 00:00:00+00'::timestamptz
         or a.queue = '' or length(a.queue) > 200
-        or a.tenant = '' or length(a.tenant) > 200
+        or a.tenant = '' or octet_length(a.tenant) > 400
         or (v_scope is not null and (v_scope = '' or a.tenant <> v_scope))
         or length(a.correlation_id) > 200
         or a.attempts not between 1 and 1000
-        or cardinality(a.tags) > 20 or array_position(a.tags, null) is not null
+        or case
+          when a.tags is null then false
+          when array_ndims(a.tags) > 1 or cardinality(a.tags) > 20 or octet_length(a.tags::text) > 200 then true
+          else array_position(a.tags, null) is not null
+        end
     ) as found
   ),
   new_lanes as (
@@ -147,7 +152,7 @@ begin
     return query select e.* from trunkline_internal.enqueue_each(p_jobs => p_jobs) as e;
   end if;
 exception
-  when data_exception then
+  when data_exception or feature_not_supported then
     perform trunkline_internal.refuse(
       p_name => 'invalid_argument',
       p_detail => jsonb_build_object(

@@ -29,7 +29,7 @@ begin
   perform trunkline_internal.check_policy(
     p_task => p_task, p_queue => p_queue, p_lease => p_lease, p_hard_limit => p_hard_limit,
     p_max_attempts => p_max_attempts, p_backoff => p_backoff, p_unique_until => p_unique_until,
-    p_crash_limit => p_crash_limit, p_priority => p_priority
+    p_crash_limit => p_crash_limit, p_priority => p_priority, p_profile => p_profile
   );
   insert into trunkline_internal.tasks as t (task, registered_at, updated_at)
   values (p_task, v_now, v_now)
@@ -40,8 +40,9 @@ begin
   set
     queue = coalesce(p_queue, t.queue),
     profile = coalesce(p_profile, t.profile),
-    lease = coalesce(p_lease, t.lease),
-    hard_limit = coalesce(p_hard_limit, t.hard_limit),
+    -- In seconds: a month in an interval is longer or shorter by the day it is added to.
+    lease = coalesce(make_interval(secs => extract(epoch from p_lease)::double precision), t.lease),
+    hard_limit = coalesce(make_interval(secs => extract(epoch from p_hard_limit)::double precision), t.hard_limit),
     max_attempts = coalesce(p_max_attempts, t.max_attempts),
     priority = coalesce(p_priority, t.priority),
     backoff_base = coalesce(make_interval(secs => (p_backoff ->> 'base')::double precision), t.backoff_base),

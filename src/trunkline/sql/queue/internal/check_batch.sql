@@ -5,16 +5,20 @@ language plpgsql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_wrong boolean;
 begin
   if p_worker is null or p_worker = '' or length(p_worker) > 200 then
     perform trunkline_internal.refuse(p_name => 'worker_required', p_detail => '{}');
   end if;
-  if p_jobs is null
-    or cardinality(p_jobs) is distinct from cardinality(p_attempts)
-    or array_position(p_jobs, null) is not null
-    or array_position(p_attempts, null) is not null
-    or cardinality(p_jobs) <> any(array_remove(p_others, null))
-  then
+  -- A case, because what looks for nulls does not take arrays of arrays.
+  v_wrong := case
+    when p_jobs is null or array_ndims(p_jobs) > 1 or array_ndims(p_attempts) > 1 then true
+    when cardinality(p_jobs) is distinct from cardinality(p_attempts) then true
+    when array_position(p_jobs, null) is not null or array_position(p_attempts, null) is not null then true
+    else coalesce(cardinality(p_jobs) <> any(array_remove(p_others, null)), false)
+  end;
+  if v_wrong then
     perform trunkline_internal.refuse(
       p_name => 'array_length_mismatch',
       p_detail => jsonb_build_object(

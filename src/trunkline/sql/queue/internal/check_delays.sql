@@ -1,4 +1,4 @@
--- Refuses delays below zero.
+-- Refuses delays below zero, and those longer than ten years, which no clock could keep.
 create or replace function trunkline_internal.check_delays(p_delays interval[])
 returns void
 language plpgsql
@@ -12,6 +12,14 @@ begin
   if found then
     perform trunkline_internal.refuse(p_name => 'negative_delay', p_detail => jsonb_build_object('delay', v_bad));
   end if;
+  select d.delay into v_bad from unnest(p_delays) as d (delay) where d.delay > interval '3650 days' limit 1;
+  if found then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_argument',
+      p_detail => jsonb_build_object('argument', 'p_delays', 'must_be', 'at most 3650 days', 'delay', v_bad)
+    );
+  end if;
 end;
 $$;
-comment on function trunkline_internal.check_delays(interval[]) is 'Refuses delays below zero.';
+comment on function trunkline_internal.check_delays(interval[]) is
+  'Refuses delays below zero, and those longer than ten years, which no clock could keep.';

@@ -8,7 +8,8 @@ create or replace function trunkline_internal.check_policy(
   p_backoff jsonb,
   p_unique_until text,
   p_crash_limit integer,
-  p_priority integer
+  p_priority integer,
+  p_profile text
 )
 returns void
 language plpgsql
@@ -30,10 +31,12 @@ begin
       v_bad := 'p_task'; v_must := '1 to 200 characters';
     when p_queue = '' or length(p_queue) > 200 then
       v_bad := 'p_queue'; v_must := '1 to 200 characters';
-    when p_lease < interval '1 second' then
-      v_bad := 'p_lease'; v_must := 'at least one second';
-    when p_hard_limit <= interval '0' then
-      v_bad := 'p_hard_limit'; v_must := 'more than zero';
+    when p_profile = '' or octet_length(p_profile) > 200 then
+      v_bad := 'p_profile'; v_must := '1 to 200 bytes';
+    when p_lease not between interval '1 second' and interval '365 days' then
+      v_bad := 'p_lease'; v_must := 'one second to 365 days';
+    when p_hard_limit <= interval '0' or p_hard_limit > interval '3650 days' then
+      v_bad := 'p_hard_limit'; v_must := 'more than zero and at most 3650 days';
     when p_max_attempts not between 1 and 1000 then
       v_bad := 'p_max_attempts'; v_must := 'a whole number from 1 to 1000';
     when p_unique_until not in ('claim', 'end') then
@@ -51,6 +54,7 @@ begin
         or (part.key = 'factor' and (part.value #>> '{}')::numeric not between 1 and 100)
         or (part.key = 'jitter' and (part.value #>> '{}')::numeric > 1)
         or (part.value #>> '{}')::numeric > 315360000
+        or ((part.value #>> '{}')::numeric <> 0 and (part.value #>> '{}')::numeric < 0.000001)
     ) then
       v_bad := 'p_backoff'; v_must := 'base and cap in seconds (zero to ten years), factor 1 to 100, jitter 0 to 1, nothing else';
     else
@@ -62,4 +66,4 @@ begin
   );
 end;
 $$;
-comment on function trunkline_internal.check_policy(text, text, interval, interval, integer, jsonb, text, integer, integer) is 'Refuses a task policy that could not work, naming the argument.';
+comment on function trunkline_internal.check_policy(text, text, interval, interval, integer, jsonb, text, integer, integer, text) is 'Refuses a task policy that could not work, naming the argument.';

@@ -23,6 +23,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_bad text;
+  v_bytes integer;
   v_must text;
   v_at jsonb := case when p_index is null then '{}'::jsonb else jsonb_build_object('index', p_index) end;
 begin
@@ -32,10 +33,12 @@ begin
       p_detail => v_at || jsonb_build_object('task', p_task, 'type', coalesce(jsonb_typeof(p_payload), 'missing'))
     );
   end if;
-  if pg_column_size(p_payload) > p_max_bytes then
+  -- A value read from a table may come compressed; what counts is what a worker will get.
+  v_bytes := pg_column_size(case when pg_column_compression(p_payload) is null then p_payload else p_payload || '{}'::jsonb end);
+  if v_bytes > p_max_bytes then
     perform trunkline_internal.refuse(
       p_name => 'payload_too_large',
-      p_detail => v_at || jsonb_build_object('task', p_task, 'bytes', pg_column_size(p_payload), 'max_payload_bytes', p_max_bytes)
+      p_detail => v_at || jsonb_build_object('task', p_task, 'bytes', v_bytes, 'max_payload_bytes', p_max_bytes)
     );
   end if;
   if p_delay < interval '0' then
@@ -52,20 +55,24 @@ begin
       v_bad := 'p_task'; v_must := 'the name of a task';
     when p_delay is not null and p_run_at is not null then
       v_bad := 'p_delay'; v_must := 'left out when p_run_at is given';
-    when not isfinite(p_run_at) then
-      v_bad := 'p_run_at'; v_must := 'a finite time';
+    when p_delay > interval '3650 days' then
+      v_bad := 'p_delay'; v_must := 'at most 3650 days';
+    when p_run_at not between '1970-01-01 00:00:00+00'::timestamptz and '9000-01-01 00:00:00+00'::timestamptz then
+      v_bad := 'p_run_at'; v_must := 'a time between the years 1970 and 9000';
     when p_queue = '' or length(p_queue) > 200 then
       v_bad := 'p_queue'; v_must := '1 to 200 characters';
-    when p_tenant = '' or length(p_tenant) > 200 then
-      v_bad := 'p_tenant'; v_must := '1 to 200 characters';
-    when p_unique_key = '' or length(p_unique_key) > 500 then
-      v_bad := 'p_unique_key'; v_must := '1 to 500 characters';
-    when p_idempotency_key = '' or length(p_idempotency_key) > 500 then
-      v_bad := 'p_idempotency_key'; v_must := '1 to 500 characters';
+    when p_tenant = '' or octet_length(p_tenant) > 400 then
+      v_bad := 'p_tenant'; v_must := '1 to 400 bytes';
+    when p_unique_key = '' or octet_length(p_unique_key) > 1000 then
+      v_bad := 'p_unique_key'; v_must := '1 to 1000 bytes';
+    when p_idempotency_key = '' or octet_length(p_idempotency_key) > 1000 then
+      v_bad := 'p_idempotency_key'; v_must := '1 to 1000 bytes';
     when length(p_correlation_id) > 200 then
       v_bad := 'p_correlation_id'; v_must := 'at most 200 characters';
     when p_max_attempts not between 1 and 1000 then
       v_bad := 'p_max_attempts'; v_must := 'a whole number from 1 to 1000';
+    when array_ndims(p_tags) > 1 or exists (select from unnest(p_tags) as t (tag) where octet_length(t.tag) > 200) then
+      v_bad := 'p_tags'; v_must := 'one list of tags of at most 200 bytes each';
     when cardinality(p_tags) > 20 or array_position(p_tags, null) is not null then
       v_bad := 'p_tags'; v_must := 'at most 20 tags, none of them null';
     else

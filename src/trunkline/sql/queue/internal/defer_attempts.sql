@@ -47,7 +47,7 @@ begin
       case d.to_state
         when 'cancelled' then coalesce(r.cancel_reason, 'cancelled')
         when 'dead' then 'deferred_too_long'
-        else coalesce(p_reason, p_kind)
+        else coalesce(left(p_reason, 500), p_kind)
       end,
       null,
       case when d.to_state = 'cancelled' then 'cancelled' else p_kind end,

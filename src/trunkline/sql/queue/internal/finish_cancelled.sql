@@ -28,7 +28,7 @@ begin
   perform trunkline_internal.record_event(
     p_at => p_now, p_job => p_job.job_id, p_attempt => p_job.attempt, p_kind => 'cancelled',
     p_to_state => 'cancelled', p_task => p_job.task, p_queue => p_job.queue, p_tenant => p_job.tenant,
-    p_worker => null, p_detail => jsonb_build_object('reason', p_reason, 'from', p_job.state)
+    p_worker => null, p_detail => jsonb_build_object('reason', left(p_reason, 500), 'from', p_job.state)
   );
 end;
 $$;

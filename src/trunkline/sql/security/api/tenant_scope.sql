@@ -1,5 +1,6 @@
 -- Tells which tenant this session acts for: null for all of them, an empty text for none.
--- A setting can only ever narrow what is seen, to one tenant: it gives no right. The right to act
+-- A setting can only ever narrow what is seen, to one tenant: it gives no right. Where the setting
+-- trunkline.tenant and the claims name two tenants, the session acts for neither. The right to act
 -- for all tenants comes from membership in one of our roles, which no session can give itself. The
 -- caller is the role in force outside of definer functions (SET ROLE checks membership), so it
 -- reads the same within our functions, in our views and under PostgREST.
@@ -12,24 +13,25 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_tenant text := nullif(current_setting('trunkline.tenant', true), '');
-  v_claims text;
   v_caller name;
+  v_claimed text;
+  v_claims text;
 begin
-  if v_tenant is not null then
-    return v_tenant;
-  end if;
   v_claims := nullif(current_setting('request.jwt.claims', true), '');
   if v_claims is not null then
     -- Claims that cannot be read name no tenant; they must not become an error in every view.
     begin
-      v_tenant := nullif(v_claims::jsonb ->> trunkline_internal.setting(p_name => 'tenant_claim'), '');
+      v_claimed := nullif(v_claims::jsonb ->> trunkline_internal.setting(p_name => 'tenant_claim'), '');
     exception
       when data_exception or program_limit_exceeded then
-        v_tenant := null;
+        v_claimed := null;
     end;
-    if v_tenant is not null then
-      return v_tenant;
-    end if;
+  end if;
+  if v_tenant <> v_claimed then
+    return '';
+  end if;
+  if coalesce(v_tenant, v_claimed) is not null then
+    return coalesce(v_tenant, v_claimed);
   end if;
   v_caller := coalesce(nullif(current_setting('role'), 'none')::name, session_user);
   if pg_has_role(v_caller, 'trunkline_worker', 'usage')

@@ -9,6 +9,7 @@ as $$
 declare
   v_state text;
 begin
+  perform trunkline_internal.check_worker_detail(p_detail => p_detail);
   update trunkline_internal.workers as w
   set seen_at = greatest(trunkline.clock(), w.started_at), detail = coalesce(p_detail, w.detail)
   where w.worker = p_worker and w.state in ('active', 'draining')

@@ -22,16 +22,17 @@ begin
   if p_worker is null or p_worker = '' or length(p_worker) > 200 then
     perform trunkline_internal.refuse(p_name => 'worker_required', p_detail => '{}');
   end if;
-  if v_interval <= interval '0' then
+  if v_interval <= interval '0' or v_interval > interval '1 hour' then
     perform trunkline_internal.refuse(
       p_name => 'invalid_argument',
-      p_detail => jsonb_build_object('argument', 'p_pulse_interval', 'must_be', 'more than zero')
+      p_detail => jsonb_build_object('argument', 'p_pulse_interval', 'must_be', 'more than zero and at most one hour')
     );
   end if;
+  perform trunkline_internal.check_worker_detail(p_detail => p_detail);
   insert into trunkline_internal.workers as w (
     worker, started_at, seen_at, pulse_interval, host, pid, version, queues, tasks, detail
   )
-  values (p_worker, v_now, v_now, v_interval, p_host, p_pid, p_version, p_queues, p_tasks, p_detail)
+  values (p_worker, v_now, v_now, v_interval, left(p_host, 200), p_pid, left(p_version, 200), p_queues, p_tasks, p_detail)
   on conflict (worker) do update
   set
     started_at = excluded.started_at,
