@@ -34,9 +34,9 @@ class Sizes:
 
 FULL = Sizes(
     repetitions=5,
-    slices=3,
-    slice_seconds=0.4,
-    backlog=350_000,
+    slices=6,
+    slice_seconds=0.25,
+    backlog=400_000,
     enqueue_calls=12,
     single_calls=400,
     shallow=10_000,

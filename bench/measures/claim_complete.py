@@ -1,6 +1,6 @@
 """Claim + complete at batch 100 on two connections: the functions against plain SQL.
 
-Both sides work on the same tables, each in its own queue, in turns of 0.4 s; so whatever
+Both sides work on the same tables, each in its own queue, in turns of a quarter second; so whatever
 else the machine does falls on both. A repetition is a few turns of each.
 """
 

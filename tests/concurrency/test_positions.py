@@ -4,6 +4,7 @@ The rule is in next_position; the scenes are what it was made for. Transactions 
 the same server are in its way too, so a position may remember more than the test's own.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID
 
@@ -12,9 +13,28 @@ import pytest
 from tests.concurrency.scenario import Outcome, Scene, naive, play
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from tests.support.waiting import backend, until_blocked
 
 # Lanes are numbered twice the priority.
 LANE = "default/{}"
+
+# Promotion, which gives the claim its transaction id, is followed by a wait for the test.
+_PAUSE_IN_CLAIM = """
+alter function trunkline_internal.promote_due(timestamptz, timestamptz, integer)
+  rename to promote_due_itself;
+create function trunkline_internal.promote_due(
+  p_now timestamptz, p_from timestamptz, p_limit integer,
+  out promoted integer, out covered timestamptz
+) language plpgsql security definer as $$
+begin
+  select p.promoted, p.covered into promoted, covered
+  from trunkline_internal.promote_due_itself(p_now, p_from, p_limit) as p;
+  perform pg_advisory_xact_lock_shared(1);
+end;
+$$;
+grant execute on function
+  trunkline_internal.promote_due(timestamptz, timestamptz, integer) to trunkline_owner;
+"""
 
 
 @pytest.fixture
@@ -250,6 +270,36 @@ def test_a_claim_in_a_transaction_that_wrote_before_keeps_its_position(queue: Da
         position = claim.position
     late.connection.commit()
     assert worker.claim(position=position).jobs == [job]
+
+
+def test_numbers_drawn_while_a_claim_runs_are_not_covered_by_it(queue: Database) -> None:
+    """The claim is stopped after it got its id; whoever draws now has a higher one."""
+    superuser = queue.superuser()
+    superuser.execute(_PAUSE_IN_CLAIM)
+    producer = Calls(queue.connect("trunkline_producer"))
+    worker = Calls(queue.connect("trunkline_worker"))
+    producer.enqueue(delay="1 minute")
+    queue.move_time("2 minutes")
+    superuser.execute("select pg_advisory_lock(1)")
+    with ThreadPoolExecutor() as pool:
+        claiming = pool.submit(worker.claim, limit=10, position={})
+        until_blocked(superuser, backend(worker.connection))
+        late = Calls(queue.connect("trunkline_producer", autocommit=False))
+        job = late.enqueue().job_id
+        seen = producer.enqueue().job_id
+        superuser.execute("select pg_advisory_unlock(1)")
+        claim = claiming.result(30)
+    assert seen in claim.jobs
+    assert job not in claim.jobs
+    position = claim.position
+    # The late transaction is the oldest that runs, its id is past that of the claim: with nothing
+    # older in the way, what the claim covered is accepted at once.
+    for _ in range(3):
+        claim = worker.claim(limit=10, position=position)
+        assert claim.jobs == []
+        position = claim.position
+    late.connection.commit()
+    assert worker.claim(limit=10, position=position).jobs == [job]
 
 
 def test_idle_claims_cost_no_transaction_id(queue: Database) -> None:

@@ -38,6 +38,8 @@ declare
   v_for text;
   v_fresh boolean;
   v_from bigint[];
+  v_jobs uuid[];
+  v_keyed uuid[];
   v_lanes smallint[];
   v_lease interval;
   v_names text[];
@@ -131,14 +133,15 @@ begin
     from trunkline_internal.promote_due(p_now => v_now, p_from => v_due_from, p_limit => greatest(p_limit, 100)) as p;
   end if;
   select
-    array_agg(h.tid), array_agg(h.place), array_agg(h.sequence),
+    array_agg(h.tid), array_agg(h.job_id), array_agg(h.place), array_agg(h.sequence),
+    array_agg(h.job_id) filter (where h.unique_key is not null),
     array_agg(distinct h.payload_day) filter (where h.payload_day is not null)
-  into v_tids, v_orders, v_sequences, v_days
+  into v_tids, v_jobs, v_orders, v_sequences, v_keyed, v_days
   from (
-    select w.tid, w.sequence, w.payload_day, l.place
+    select w.tid, w.job_id, w.sequence, w.unique_key, w.payload_day, l.place
     from unnest(v_queues, v_lanes, v_from) with ordinality as l (queue, lane, from_sequence, place)
     cross join lateral (
-      select w.ctid as tid, w.sequence, w.payload_day
+      select w.ctid as tid, w.job_id, w.sequence, w.unique_key, w.payload_day
       from trunkline_internal.waiting as w
       where w.queue = l.queue
         and w.lane = l.lane
@@ -180,8 +183,8 @@ begin
     return query
     select m.*
     from trunkline_internal.start_attempts(
-      p_worker => p_worker, p_tids => v_tids, p_lease => v_lease, p_queues => v_asked, p_position => v_next,
-      p_last => v_sequences[v_count]
+      p_worker => p_worker, p_tids => v_tids, p_jobs => v_jobs, p_keyed => v_keyed, p_lease => v_lease,
+      p_queues => v_asked, p_position => v_next, p_last => v_sequences[v_count]
     ) as m;
   elsif v_count > 0 then
     -- Only claims that met a large payload pay for opening the partitions of bodies, and only for
@@ -192,8 +195,8 @@ begin
       m.tags, m.failures, m.deferrals, m.max_attempts, m.created_at, m.run_at, m.claimed_at,
       m.lease_expires_at, m.hard_deadline, m.last_error, m."position"
     from trunkline_internal.start_attempts(
-      p_worker => p_worker, p_tids => v_tids, p_lease => v_lease, p_queues => v_asked, p_position => v_next,
-      p_last => v_sequences[v_count]
+      p_worker => p_worker, p_tids => v_tids, p_jobs => v_jobs, p_keyed => v_keyed, p_lease => v_lease,
+      p_queues => v_asked, p_position => v_next, p_last => v_sequences[v_count]
     ) with ordinality as m
     left join trunkline_internal.bodies as b
       on m.payload is null and b.job_id = m.job_id and b.kind = 'payload' and b.day = any(v_days)

@@ -7,6 +7,8 @@
 create or replace function trunkline_internal.start_attempts(
   p_worker text,
   p_tids tid[],
+  p_jobs uuid[],
+  p_keyed uuid[],
   p_lease interval,
   p_queues text[],
   p_position jsonb,
@@ -43,23 +45,8 @@ begin
     left join trunkline_internal.tasks as t on t.task = w.task
     returning
       job_id, sequence, claimed_at, lease_expires_at, hard_deadline, run_at, created_at, attempt, failures,
-      deferrals, max_attempts, lane, audit, queue, task, tenant, unique_key, correlation_id, tags, payload,
+      deferrals, max_attempts, lane, queue, task, tenant, correlation_id, tags, payload,
       last_error
-  ),
-  freed as (
-    delete from trunkline_internal.unique_keys as k
-    where k.job_id = any(array(
-      select h.job_id
-      from held as h
-      join trunkline_internal.tasks as t on t.task = h.task
-      where h.unique_key is not null and t.unique_until = 'claim'
-    ))
-  ),
-  noted as (
-    insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, worker, actor)
-    select v_now, h.job_id, h.attempt, 'claimed', 'running', h.task, h.queue, h.tenant, p_worker, session_user
-    from held as h
-    where h.audit
   )
   select
     h.job_id,
@@ -83,6 +70,22 @@ begin
     case when h.sequence = p_last then p_position end
   from held as h
   order by array_position(p_queues, h.queue), h.lane desc, h.sequence;
+  -- What few jobs need is done apart, as in complete.
+  if p_keyed is not null then
+    delete from trunkline_internal.unique_keys as k
+    where k.job_id = any(array(
+      select r.job_id
+      from trunkline_internal.running as r
+      where r.job_id = any(p_keyed)
+        and exists (select from trunkline_internal.tasks as t where t.task = r.task and t.unique_until = 'claim')
+    ));
+  end if;
+  if exists (select from trunkline_internal.tasks as t where t.audit) then
+    insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, worker, actor)
+    select v_now, r.job_id, r.attempt, 'claimed', 'running', r.task, r.queue, r.tenant, p_worker, session_user
+    from trunkline_internal.running as r
+    where r.job_id = any(p_jobs) and r.audit;
+  end if;
 exception
   when unique_violation then
     perform trunkline_internal.bury_collisions(p_tids => p_tids, p_now => v_now);
@@ -94,4 +97,4 @@ exception
     end if;
 end;
 $$;
-comment on function trunkline_internal.start_attempts(text, tid[], interval, text[], jsonb, bigint) is 'Moves locked ready jobs to running under a lease and answers with them, best first, a large payload left out.';
+comment on function trunkline_internal.start_attempts(text, tid[], uuid[], uuid[], interval, text[], jsonb, bigint) is 'Moves locked ready jobs to running under a lease and answers with them, best first, a large payload left out.';
