@@ -15,7 +15,8 @@ begin
     select d.duty, d.runs
     from trunkline_internal.duties as d
     where d.started_at is null or d.started_at <= trunkline.clock() - d.every
-    order by d.duty
+    -- Last, because a partition it attaches stays locked until this transaction ends.
+    order by d.duty = 'maintain_partitions', d.duty
   loop
     case v_before.duty
       when 'maintain_partitions' then perform trunkline.maintain_partitions();
