@@ -37,17 +37,27 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
             fill.checkpoint(connection)
         turns = _WARM_UP + 2 * sizes.slices * sizes.repetitions
         answers = run_together(PROCESSES, _prepare, dsn, turns, sizes.slice_seconds)
-    turns_done = [_together(answer) for answer in zip(*answers, strict=True)][_WARM_UP:]
+    # A process stops early when the backlog is used up; only whole repetitions count.
+    turns_done = [_together(answer) for answer in zip(*answers, strict=False)][_WARM_UP:]
     length = 2 * sizes.slices
-    repetitions = [turns_done[at : at + length] for at in range(0, len(turns_done), length)]
+    repetitions = [
+        turns_done[at : at + length] for at in range(0, len(turns_done) - length + 1, length)
+    ]
+    if not repetitions:
+        raise RuntimeError("The machine is too fast for Sizes.backlog")
     functions = [median(turn.rate for turn in turns[0::2]) for turns in repetitions]
     plain = [median(turn.rate for turn in turns[1::2]) for turns in repetitions]
-    ratio = median(one / other for one, other in zip(functions, plain, strict=True))
+    # Turn by turn: what a neighbour does rarely starts or ends between two of them.
+    ratio = median(
+        median(one.rate / other.rate for one, other in zip(turns[0::2], turns[1::2], strict=True))
+        for turns in repetitions
+    )
     cpu = [
         sum(t.cpu for t in ts) / sum(t.jobs for t in ts)
         for ts in (turns_done[0::2], turns_done[1::2])
     ]
     figures = [
+        Figure("claim_complete_repetitions", len(repetitions), "repetitions", "times"),
         Figure(
             "claim_complete_functions", median(functions), "claim + complete, functions", "jobs/s"
         ),
@@ -106,17 +116,24 @@ def _take_turns(sides: list[Side], turns: int, seconds: float, start: float) -> 
     for turn in range(turns):
         begin = start + turn * (seconds + _GAP)
         wait_until(begin)
-        done.append(_work(sides[turn % len(sides)], begin + seconds))
+        worked = _work(sides[turn % len(sides)], begin + seconds)
+        if worked is None:
+            break
+        done.append(worked)
     return done
 
 
-def _work(side: Side, until: float) -> _Turn:
+def _work(side: Side, until: float) -> _Turn | None:
+    """Work until then; nothing if the backlog does not last."""
     cpu = cpu_seconds(side.connection)
     begin = time.monotonic()
     done = 0
-    while (now := time.monotonic()) < until:
+    # At least one batch, however late the turn before it ended.
+    while True:
         jobs, attempts = side.claim()
         if not jobs:
-            raise RuntimeError("The backlog is used up: the machine is faster than Sizes.backlog")
+            return None
         done += side.complete(jobs, attempts)
+        if (now := time.monotonic()) >= until:
+            break
     return _Turn(done, done / (now - begin), cpu_seconds(side.connection) - cpu)
