@@ -5,12 +5,19 @@ from __future__ import annotations
 import argparse
 import difflib
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tools import generate_catalog, generate_docs
+from tools import async_to_sync, generate_catalog, generate_docs, generate_reference
 
 _ROOT = Path(__file__).parents[1]
-_GENERATORS = (generate_catalog.generate, generate_docs.generate)
+# In this order: the reference reads the catalogue as it was just written.
+_GENERATORS: tuple[Callable[[], Mapping[Path, str | None]], ...] = (
+    async_to_sync.generate,
+    generate_catalog.generate,
+    generate_docs.generate,
+    generate_reference.generate,
+)
 
 
 def main() -> int:
@@ -20,20 +27,26 @@ def main() -> int:
     stale = 0
     for generate in _GENERATORS:
         for path, wanted in generate().items():
-            found = path.read_text(encoding="utf-8") if path.exists() else ""
+            found = path.read_text(encoding="utf-8") if path.exists() else None
             if found == wanted:
                 continue
             stale += 1
             name = path.relative_to(_ROOT).as_posix()
-            if check:
-                print(_difference(name, found, wanted))
-            else:
-                path.write_text(wanted, encoding="utf-8")
-                print(f"{name} written")
+            print(_difference(name, found or "", wanted or "") if check else _write(path, wanted))
     if check and stale:
         print(f"{stale} generated files are stale; run: make generate", file=sys.stderr)
         return 1
     return 0
+
+
+def _write(path: Path, wanted: str | None) -> str:
+    name = path.relative_to(_ROOT).as_posix()
+    if wanted is None:
+        path.unlink()
+        return f"{name} removed"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(wanted, encoding="utf-8")
+    return f"{name} written"
 
 
 def _difference(name: str, found: str, wanted: str) -> str:

@@ -16,18 +16,17 @@ from pglast import ast, parse_sql
 from trunkline import sql
 from trunkline.errors import SQLSTATES
 
-__all__ = ["generate", "refusals", "transitions"]
+__all__ = ["diagram", "generate", "inserted", "refusals", "transitions"]
 
 _README = Path(__file__).parents[1] / "src" / "trunkline" / "sql" / "README.md"
 _REGISTER = "security/internal/refusals.sql"
-_TRANSITIONS = "job_transitions"
 
 
 def generate() -> dict[Path, str]:
     """Return the file and the text it should have."""
     text = _README.read_text(encoding="utf-8")
     text = _between(text, "register", _register_table())
-    text = _between(text, "transitions", _diagram())
+    text = _between(text, "transitions", diagram())
     return {_README: text}
 
 
@@ -37,30 +36,39 @@ def refusals() -> list[tuple[str, str, str, str]]:
     function: Any = parse_sql(source)[0].stmt
     body = next(option.arg[0].sval for option in function.options if option.defname == "as")
     (values,) = parse_sql(body)
-    return [(row[0], row[1], row[2], row[3]) for row in _rows(values.stmt)]
+    return [(row[0] or "", row[1] or "", row[2] or "", row[3] or "") for row in _rows(values.stmt)]
 
 
 def transitions() -> list[tuple[str, str, str]]:
     """Return from, to and by whom of every legal transition, as the migrations fill the table."""
-    found: list[tuple[str, str, str]] = []
+    found = inserted("job_transitions")
+    return [(row["from_state"], row["to_state"], row["by_function"]) for row in found]
+
+
+def inserted(table: str) -> list[dict[str, str]]:
+    """Return the rows that the migrations put into a table; what is null is left out."""
+    found: list[dict[str, str]] = []
     for migration in sql.migrations():
         for raw in parse_sql(migration.text):
             statement: Any = raw.stmt
             relation = getattr(statement, "relation", None)
-            if relation is None or relation.relname != _TRANSITIONS:
+            if relation is None or relation.relname != table:
                 continue
             if isinstance(statement, ast.InsertStmt):
-                found += [(row[0], row[1], row[2]) for row in _rows(statement.selectStmt)]
+                columns = [column.name for column in statement.cols or ()]
+                for row in _rows(statement.selectStmt):
+                    named = zip(columns, row, strict=True)
+                    found.append({name: value for name, value in named if value is not None})
             elif isinstance(statement, ast.UpdateStmt | ast.DeleteStmt):
                 raise NotImplementedError(
-                    f"{migration.label} changes {_TRANSITIONS} in a way this tool cannot follow"
+                    f"{migration.label} changes {table} in a way this tool cannot follow"
                 )
     return found
 
 
-def _rows(select: Any) -> Iterator[list[str]]:
+def _rows(select: Any) -> Iterator[list[str | None]]:
     for row in select.valuesLists:
-        yield [constant.val.sval for constant in row]
+        yield [None if constant.isnull else constant.val.sval for constant in row]
 
 
 def _register_table() -> str:
@@ -86,7 +94,8 @@ def _escaped(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
-def _diagram() -> str:
+def diagram() -> str:
+    """Return the legal transitions as a Mermaid diagram."""
     by: dict[tuple[str, str], list[str]] = {}
     for source, target, function in transitions():
         by.setdefault((source, target), []).append(function)

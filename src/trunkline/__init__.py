@@ -1,5 +1,72 @@
-"""A durable job queue whose engine is SQL functions in PostgreSQL."""
+"""A platform for background work in Python on PostgreSQL alone."""
 
-__all__ = ["__version__"]
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trunkline.client import Context, Request, Task, Trunkline
+    from trunkline.client._async.jobs import AsyncJobHandle as JobHandle
+    from trunkline.errors import TrunklineError
+    from trunkline.model import (
+        Backoff,
+        Cancel,
+        Discard,
+        Job,
+        JobState,
+        Retry,
+        Schedule,
+        Snooze,
+    )
+
+__all__ = [
+    "Backoff",
+    "Cancel",
+    "Context",
+    "Discard",
+    "Job",
+    "JobHandle",
+    "JobState",
+    "Request",
+    "Retry",
+    "Schedule",
+    "Snooze",
+    "Task",
+    "Trunkline",
+    "TrunklineError",
+    "__version__",
+]
 
 __version__ = "0.1.0"
+
+# Names are imported when they are asked for: `trunkline --help` must not wait for the driver.
+_HOMES = {
+    "Backoff": "trunkline.model",
+    "Cancel": "trunkline.model",
+    "Context": "trunkline.client.context",
+    "Discard": "trunkline.model",
+    "Job": "trunkline.model",
+    "JobHandle": "trunkline.client._async.jobs:AsyncJobHandle",
+    "JobState": "trunkline.model",
+    "Request": "trunkline.client.request",
+    "Retry": "trunkline.model",
+    "Schedule": "trunkline.model",
+    "Snooze": "trunkline.model",
+    "Task": "trunkline.client.task",
+    "Trunkline": "trunkline.client.application",
+    "TrunklineError": "trunkline.errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'trunkline' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - as above
+
+    module, _, attribute = home.partition(":")
+    value = getattr(import_module(module), attribute or name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

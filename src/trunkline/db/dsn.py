@@ -4,9 +4,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from trunkline.errors import DatabaseUnreachable
+from trunkline.errors import DatabaseUnreachable, SchemaMissing, SchemaOlderThanClient
 
-__all__ = ["DSN_VARIABLE", "resolve"]
+__all__ = ["DSN_VARIABLE", "resolve", "resolve_ready"]
 
 DSN_VARIABLE = "TRUNKLINE_DSN"
 
@@ -28,3 +28,28 @@ def resolve(dsn: str | None = None) -> Iterator[str]:
 
     with acquire() as server:
         yield server.dsn
+
+
+@contextmanager
+def resolve_ready(dsn: str | None = None) -> Iterator[str]:
+    """The same, with a schema where the database is our own: a newcomer has nothing to set up.
+
+    Nobody's database gets a schema unasked: with a connection string it is left as it is.
+    """
+    with resolve(dsn) as target:
+        if not (dsn or os.environ.get(DSN_VARIABLE)):
+            _make_ready(target)
+        yield target
+
+
+def _make_ready(dsn: str) -> None:
+    import psycopg  # noqa: PLC0415 - only for the embedded server, see above
+
+    from trunkline.schema import install  # noqa: PLC0415
+    from trunkline.schema.contract import check_contract  # noqa: PLC0415
+
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        try:
+            check_contract(connection)
+        except (SchemaMissing, SchemaOlderThanClient):
+            install(dsn)

@@ -1,6 +1,14 @@
 """Every exception that Trunkline raises on purpose.
 
 TrunklineError
+├── DatabaseProblem                 the server said no for a reason of its own
+│   ├── AccessDenied                wrong user or password
+│   ├── ConnectionLost              the connection broke during a call
+│   ├── DatabaseFull                no space left on the server
+│   ├── DatabaseReadOnly            a standby, or made read-only
+│   ├── ServerNotReady              starting, stopping or in recovery
+│   ├── TooManyConnections          no connection left
+│   └── TransactionConflict         deadlock or serialization failure
 ├── DatabaseUnreachable             no connection to the given server
 ├── EmbeddedError                   the embedded PostgreSQL server
 │   ├── EmbeddedBinariesMissing     no PostgreSQL programs were found
@@ -10,6 +18,12 @@ TrunklineError
 │   ├── EmbeddedNotRunning          the server is needed but not up
 │   ├── EmbeddedPlatform            this platform or account cannot run a server
 │   └── EmbeddedStartFailed         the server did not start, or did not stop
+├── JobError                        waiting for a job, or an attempt of it, ended badly
+│   ├── HandlerProcessDied          the process of a handler died
+│   ├── HardLimitExceeded           an attempt ran too long
+│   ├── JobCancelled                the job waited for was cancelled
+│   ├── JobFailed                   the job waited for is dead
+│   └── WaitTimeout                 it had not ended in time
 ├── Refusal                         the engine said no; one class for each SQLSTATE of ours
 │   ├── ArrayLengthMismatch         TL008  the arrays of a batch do not match
 │   ├── IdempotencyMismatch         TL027  the idempotency key was used for another task
@@ -38,28 +52,47 @@ TrunklineError
 │   ├── UnknownWorker               TL025  the worker is not registered
 │   ├── WorkerRequired              TL007  the name of the worker is missing
 │   └── WrongState                  TL019  the state of the job does not allow this
-└── SchemaError                     the schema in a database, and the files it is made of
-    ├── InstallationRefused         the database or the installer does not allow it; a Refusal
-    │   ├── ForeignSchema           TL092  a schema of our name belongs to another role
-    │   ├── InstallerLacksRight     TL090  the installer lacks a right
-    │   ├── PlatformRolesMissing    TL094  the roles of the platform to map do not exist
-    │   ├── SchemaVersionMismatch   TL093  a printed script starts from another version
-    │   ├── ServerTooOld            TL013  the server is older than PostgreSQL 15
-    │   └── UnsafeRole              TL091  a role of ours has dangerous attributes
-    ├── MalformedSql                a shipped file is not what the loader expects
-    ├── MigrationChanged            a migration was applied with another text than the shipped one
-    ├── SchemaChangeFailed          a statement of an installation or upgrade failed
-    ├── SchemaForbidden             the role of this connection may not use the schema
-    ├── SchemaLocked                somebody else holds a lock that the change needs
-    ├── SchemaMissing               there is no schema in this database
-    ├── SchemaNewerThanClient       TL014  the schema no longer serves this client; a Refusal
-    └── SchemaOlderThanClient       the schema lacks what this client needs
+├── SchemaError                     the schema in a database, and the files it is made of
+│   ├── InstallationRefused         the database or the installer does not allow it; a Refusal
+│   │   ├── ForeignSchema           TL092  a schema of our name belongs to another role
+│   │   ├── InstallerLacksRight     TL090  the installer lacks a right
+│   │   ├── PlatformRolesMissing    TL094  the roles of the platform to map do not exist
+│   │   ├── SchemaVersionMismatch   TL093  a printed script starts from another version
+│   │   ├── ServerTooOld            TL013  the server is older than PostgreSQL 15
+│   │   └── UnsafeRole              TL091  a role of ours has dangerous attributes
+│   ├── MalformedSql                a shipped file is not what the loader expects
+│   ├── MigrationChanged            a migration was applied with another text than the shipped one
+│   ├── SchemaChangeFailed          a statement of an installation or upgrade failed
+│   ├── SchemaForbidden             the role of this connection may not use the schema
+│   ├── SchemaLocked                somebody else holds a lock that the change needs
+│   ├── SchemaMissing               there is no schema in this database
+│   ├── SchemaNewerThanClient       TL014  the schema no longer serves this client; a Refusal
+│   └── SchemaOlderThanClient       the schema lacks what this client needs
+└── TaskError                       a mistake in the definition of a task or a call of it
+    ├── AppNotFound                 the path leads to no application
+    ├── DuplicateTask               two handlers of one name
+    ├── InvalidDuration             a length of time that is none
+    ├── InvalidTask                 a function that cannot be a handler
+    ├── PayloadMismatch             arguments do not fit the handler
+    ├── ResultNotStorable           a result that is not JSON
+    ├── TaskNotCallable             a task was called like a function
+    └── UnsupportedConnection       a connection of an unknown or the wrong kind
 
 What a refusal means, whether it passes by itself and which HTTP status it has is in the register
 of sql/README.md.
 """
 
 from trunkline.errors.base import DatabaseUnreachable, Refusal, TrunklineError
+from trunkline.errors.database import (
+    AccessDenied,
+    ConnectionLost,
+    DatabaseFull,
+    DatabaseProblem,
+    DatabaseReadOnly,
+    ServerNotReady,
+    TooManyConnections,
+    TransactionConflict,
+)
 from trunkline.errors.embedded import (
     EmbeddedBinariesMissing,
     EmbeddedDataVersion,
@@ -69,6 +102,14 @@ from trunkline.errors.embedded import (
     EmbeddedNotRunning,
     EmbeddedPlatform,
     EmbeddedStartFailed,
+)
+from trunkline.errors.jobs import (
+    HandlerProcessDied,
+    HardLimitExceeded,
+    JobCancelled,
+    JobError,
+    JobFailed,
+    WaitTimeout,
 )
 from trunkline.errors.refusals import (
     ArrayLengthMismatch,
@@ -118,11 +159,29 @@ from trunkline.errors.schema import (
     UnsafeRole,
 )
 from trunkline.errors.sqlstates import SQLSTATES, from_sqlstate
+from trunkline.errors.tasks import (
+    AppNotFound,
+    DuplicateTask,
+    InvalidDuration,
+    InvalidTask,
+    PayloadMismatch,
+    ResultNotStorable,
+    TaskError,
+    TaskNotCallable,
+    UnsupportedConnection,
+)
 
 __all__ = [
     "SQLSTATES",
+    "AccessDenied",
+    "AppNotFound",
     "ArrayLengthMismatch",
+    "ConnectionLost",
+    "DatabaseFull",
+    "DatabaseProblem",
+    "DatabaseReadOnly",
     "DatabaseUnreachable",
+    "DuplicateTask",
     "EmbeddedBinariesMissing",
     "EmbeddedDataVersion",
     "EmbeddedError",
@@ -132,18 +191,26 @@ __all__ = [
     "EmbeddedPlatform",
     "EmbeddedStartFailed",
     "ForeignSchema",
+    "HandlerProcessDied",
+    "HardLimitExceeded",
     "IdempotencyMismatch",
     "InstallationRefused",
     "InstallerLacksRight",
     "InvalidArgument",
     "InvalidCron",
+    "InvalidDuration",
     "InvalidPolicy",
     "InvalidSetting",
+    "InvalidTask",
     "IsolationLevel",
+    "JobCancelled",
+    "JobError",
+    "JobFailed",
     "LimitOutOfRange",
     "MalformedSql",
     "MigrationChanged",
     "NegativeDelay",
+    "PayloadMismatch",
     "PayloadNotObject",
     "PayloadTooLarge",
     "PlatformRolesMissing",
@@ -151,6 +218,7 @@ __all__ = [
     "QueueFull",
     "QueuePaused",
     "Refusal",
+    "ResultNotStorable",
     "SchemaChangeFailed",
     "SchemaError",
     "SchemaForbidden",
@@ -159,9 +227,14 @@ __all__ = [
     "SchemaNewerThanClient",
     "SchemaOlderThanClient",
     "SchemaVersionMismatch",
+    "ServerNotReady",
     "ServerTooOld",
     "StaleAttempt",
+    "TaskError",
+    "TaskNotCallable",
     "TenantDenied",
+    "TooManyConnections",
+    "TransactionConflict",
     "TrunklineError",
     "UniqueKeyHeld",
     "UnknownDuty",
@@ -173,6 +246,8 @@ __all__ = [
     "UnknownTimeZone",
     "UnknownWorker",
     "UnsafeRole",
+    "UnsupportedConnection",
+    "WaitTimeout",
     "WorkerRequired",
     "WrongState",
     "from_sqlstate",

@@ -1,0 +1,1 @@
+"""The client, asynchronous. `trunkline.client._sync` is generated from this package."""

@@ -1,0 +1,88 @@
+"""The connections of an application, and what it asks the engine through them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from trunkline.client._async.jobs import AsyncJobHandle, AsyncJobs
+from trunkline.client.registry import Registry
+from trunkline.client.request import Request, document
+from trunkline.db.call import Call
+from trunkline.db.calls.produce import enqueue_document, register_tasks
+from trunkline.db.foreign import enqueue_on_async
+from trunkline.db.pool import AsyncPool
+from trunkline.errors import UnsupportedConnection
+from trunkline.model import Enqueued
+
+__all__ = ["AsyncClient"]
+
+T = TypeVar("T")
+
+
+class AsyncClient:
+    """Enqueues requests and looks after jobs. Connects at its first use."""
+
+    def __init__(self, dsn: str | None, registry: Registry, *, connections: int = 10) -> None:
+        self._pool = AsyncPool(dsn, size=connections)
+        self._registry = registry
+        self._registered: set[str] = set()
+        self.jobs = AsyncJobs(self)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections, and stop the embedded server if nobody else uses it."""
+        await self._pool.close()
+
+    async def run(self, call: Call[T]) -> T:
+        """Run any call of the engine on a connection of the application."""
+        return await self._pool.run(call)
+
+    async def enqueue_many(self, requests: Iterable[Request[Any]]) -> list[AsyncJobHandle[Any]]:
+        """Enqueue requests of any tasks at once, all or none; one handle for each, in order."""
+        wanted = list(requests)
+        if not wanted:
+            return []
+        await self._make_known({request.task for request in wanted})
+        answers = await self._enqueue(_common_connection(wanted), document(wanted))
+        return [
+            AsyncJobHandle(self.jobs, request, answer)
+            for request, answer in zip(wanted, answers, strict=True)
+        ]
+
+    async def _enqueue(self, connection: Any, jobs: str) -> Sequence[Enqueued]:
+        if connection is None:
+            return await self.run(enqueue_document(jobs))
+        return await enqueue_on_async(connection, jobs)
+
+    async def _make_known(self, tasks: set[str]) -> None:
+        """Register tasks of this application before their first job.
+
+        On a connection of our own: a refusal would end the transaction of the caller, and a row of
+        a task locked in it would hold up every worker that starts.
+        """
+        new = [self._registry[name] for name in tasks - self._registered if name in self._registry]
+        if new:
+            await self.run(register_tasks(task.policy for task in new))
+        self._registered |= tasks
+
+
+def _common_connection(requests: Sequence[Request[Any]]) -> Any:
+    connections = {id(request.options.connection): request.options for request in requests}
+    if len(connections) > 1:
+        raise UnsupportedConnection(
+            "Requests of one call name different connections",
+            hint="Enqueue them in one call for each connection.",
+        )
+    return requests[0].options.connection

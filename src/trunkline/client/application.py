@@ -1,0 +1,193 @@
+"""The application object: where tasks are declared and jobs are reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable
+from types import TracebackType
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, Self, TypeVar, overload
+
+from trunkline.client._async.connection import AsyncClient
+from trunkline.client._async.jobs import AsyncJobHandle, AsyncJobs
+from trunkline.client._sync.connection import SyncClient
+from trunkline.client.context import Context
+from trunkline.client.registry import Registry
+from trunkline.client.request import Request
+from trunkline.client.task import Task
+from trunkline.errors import DuplicateTask, InvalidTask
+from trunkline.model import Backoff, Duration, Schedule, TaskPolicy, seconds
+
+__all__ = ["Trunkline"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class _Decorator(Protocol):
+    """What `@app.task(...)` accepts: with or without a context first, asynchronous or not."""
+
+    @overload
+    def __call__(
+        self, handler: Callable[Concatenate[Context, P], Coroutine[Any, Any, R]], /
+    ) -> Task[P, R]: ...
+    @overload
+    def __call__(self, handler: Callable[P, Coroutine[Any, Any, R]], /) -> Task[P, R]: ...
+    @overload
+    def __call__(self, handler: Callable[Concatenate[Context, P], R], /) -> Task[P, R]: ...
+    @overload
+    def __call__(self, handler: Callable[P, R], /) -> Task[P, R]: ...
+
+
+class Trunkline:
+    """An application: its tasks, and its connections to one database.
+
+    Without a connection string it takes TRUNKLINE_DSN, and without that it starts a PostgreSQL of
+    its own. Nothing is connected before it is needed.
+    """
+
+    def __init__(
+        self, dsn: str | None = None, *, listen_dsn: str | None = None, connections: int = 10
+    ) -> None:
+        self.dsn = dsn
+        # Where LISTEN works, if `dsn` leads through a pooler in transaction mode.
+        self.listen_dsn = listen_dsn
+        self.tasks = Registry()
+        self._client = AsyncClient(dsn, self.tasks, connections=connections)
+        self.sync = SyncClient(dsn, self.tasks, connections=connections)
+
+    @property
+    def jobs(self) -> AsyncJobs:
+        """Jobs that exist: get, list, wait, cancel, retry, explain; blocking: `sync.jobs`."""
+        return self._client.jobs
+
+    async def enqueue_many(self, requests: Iterable[Request[Any]]) -> list[AsyncJobHandle[Any]]:
+        """Enqueue requests of any tasks at once, all or none."""
+        return await self._client.enqueue_many(requests)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections, and stop the embedded server if nobody else uses it."""
+        await self._client.close()
+
+    @overload
+    def task(
+        self, handler: Callable[Concatenate[Context, P], Coroutine[Any, Any, R]], /
+    ) -> Task[P, R]: ...
+    @overload
+    def task(self, handler: Callable[P, Coroutine[Any, Any, R]], /) -> Task[P, R]: ...
+    @overload
+    def task(self, handler: Callable[Concatenate[Context, P], R], /) -> Task[P, R]: ...
+    @overload
+    def task(self, handler: Callable[P, R], /) -> Task[P, R]: ...
+    @overload
+    def task(
+        self,
+        *,
+        name: str | None = None,
+        queue: str = "default",
+        lease: Duration | None = None,
+        hard_limit: Duration | None = None,
+        max_attempts: int | None = None,
+        backoff: Backoff | None = None,
+        priority: int | None = None,
+        schedule: Schedule | str | None = None,
+        process: bool = False,
+        audit: bool | None = None,
+        unique_until: Literal["claim", "end"] | None = None,
+        crash_limit: int | None = None,
+        reclaim_on_worker_death: bool | None = None,
+        lost_backoff: bool | None = None,
+        dead_when_deferred: bool | None = None,
+        profile: str | None = None,
+    ) -> _Decorator: ...
+    def task(
+        self,
+        handler: Callable[..., Any] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        queue: str = "default",
+        lease: Duration | None = None,
+        hard_limit: Duration | None = None,
+        max_attempts: int | None = None,
+        backoff: Backoff | None = None,
+        priority: int | None = None,
+        schedule: Schedule | str | None = None,
+        process: bool = False,
+        audit: bool | None = None,
+        unique_until: Literal["claim", "end"] | None = None,
+        crash_limit: int | None = None,
+        reclaim_on_worker_death: bool | None = None,
+        lost_backoff: bool | None = None,
+        dead_when_deferred: bool | None = None,
+        profile: str | None = None,
+    ) -> Any:
+        """Make a function the handler of a task.
+
+        Its parameters are the schema of the payload; the optional first one, `ctx: Context`, is
+        given by the worker. `async def` runs in the event loop, `def` in a thread, `def` with
+        `process=True` in a process that is killed at the hard limit.
+
+        lease: how long a silent worker keeps a job (default 5 minutes; heartbeats extend it).
+        hard_limit: how long an attempt may take at most (default four leases).
+        max_attempts, backoff: how often and after what wait a failed job is tried again.
+        schedule: five cron fields, an alias such as @daily, or a Schedule.
+        """
+        when = Schedule(schedule) if isinstance(schedule, str) else schedule
+
+        def declare(function: Callable[..., Any]) -> Task[..., Any]:
+            if not callable(function):
+                raise InvalidTask(f"{function!r} is not a function")
+            full = TaskPolicy(
+                task=name or function.__name__,
+                queue=queue,
+                lease=None if lease is None else seconds(lease),
+                hard_limit=None if hard_limit is None else seconds(hard_limit),
+                max_attempts=max_attempts,
+                backoff=backoff,
+                priority=priority,
+                audit=audit,
+                unique_until=unique_until,
+                crash_limit=crash_limit,
+                reclaim_on_worker_death=reclaim_on_worker_death,
+                lost_backoff=lost_backoff,
+                dead_when_deferred=dead_when_deferred,
+                profile=profile,
+            )
+            return self._add(
+                Task(
+                    function,
+                    full,
+                    process=process,
+                    schedule=when,
+                    clients=(self._client, self.sync),
+                )
+            )
+
+        return declare if handler is None else declare(handler)
+
+    def _add(self, task: Task[..., Any]) -> Task[..., Any]:
+        existing = self.tasks.get(task.name)
+        if existing is not None:
+            raise DuplicateTask(
+                f"Task {task.name} is defined twice: {_place(existing.handler)} "
+                f"and {_place(task.handler)}"
+            )
+        self.tasks[task.name] = task
+        return task
+
+
+def _place(handler: Callable[..., Any]) -> str:
+    code = getattr(handler, "__code__", None)
+    if code is None:
+        return repr(handler)
+    return f"{handler.__module__}.{handler.__qualname__} (line {code.co_firstlineno})"

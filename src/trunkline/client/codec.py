@@ -1,0 +1,84 @@
+"""JSON in and out: msgspec's types, dataclasses, and pydantic models where the user has them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+import msgspec
+
+__all__ = ["Codec", "encode", "is_pydantic"]
+
+
+def is_pydantic(kind: object) -> bool:
+    """Whether this is a pydantic model. Whoever has one has imported pydantic already."""
+    pydantic = sys.modules.get("pydantic")
+    return pydantic is not None and isinstance(kind, type) and issubclass(kind, pydantic.BaseModel)
+
+
+def _encode_unknown(value: Any) -> Any:
+    if is_pydantic(type(value)):
+        return value.model_dump(mode="json")
+    raise NotImplementedError(f"{type(value).__qualname__} is not JSON")
+
+
+def _decode_unknown(kind: type, value: Any) -> Any:
+    if is_pydantic(kind):
+        try:
+            return kind.model_validate(value)  # type: ignore[attr-defined]
+        except ValueError as error:
+            # msgspec adds where in the document it was.
+            raise ValueError(_one_line(str(error))) from error
+    raise NotImplementedError(f"{kind.__qualname__} cannot be read from JSON")
+
+
+_ENCODER: Final = msgspec.json.Encoder(enc_hook=_encode_unknown)
+
+
+def encode(value: object) -> bytes:
+    """Encode, or raise TypeError (also for what msgspec refuses with another class)."""
+    try:
+        return _ENCODER.encode(value)
+    except (TypeError, NotImplementedError, ValueError, OverflowError, RecursionError) as error:
+        raise TypeError(str(error)) from error
+
+
+class Codec:
+    """Reads one type from JSON, strictly: "5" is no number."""
+
+    def __init__(self, kind: Any) -> None:
+        self.kind = kind
+        self._decoder = msgspec.json.Decoder(kind, dec_hook=_decode_unknown)
+
+    def decode(self, document: bytes | str) -> Any:
+        """Decode, or raise msgspec.ValidationError naming the place."""
+        return self._decoder.decode(document)
+
+    def convert(self, value: Any) -> Any:
+        """The same from what a JSON reader made."""
+        return msgspec.convert(value, self.kind, dec_hook=_decode_unknown)
+
+    def custom_types(self) -> list[type]:
+        """Classes in it that neither msgspec nor pydantic can read."""
+        found: list[type] = []
+        _walk(msgspec.inspect.type_info(self.kind), found, set())
+        return found
+
+
+def _walk(info: object, found: list[type], seen: set[int]) -> None:
+    if id(info) in seen:
+        return
+    seen.add(id(info))
+    if isinstance(info, msgspec.inspect.CustomType):
+        if not is_pydantic(info.cls):
+            found.append(info.cls)
+    elif isinstance(info, (msgspec.inspect.Type, msgspec.inspect.Field)):
+        for name in info.__struct_fields__:
+            _walk(getattr(info, name), found, seen)
+    elif isinstance(info, tuple):
+        for part in info:
+            _walk(part, found, seen)
+
+
+def _one_line(text: str) -> str:
+    return "; ".join(line.strip() for line in text.splitlines() if line.strip())

@@ -1,0 +1,85 @@
+"""A request to run a task, before it is a job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, Generic, TypedDict, TypeVar
+
+import msgspec
+
+from trunkline.model import Duration, seconds
+
+__all__ = ["OptionArguments", "Options", "Request", "document"]
+
+R = TypeVar("R")
+
+
+class OptionArguments(TypedDict, total=False):
+    """The keyword arguments of `options`; each is explained in `Options`."""
+
+    priority: int | None
+    delay: Duration | None
+    run_at: datetime | None
+    queue: str | None
+    unique_key: str | None
+    idempotency_key: str | None
+    tenant: str | None
+    correlation_id: str | None
+    max_attempts: int | None
+    tags: Sequence[str] | None
+    connection: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a job is enqueued; what is None is left to the policy of its task."""
+
+    # From -50 to 49, the larger one goes first.
+    priority: int | None = None
+    # Not before this long from now, or not before then.
+    delay: Duration | None = None
+    run_at: datetime | None = None
+    queue: str | None = None
+    # While a live job has this key, enqueuing it again gives that job.
+    unique_key: str | None = None
+    # A repeated request with this key gets the first one's job, even after it has ended.
+    idempotency_key: str | None = None
+    tenant: str | None = None
+    correlation_id: str | None = None
+    max_attempts: int | None = None
+    tags: Sequence[str] | None = None
+    # The caller's own connection or session: the job exists if and when its transaction commits.
+    connection: Any = None
+
+    def as_fields(self) -> dict[str, Any]:
+        """As enqueue_many takes them."""
+        found: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is not None and field.name != "connection":
+                found[field.name] = value
+        if self.delay is not None:
+            found["delay"] = f"{seconds(self.delay):f} seconds"
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Generic[R]):
+    """A task, a payload that fits it, and how to enqueue it."""
+
+    task: str
+    payload: bytes
+    options: Options
+    decode_result: Callable[[Any], Any]
+
+
+def document(requests: Iterable[Request[Any]]) -> str:
+    """Encode requests as the one document that the engine takes."""
+    jobs: list[Mapping[str, Any]] = [
+        {"task": request.task, "payload": msgspec.Raw(request.payload)}
+        | request.options.as_fields()
+        for request in requests
+    ]
+    return msgspec.json.encode(jobs).decode()

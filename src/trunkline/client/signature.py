@@ -1,0 +1,148 @@
+"""The signature of a handler is the schema of its payload."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from trunkline.client.codec import Codec, encode
+from trunkline.client.context import Context
+from trunkline.errors import InvalidTask, PayloadMismatch
+
+__all__ = ["Schema"]
+
+_UNSUPPORTED: Mapping[Any, str] = {
+    inspect.Parameter.VAR_POSITIONAL: "*{}: name each parameter instead",
+    inspect.Parameter.VAR_KEYWORD: "**{}: name each parameter, or take one dictionary",
+}
+
+
+class Schema:
+    """Turns the arguments of a call into JSON, and JSON into the arguments of the handler."""
+
+    def __init__(self, task: str, handler: Callable[..., Any]) -> None:
+        self.task = task
+        signature = inspect.signature(handler)
+        hints = _hints(task, handler)
+        parameters = list(signature.parameters.values())
+        self.takes_context = bool(parameters) and hints.get(parameters[0].name) is Context
+        if self.takes_context:
+            parameters = parameters[1:]
+        for parameter in parameters:
+            self._check(parameter, hints)
+        self._signature = signature.replace(
+            parameters=parameters, return_annotation=inspect.Signature.empty
+        )
+        self._names = tuple(parameter.name for parameter in parameters)
+        self._payload = self._codec(_struct(task, parameters, hints), "parameters")
+        self._result = self._result_codec(hints.get("return", Any))
+
+    def _check(self, parameter: inspect.Parameter, hints: Mapping[str, Any]) -> None:
+        problem = _UNSUPPORTED.get(parameter.kind)
+        if problem is not None:
+            raise InvalidTask(
+                f"Handler of {self.task} takes {problem.format(parameter.name)}",
+                hint="The parameters are the schema of the payload, so each needs its name.",
+            )
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+            raise InvalidTask(
+                f"Parameter {parameter.name} of {self.task} is positional-only",
+                hint="A payload has names: remove the / from the signature.",
+            )
+        if hints.get(parameter.name) is Context:
+            raise InvalidTask(
+                f"Parameter {parameter.name} of {self.task} is a Context but not the first",
+                hint="Put `ctx: Context` first.",
+            )
+
+    def _codec(self, kind: Any, what: str) -> Codec:
+        hint = (
+            "Use what JSON can hold: numbers, text, lists, dictionaries, dates, UUIDs, Decimal, "
+            "enums, dataclasses, msgspec structs, TypedDicts or pydantic models."
+        )
+        try:
+            codec = Codec(kind)
+            unknown = codec.custom_types()
+        except (TypeError, NameError) as error:
+            raise InvalidTask(f"The {what} of {self.task}: {error}", hint=hint) from error
+        if unknown:
+            raise InvalidTask(
+                f"The {what} of {self.task} have a type that cannot be read from JSON: "
+                + ", ".join(sorted(one.__qualname__ for one in unknown)),
+                hint=hint,
+            )
+        return codec
+
+    def _result_codec(self, kind: Any) -> Codec:
+        # A result that is only ever stored may be of any type that can be encoded; then whoever
+        # waits for it gets what JSON has.
+        try:
+            return self._codec(kind, "result")
+        except InvalidTask:
+            return Codec(Any)
+
+    def encode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
+        """Check the arguments of a call against the signature and return the payload."""
+        try:
+            arguments = self._signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise PayloadMismatch(f"{self.task}{self._signature}: {error}") from error
+        try:
+            document = encode(arguments)
+        except TypeError as error:
+            raise PayloadMismatch(f"An argument of {self.task} is not JSON: {error}") from error
+        self._decode(document)
+        return document
+
+    def decode(self, document: str | bytes) -> dict[str, Any]:
+        """Return the arguments for the handler; what is missing is left to its defaults."""
+        if not self._names and document == "{}":
+            return {}
+        decoded = self._decode(document)
+        found = {}
+        for name in self._names:
+            value = getattr(decoded, name)
+            if value is not msgspec.UNSET:
+                found[name] = value
+        return found
+
+    def _decode(self, document: str | bytes) -> Any:
+        try:
+            return self._payload.decode(document)
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise PayloadMismatch(f"The payload does not fit {self.task}: {error}") from error
+
+    def result(self, value: Any) -> Any:
+        """Return a stored result as the type the handler is annotated with."""
+        return self._result.convert(value)
+
+
+def _struct(task: str, parameters: list[inspect.Parameter], hints: Mapping[str, Any]) -> Any:
+    fields: list[Any] = []
+    for parameter in parameters:
+        kind = hints.get(parameter.name, Any)
+        if parameter.default is inspect.Parameter.empty:
+            fields.append((parameter.name, kind))
+        else:
+            # The default is the handler's own, so that it is evaluated where the handler runs.
+            fields.append((parameter.name, kind | msgspec.UnsetType, msgspec.UNSET))
+    try:
+        return msgspec.defstruct(
+            "Payload", fields, forbid_unknown_fields=True, kw_only=True, gc=False
+        )
+    except (TypeError, ValueError) as error:
+        raise InvalidTask(f"The parameters of {task} are no schema: {error}") from error
+
+
+def _hints(task: str, handler: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(handler, include_extras=True)
+    except (NameError, TypeError) as error:
+        raise InvalidTask(
+            f"An annotation of the handler of {task} cannot be resolved: {error}",
+            hint="Import the type at run time, not only under TYPE_CHECKING.",
+        ) from error

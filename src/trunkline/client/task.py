@@ -1,0 +1,86 @@
+"""A task: a handler, its policy, and how to enqueue it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar
+
+from trunkline.client._async.task import AsyncCalls
+from trunkline.client._sync.task import SyncCalls
+from trunkline.client.request import Options
+from trunkline.client.signature import Schema
+from trunkline.errors import InvalidTask, TaskNotCallable
+from trunkline.model import Schedule, TaskPolicy
+
+if TYPE_CHECKING:
+    from trunkline.client._async.connection import AsyncClient
+    from trunkline.client._sync.connection import SyncClient
+
+__all__ = ["Task"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Mode = Literal["async", "thread", "process"]
+
+
+class Task(AsyncCalls[P, R]):
+    """What `@app.task` makes of a function.
+
+    `enqueue`, `enqueue_many`, `options` and `request` are asynchronous; `sync` has the same for
+    code that is not.
+    """
+
+    def __init__(
+        self,
+        handler: Callable[..., Any],
+        policy: TaskPolicy,
+        *,
+        process: bool,
+        schedule: Schedule | None,
+        clients: tuple[AsyncClient, SyncClient],
+    ) -> None:
+        self.handler = handler
+        self.policy = policy
+        self.schedule = schedule
+        self.mode: Mode = _mode(policy.task, handler, process=process)
+        self.schema = Schema(policy.task, handler)
+        self._sync_client = clients[1]
+        super().__init__(clients[0], self.schema, Options())
+        if schedule is not None:
+            self.schema.encode((), dict(schedule.payload))
+        self.__doc__ = inspect.getdoc(handler)
+
+    @property
+    def name(self) -> str:
+        """The name under which jobs of it are stored."""
+        return self.policy.task
+
+    @cached_property
+    def sync(self) -> SyncCalls[P, R]:
+        """The same calls, blocking."""
+        return SyncCalls(self._sync_client, self.schema, Options())
+
+    def __repr__(self) -> str:
+        return f"<task {self.name}>"
+
+    if not TYPE_CHECKING:  # for the checker a task is not callable at all
+
+        def __call__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+            raise TaskNotCallable(f"Task {self.name} was called like a function")
+
+
+def _mode(task: str, handler: Callable[..., Any], *, process: bool) -> Mode:
+    if inspect.isasyncgenfunction(handler) or inspect.isgeneratorfunction(handler):
+        raise InvalidTask(f"The handler of {task} is a generator", hint="Return a value instead.")
+    asynchronous = inspect.iscoroutinefunction(handler)
+    if process and asynchronous:
+        raise InvalidTask(
+            f"The handler of {task} is `async def` with process=True",
+            hint="Use `def`: a process of its own has no event loop to share.",
+        )
+    if asynchronous:
+        return "async"
+    return "process" if process else "thread"

@@ -1,0 +1,171 @@
+"""What an operator changes: queues, schedules, settings, workers, duties."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, LiteralString, NamedTuple
+
+from trunkline.db.call import Call, json_text, nothing, one, rows_of, scalar
+
+__all__ = [
+    "DUTIES",
+    "DutyRun",
+    "ScheduleChange",
+    "drain_worker",
+    "limit_queue",
+    "next_due",
+    "pause_queue",
+    "pause_schedule",
+    "remove_schedule",
+    "resume_queue",
+    "resume_schedule",
+    "run_duties",
+    "run_duty",
+    "set_schedule",
+    "set_setting",
+]
+
+
+class DutyRun(NamedTuple):
+    """What one duty did, or that somebody else was at it."""
+
+    duty: str
+    ran: bool
+    rows: int | None
+    error: str | None
+
+
+class ScheduleChange(NamedTuple):
+    """A schedule after a change of it."""
+
+    schedule: str
+    created: bool
+    paused: bool
+    next_run_at: datetime | None
+
+
+def pause_queue(queue: str, reason: str | None, *, refuse_enqueue: bool) -> Call[None]:
+    """Stop claims from a queue, and new jobs too if asked."""
+    return Call(
+        "select trunkline.pause_queue(p_queue => %s, p_reason => %s,"
+        " p_refuse_enqueue => %s::boolean)",
+        (queue, reason, refuse_enqueue),
+        nothing,
+    )
+
+
+def resume_queue(queue: str) -> Call[bool]:
+    """Let claims and new jobs in again; answers whether it was paused."""
+    return Call("select trunkline.resume_queue(p_queue => %s)", (queue,), scalar)
+
+
+def limit_queue(queue: str, max_depth: int | None) -> Call[None]:
+    """Limit how many ready jobs a queue may hold; None lifts the limit."""
+    return Call(
+        "select trunkline.limit_queue(p_queue => %s, p_max_depth => %s::integer)",
+        (queue, max_depth),
+        nothing,
+    )
+
+
+def drain_worker(worker: str) -> Call[str]:
+    """Ask a worker to finish what it runs and claim no more; answers its state."""
+    return Call("select trunkline.drain_worker(p_worker => %s)", (worker,), scalar)
+
+
+def set_setting(name: str, value: str | None) -> Call[str]:
+    """Change a setting; None gives it its default back. Answers the value in force."""
+    return Call("select trunkline.set_setting(p_name => %s, p_value => %s)", (name, value), scalar)
+
+
+def set_schedule(
+    schedule: str,
+    cron: str,
+    task: str,
+    *,
+    payload: Mapping[str, Any],
+    time_zone: str,
+    queue: str | None,
+    priority: int | None,
+    tenant: str | None,
+    missed: str,
+    paused: bool,
+) -> Call[ScheduleChange]:
+    """Make a schedule, or change all of it."""
+    return Call(
+        "select schedule, created, paused, next_run_at from trunkline.set_schedule("
+        "p_schedule => %s, p_cron => %s, p_task => %s, p_payload => %s::text::jsonb,"
+        " p_time_zone => %s, p_queue => %s, p_priority => %s::integer, p_tenant => %s,"
+        " p_missed => %s, p_paused => %s::boolean)",
+        (
+            schedule,
+            cron,
+            task,
+            json_text(payload),
+            time_zone,
+            queue,
+            priority,
+            tenant,
+            missed,
+            paused,
+        ),
+        one(ScheduleChange),
+    )
+
+
+def pause_schedule(schedule: str) -> Call[ScheduleChange]:
+    """Enqueue nothing of it until it is resumed."""
+    return Call(
+        "select schedule, created, paused, next_run_at"
+        " from trunkline.pause_schedule(p_schedule => %s)",
+        (schedule,),
+        one(ScheduleChange),
+    )
+
+
+def resume_schedule(schedule: str) -> Call[ScheduleChange]:
+    """Go on from now; what was due during the pause is not made up for."""
+    return Call(
+        "select schedule, created, paused, next_run_at"
+        " from trunkline.resume_schedule(p_schedule => %s)",
+        (schedule,),
+        one(ScheduleChange),
+    )
+
+
+def remove_schedule(schedule: str) -> Call[None]:
+    """Remove it; jobs it enqueued stay."""
+    return Call("select trunkline.remove_schedule(p_schedule => %s)", (schedule,), nothing)
+
+
+def next_due(cron: str, time_zone: str, after: datetime | None, count: int) -> Call[list[datetime]]:
+    """When a cron expression is due next, so many times."""
+
+    def decode(rows: Sequence[tuple[Any, ...]]) -> list[datetime]:
+        return [row[0] for row in rows]
+
+    return Call(
+        "select due from trunkline.next_due(p_cron => %s, p_time_zone => %s,"
+        " p_after => %s::timestamptz, p_count => %s::integer) as due",
+        (cron, time_zone, after, count),
+        decode,
+    )
+
+
+def run_duties() -> Call[list[DutyRun]]:
+    """Run every duty that is due."""
+    return Call("select duty, ran, rows, error from trunkline.run_duties()", (), rows_of(DutyRun))
+
+
+# Each answers with how many rows it touched.
+DUTIES: Final[Mapping[str, LiteralString]] = {
+    "maintain_partitions": "select trunkline.maintain_partitions()",
+    "promote": "select trunkline.promote()",
+    "reclaim": "select count(*) from trunkline.reclaim()",
+    "run_schedules": "select count(*) from trunkline.run_schedules()",
+    "sweep_idempotency": "select trunkline.sweep_idempotency()",
+}
+
+
+def run_duty(duty: str) -> Call[int | None]:
+    """Run one duty now, due or not; None if somebody else is at it."""
+    return Call(DUTIES[duty], (), scalar)

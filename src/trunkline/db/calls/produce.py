@@ -1,0 +1,98 @@
+"""What makes jobs and changes them from outside: enqueue, cancel, retry, discard, reprioritise."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, LiteralString
+from uuid import UUID
+
+from trunkline.db.call import Call, json_text, one, rows_of, scalar
+from trunkline.model import ChangedJob, Enqueued, TaskPolicy
+
+__all__ = [
+    "ENQUEUE_MANY",
+    "acknowledge",
+    "cancel",
+    "discard",
+    "enqueue_document",
+    "enqueue_many",
+    "register_tasks",
+    "reprioritise",
+    "retry",
+]
+
+ENQUEUE_MANY: Final[LiteralString] = (
+    "select job_id, created, state, run_at from trunkline.enqueue_many(p_jobs => %s::text::jsonb)"
+)
+
+
+def enqueue_document(document: str) -> Call[list[Enqueued]]:
+    """Jobs that are encoded already: a JSON array of objects."""
+    return Call(ENQUEUE_MANY, (document,), rows_of(Enqueued))
+
+
+def enqueue_many(jobs: Iterable[Mapping[str, Any]]) -> Call[list[Enqueued]]:
+    """Jobs as the engine takes them; one answer for each, in their order."""
+    return enqueue_document(json_text(list(jobs)))
+
+
+def cancel(job: UUID, reason: str | None = None) -> Call[ChangedJob]:
+    """Cancel a waiting job at once, or ask the worker of a running one to stop."""
+    return Call(
+        "select job_id, outcome, state from trunkline.cancel(p_job => %s::uuid, p_reason => %s)",
+        (job, reason),
+        one(ChangedJob),
+    )
+
+
+def retry(job: UUID) -> Call[Enqueued]:
+    """Run a dead letter again, or a finished job as a new one."""
+    return Call(
+        "select job_id, created, state, run_at from trunkline.retry(p_job => %s::uuid)",
+        (job,),
+        one(Enqueued),
+    )
+
+
+def discard(job: UUID, reason: str | None = None) -> Call[ChangedJob]:
+    """Throw a dead letter away."""
+    return Call(
+        "select job_id, outcome, state from trunkline.discard(p_job => %s::uuid, p_reason => %s)",
+        (job, reason),
+        one(ChangedJob),
+    )
+
+
+def acknowledge(job: UUID) -> Call[ChangedJob]:
+    """Mark a dead letter as seen by a person."""
+    return Call(
+        "select job_id, outcome, state from trunkline.acknowledge(p_job => %s::uuid)",
+        (job,),
+        one(ChangedJob),
+    )
+
+
+def reprioritise(job: UUID, priority: int) -> Call[ChangedJob]:
+    """Change the priority of a waiting job."""
+    return Call(
+        "select job_id, outcome, state"
+        " from trunkline.reprioritise(p_job => %s::uuid, p_priority => %s::integer)",
+        (job, priority),
+        one(ChangedJob),
+    )
+
+
+def register_tasks(policies: Iterable[TaskPolicy]) -> Call[Any]:
+    """Make tasks known, or change the parts of their policies that are given."""
+    document = json_text([_policy(policy) for policy in policies])
+    return Call("select trunkline.register_tasks(p_tasks => %s::text::jsonb)", (document,), scalar)
+
+
+def _policy(policy: TaskPolicy) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        name: getattr(policy, name) for name in TaskPolicy.__dataclass_fields__
+    }
+    for name in ("lease", "hard_limit"):
+        if fields[name] is not None:
+            fields[name] = f"{fields[name]:f} seconds"
+    if policy.backoff is not None:
+        fields["backoff"] = policy.backoff.as_json()
+    return {name: value for name, value in fields.items() if value is not None}

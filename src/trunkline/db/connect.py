@@ -1,0 +1,131 @@
+"""Connections as the rest of the package needs them."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, Final, LiteralString
+
+import msgspec
+import psycopg
+from psycopg.types.json import set_json_loads
+
+from trunkline.db.translate import translated, unreachable
+from trunkline.schema.contract import check_contract, check_contract_async
+
+__all__ = [
+    "check_if_idle",
+    "check_if_idle_async",
+    "configure",
+    "configure_async",
+    "connect",
+    "connect_async",
+    "options",
+]
+
+_CONNECT_TIMEOUT: Final = 10
+# A peer that vanished without a word is noticed within about this many seconds.
+_SILENCE: Final = 8
+# A connection used within this time is taken as alive without asking.
+_FRESH: Final = 1.0
+
+_PING: Final[LiteralString] = "select pg_backend_pid()"
+
+_last_used: weakref.WeakKeyDictionary[object, float] = weakref.WeakKeyDictionary()
+
+
+def options(name: str, dsn: str) -> dict[str, Any]:
+    """Arguments for psycopg's connect: named in pg_stat_activity, and quick to notice a dead peer.
+
+    What the connection string sets itself is left out, so that it wins.
+    """
+    wanted = {
+        "autocommit": True,
+        "fallback_application_name": name,
+        "connect_timeout": _CONNECT_TIMEOUT,
+        "keepalives_idle": _SILENCE // 2,
+        "keepalives_interval": 1,
+        "keepalives_count": 3,
+        "tcp_user_timeout": _SILENCE * 1000,
+    }
+    try:
+        given = psycopg.conninfo.conninfo_to_dict(dsn)
+    except psycopg.Error as error:
+        raise unreachable(error) from error
+    return {option: value for option, value in wanted.items() if option not in given}
+
+
+@contextmanager
+def connect(dsn: str, *, name: str = "trunkline") -> Iterator[psycopg.Connection[Any]]:
+    """A synchronous connection in autocommit, to a schema that serves this client."""
+    try:
+        connection = psycopg.connect(dsn, **options(name, dsn))
+    except psycopg.Error as error:
+        raise unreachable(error) from error
+    with connection:
+        with translated():
+            configure(connection)
+        yield connection
+
+
+@asynccontextmanager
+async def connect_async(
+    dsn: str, *, name: str = "trunkline"
+) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    """The same, asynchronous."""
+    try:
+        connection = await psycopg.AsyncConnection.connect(dsn, **options(name, dsn))
+    except psycopg.Error as error:
+        raise unreachable(error) from error
+    async with connection:
+        with translated():
+            await configure_async(connection)
+        yield connection
+
+
+def configure(connection: psycopg.Connection[Any]) -> None:
+    """Prepare a new connection: check the contract, see whether a pooler is in between."""
+    set_json_loads(msgspec.json.decode, connection)
+    check_contract(connection)
+    row = connection.execute(_PING).fetchone()
+    _stop_preparing_behind_a_pooler(connection, row)
+
+
+async def configure_async(connection: psycopg.AsyncConnection[Any]) -> None:
+    """The same, asynchronous."""
+    set_json_loads(msgspec.json.decode, connection)
+    await check_contract_async(connection)
+    row = await (await connection.execute(_PING)).fetchone()
+    _stop_preparing_behind_a_pooler(connection, row)
+
+
+def check_if_idle(connection: psycopg.Connection[Any]) -> None:
+    """For a pool: ask a connection whether it lives, unless it was used a moment ago."""
+    if _is_stale(connection):
+        connection.execute(_PING)
+
+
+async def check_if_idle_async(connection: psycopg.AsyncConnection[Any]) -> None:
+    """The same, asynchronous."""
+    if _is_stale(connection):
+        await connection.execute(_PING)
+
+
+def _is_stale(connection: object) -> bool:
+    now = time.monotonic()
+    last = _last_used.get(connection, 0.0)
+    _last_used[connection] = now
+    return now - last > _FRESH
+
+
+def _stop_preparing_behind_a_pooler(
+    connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], row: Any
+) -> None:
+    """Named statements fail in a pooler's transaction mode: the next transaction may have another
+    server connection. A pooler makes up the process number it tells its clients, so a number other
+    than the server's own gives it away.
+    """
+    if row is None or row[0] != connection.info.backend_pid:
+        connection.prepare_threshold = None

@@ -1,0 +1,107 @@
+"""From an error of the driver to one of ours, whatever the driver."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import psycopg
+import psycopg_pool
+
+from trunkline.errors import (
+    AccessDenied,
+    ConnectionLost,
+    DatabaseFull,
+    DatabaseProblem,
+    DatabaseReadOnly,
+    DatabaseUnreachable,
+    SchemaForbidden,
+    SchemaMissing,
+    ServerNotReady,
+    TooManyConnections,
+    TransactionConflict,
+    TrunklineError,
+    from_sqlstate,
+)
+
+__all__ = ["from_driver", "translated", "unreachable"]
+
+_BY_SQLSTATE: Final[dict[str, type[TrunklineError]]] = {
+    "08000": ConnectionLost,
+    "08003": ConnectionLost,
+    "08006": ConnectionLost,
+    "25006": DatabaseReadOnly,
+    "28000": AccessDenied,
+    "28P01": AccessDenied,
+    "3F000": SchemaMissing,
+    "40001": TransactionConflict,
+    "40P01": TransactionConflict,
+    "42501": SchemaForbidden,
+    "42883": SchemaMissing,
+    "42P01": SchemaMissing,
+    "53100": DatabaseFull,
+    "53300": TooManyConnections,
+    "53400": TooManyConnections,
+    "57P01": ConnectionLost,
+    "57P02": ConnectionLost,
+    "57P03": ServerNotReady,
+}
+
+# A connection that was refused carries no SQLSTATE: libpq passes on the server's sentence only.
+_BY_SENTENCE: Final[tuple[tuple[re.Pattern[str], type[TrunklineError]], ...]] = (
+    (re.compile(r"password authentication failed|no pg_hba\.conf entry|no password"), AccessDenied),
+    (re.compile(r'role "[^"]*" does not exist|not permitted to log in'), AccessDenied),
+    (re.compile(r"starting up|shutting down|recovery mode|not accepting conn"), ServerNotReady),
+    (re.compile(r"session is read-only|server is in hot standby"), DatabaseReadOnly),
+    (
+        re.compile(r"too many clients|connection slots|too many connections|no more conn"),
+        TooManyConnections,
+    ),
+    (re.compile(r"No space left on device"), DatabaseFull),
+)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raise errors of ours instead of the driver's; anything else passes."""
+    try:
+        yield
+    except psycopg_pool.PoolTimeout as error:
+        raise TooManyConnections(f"No connection became free in time: {error}") from error
+    except psycopg.Error as error:
+        raise from_driver(error) from error
+
+
+def from_driver(error: BaseException) -> TrunklineError:
+    """The error of ours that stands for one of psycopg, psycopg2 or asyncpg."""
+    sqlstate = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
+    diagnostics = getattr(error, "diag", None)
+    message = getattr(diagnostics, "message_primary", None) or str(error).strip()
+    detail = getattr(diagnostics, "message_detail", None) or getattr(error, "detail", None)
+    hint = getattr(diagnostics, "message_hint", None) or getattr(error, "hint", None)
+    if refusal := from_sqlstate(sqlstate, message, detail, hint):
+        return refusal
+    if sqlstate and (found := _BY_SQLSTATE.get(sqlstate)):
+        return found(message)
+    return _without_sqlstate(sqlstate, message, error)
+
+
+def unreachable(error: Exception) -> TrunklineError:
+    """The error of ours for an attempt to connect that failed."""
+    found = from_driver(error)
+    if type(found) in {DatabaseProblem, ConnectionLost}:
+        return DatabaseUnreachable(f"Cannot connect: {_first_line(str(error))}")
+    return found
+
+
+def _without_sqlstate(sqlstate: str | None, message: str, error: BaseException) -> TrunklineError:
+    for sentence, found in _BY_SENTENCE:
+        if sentence.search(message):
+            return found(_first_line(message))
+    if sqlstate is None and isinstance(error, psycopg.OperationalError):
+        return ConnectionLost(_first_line(message) or "the connection is closed")
+    return DatabaseProblem(f"{message} ({sqlstate})" if sqlstate else message)
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]

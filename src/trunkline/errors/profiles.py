@@ -1,0 +1,61 @@
+"""Profiles: ready-made sets of tasks with an outer API of their own."""
+
+from trunkline.errors.base import TrunklineError
+
+
+class ProfileError(TrunklineError):
+    """Something about a profile, or about what is installed of it."""
+
+    code = "profile_error"
+
+
+class ProfileCheckFailed(ProfileError):
+    """A validation test of a profile did not come out as it must."""
+
+    code = "profile_check_failed"
+    hint = "Nothing was changed. The answer names the test, what it expected and what it found."
+
+
+class ProfileInUse(ProfileError):
+    """A step of a roll-back would take away what somebody still uses."""
+
+    code = "profile_in_use"
+    hint = "Stop the workers that are named, wait a minute, and repeat; or pass --force."
+
+
+class ProfileNotInstalled(ProfileError):
+    """The profile, or the phase of it that is needed, is not installed in this schema."""
+
+    code = "profile_not_installed"
+    hint = "Install it with: trunkline profile install NAME --phase N"
+
+
+class ProfileNeedsPackages(ProfileError):
+    """Packages that the handlers of a profile need are missing."""
+
+    code = "profile_needs_packages"
+    hint = "Install them with: pip install 'trunkline[executor]'"
+
+
+class ProfileSchemaName(ProfileError):
+    """The name cannot be the schema of a profile."""
+
+    code = "profile_schema_name"
+    hint = (
+        "Use 1 to 63 small letters, digits and underscores, not beginning with a digit, pg_ or "
+        "trunkline."
+    )
+
+
+class UnknownPhase(ProfileError):
+    """The profile has no such phase."""
+
+    code = "unknown_phase"
+    hint = "See `trunkline profile list` for the phases of each profile."
+
+
+class UnknownProfile(ProfileError):
+    """There is no such profile."""
+
+    code = "unknown_profile"
+    hint = "See `trunkline profile list`."

@@ -1,0 +1,34 @@
+"""Values that every layer speaks of. No input or output, and nothing of ours but errors."""
+
+from trunkline.model.duration import Duration, seconds
+from trunkline.model.job import (
+    ChangedJob,
+    ClaimedJob,
+    Enqueued,
+    Explanation,
+    Job,
+    JobState,
+    Verdict,
+)
+from trunkline.model.outcome import Cancel, Discard, Outcome, Retry, Snooze
+from trunkline.model.policy import Backoff, Schedule, TaskPolicy
+
+__all__ = [
+    "Backoff",
+    "Cancel",
+    "ChangedJob",
+    "ClaimedJob",
+    "Discard",
+    "Duration",
+    "Enqueued",
+    "Explanation",
+    "Job",
+    "JobState",
+    "Outcome",
+    "Retry",
+    "Schedule",
+    "Snooze",
+    "TaskPolicy",
+    "Verdict",
+    "seconds",
+]

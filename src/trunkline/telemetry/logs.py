@@ -1,0 +1,109 @@
+"""Log lines, as JSON for machines or as text for people, each with the job it belongs to."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any, Final, TextIO
+
+from trunkline.model import ClaimedJob
+
+__all__ = ["JobLogger", "current_job", "set_up_logging"]
+
+# The job whose handler runs in this task or thread; lines of the user's own loggers get it too.
+_job: ContextVar[ClaimedJob | None] = ContextVar("trunkline_job", default=None)
+
+_STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_COLOURS: Final = {"WARNING": "\x1b[33m", "ERROR": "\x1b[31m", "CRITICAL": "\x1b[31;1m"}
+
+
+class JobLogger(logging.LoggerAdapter[logging.Logger]):
+    """Adds job, attempt, task and correlation id to every line."""
+
+    def __init__(self, job: ClaimedJob) -> None:
+        super().__init__(logging.getLogger(f"trunkline.task.{job.task}"), _fields(job))
+
+    def process(
+        self, msg: Any, kwargs: MutableMapping[str, Any]
+    ) -> tuple[Any, MutableMapping[str, Any]]:
+        """Keep the caller's own extra fields."""
+        kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}
+        return msg, kwargs
+
+
+@contextmanager
+def current_job(job: ClaimedJob) -> Iterator[None]:
+    """Within the block every log line of this task or thread belongs to the job."""
+    token = _job.set(job)
+    try:
+        yield
+    finally:
+        _job.reset(token)
+
+
+def set_up_logging(form: str, level: str = "info", stream: TextIO | None = None) -> None:
+    """Send the log of the whole process to standard error, as "json" or "console"."""
+    target = stream or sys.stderr
+    handler = logging.StreamHandler(target)
+    handler.setFormatter(_Json() if form == "json" else _Console(colour=target.isatty()))
+    handler.addFilter(_add_job)
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+
+
+def _add_job(record: logging.LogRecord) -> bool:
+    job = _job.get()
+    if job is not None and not hasattr(record, "job_id"):
+        for name, value in _fields(job).items():
+            setattr(record, name, value)
+    return True
+
+
+def _fields(job: ClaimedJob) -> dict[str, Any]:
+    fields: dict[str, Any] = {"job_id": str(job.job_id), "attempt": job.attempt, "task": job.task}
+    if job.correlation_id is not None:
+        fields["correlation_id"] = job.correlation_id
+    return fields
+
+
+def _extra(record: logging.LogRecord) -> dict[str, Any]:
+    return {name: value for name, value in vars(record).items() if name not in _STANDARD}
+
+
+class _Json(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_extra(record),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str, ensure_ascii=False)
+
+
+class _Console(logging.Formatter):
+    def __init__(self, *, colour: bool) -> None:
+        super().__init__()
+        self._colour = colour
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).astimezone()
+        level = f"{record.levelname.lower():8}"
+        if self._colour and record.levelname in _COLOURS:
+            level = f"{_COLOURS[record.levelname]}{level}\x1b[0m"
+        extra = " ".join(f"{name}={value}" for name, value in _extra(record).items())
+        line = f"{at:%H:%M:%S}.{int(record.msecs):03} {level} {record.getMessage()}"
+        if extra:
+            line += f"  [{extra}]"
+        if record.exc_info:
+            line += "\n" + self.formatException(record.exc_info)
+        return line

@@ -1,0 +1,160 @@
+"""Generates docs/reference/python.md from the signatures and docstrings of the public names."""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tools.markdown import REFERENCE, cell, code, fence, page, table
+from trunkline.errors import TrunklineError
+
+__all__ = ["generate"]
+
+# In the order of the page; every name of their __all__ is on it.
+MODULES = {
+    "trunkline": "Everything an application needs.",
+    "trunkline.worker": "Running workers from Python; the command line does it with these.",
+    "trunkline.testing": "For tests of your own tasks, on the real engine.",
+}
+_WIDTH = 88
+_INTRODUCTION = """
+The public names with their signatures, as the code has them. A length of time is a `timedelta`, a
+number of seconds, or text such as `"500ms"`, `"10s"`, `"5m"`, `"1h30m"`. Whatever is awaited on
+`app` and on tasks has a twin without `await` under `.sync`, generated from the same source.
+"""
+_STARS: dict[object, str] = {
+    inspect.Parameter.VAR_POSITIONAL: "*",
+    inspect.Parameter.VAR_KEYWORD: "**",
+}
+# Where something is defined is no part of its name here.
+_QUALIFIER = re.compile(r"\b(?:[a-z_]\w*\.)+(?=[A-Za-z_])")
+
+
+def generate() -> dict[Path, str | None]:
+    """Return the page and the text it should have."""
+    parts: list[str] = []
+    shown: set[int] = set()
+    for name, text in MODULES.items():
+        module = importlib.import_module(name)
+        parts += [f"## Module {code(name)}", text, *_module(module, shown)]
+    return {REFERENCE / "python.md": page("Python reference", _INTRODUCTION, *parts)}
+
+
+def _module(module: ModuleType, shown: set[int]) -> Iterator[str]:
+    errors = []
+    for name in module.__all__:
+        value = getattr(module, name)
+        if name.startswith("__") or id(value) in shown:
+            continue
+        shown.add(id(value))
+        if inspect.isclass(value) and issubclass(value, TrunklineError):
+            errors.append((name, value))
+            continue
+        yield f"### {code(name)}"
+        yield from _described(name, value)
+    if errors:
+        yield f"### Errors of {code(module.__name__)}"
+        rows = [
+            [f"[{code(name)}](errors/{error.code}.md)", _first_line(error)]
+            for name, error in errors
+        ]
+        yield table(["class", "meaning"], rows)
+
+
+def _described(name: str, value: Any) -> Iterator[str]:
+    if inspect.isclass(value):
+        yield from _class(name, value)
+    elif callable(value):
+        yield fence(_definition(name, value))
+        yield _doc(value)
+    elif value.__doc__ == type(value).__doc__:
+        yield fence(f"{name} = {_annotation(value)}")
+    else:
+        yield _doc(value)
+
+
+def _class(name: str, value: type) -> Iterator[str]:
+    if issubclass(value, enum.Enum):
+        yield _doc(value)
+        yield table(["member", "value"], [[code(one.name), code(str(one.value))] for one in value])
+    else:
+        yield fence(_definition(name, value, keyword="class"))
+        yield _doc(value)
+    for member, found in _members(value):
+        if isinstance(found, property):
+            yield f"**{code(f'.{member}')}** · {_first_line(found)}"
+        elif inspect.isfunction(found):
+            yield fence(_definition(member, found))
+            yield _doc(found)
+
+
+def _members(value: type) -> Iterator[tuple[str, Any]]:
+    """Public methods and properties that are ours, in the order of the source."""
+    seen = set()
+    for owner in value.__mro__:
+        if not owner.__module__.startswith("trunkline"):
+            continue
+        for name, found in vars(owner).items():
+            public = not name.startswith("_")
+            function = found.__func__ if isinstance(found, classmethod | staticmethod) else found
+            if public and name not in seen and inspect.getdoc(function):
+                seen.add(name)
+                yield name, function
+
+
+def _definition(name: str, value: Any, *, keyword: str = "def") -> str:
+    try:
+        signature = inspect.signature(value)
+    except ValueError:
+        return f"{keyword} {name}"
+    start = f"{'async ' if inspect.iscoroutinefunction(value) else ''}{keyword} {name}("
+    parameters = list(_parameters(signature))
+    end = ")"
+    if keyword == "def" and signature.return_annotation is not inspect.Signature.empty:
+        end += f" -> {_annotation(signature.return_annotation)}"
+    line = start + ", ".join(parameters) + end
+    if len(line) <= _WIDTH:
+        return line
+    return "\n".join([start, *(f"    {one}," for one in parameters), end])
+
+
+def _parameters(signature: inspect.Signature) -> Iterator[str]:
+    """The parameters as they are written, with the bare `*` before those passed by name."""
+    starred = False
+    for one in signature.parameters.values():
+        if one.name in {"self", "cls"}:
+            continue
+        if one.kind is one.KEYWORD_ONLY and not starred:
+            yield "*"
+        starred = starred or one.kind in {one.KEYWORD_ONLY, one.VAR_POSITIONAL}
+        text = _STARS.get(one.kind, "") + one.name
+        if one.annotation is not one.empty:
+            text += f": {_annotation(one.annotation)}"
+        if one.default is not one.empty:
+            text += f" = {_default(one.default)}"
+        yield text
+
+
+def _annotation(value: Any) -> str:
+    text = value if isinstance(value, str) else inspect.formatannotation(value)
+    return _QUALIFIER.sub("", text)
+
+
+def _default(value: Any) -> str:
+    # A default such as a sentinel or a factory has no text that would mean anything.
+    text = repr(value)
+    return "…" if text.startswith("<") else text
+
+
+def _doc(value: Any) -> str:
+    return (inspect.getdoc(value) or "").replace("``", "`")
+
+
+def _first_line(value: Any) -> str:
+    return cell(_doc(value).partition("\n\n")[0])
