@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
 from types import TracebackType
-from typing import Any, Concatenate, Literal, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, Unpack, cast, overload
 
 from trunkline.client._async.connection import AsyncClient
 from trunkline.client._async.jobs import AsyncJobHandle, AsyncJobs
 from trunkline.client._sync.connection import SyncClient
 from trunkline.client.context import Context
+from trunkline.client.declaring import TaskArguments
 from trunkline.client.registry import Registry
 from trunkline.client.request import Request
 from trunkline.client.task import Task
 from trunkline.errors import DuplicateTask, InvalidTask
-from trunkline.model import Backoff, Duration, Schedule, TaskPolicy, seconds
 
 __all__ = ["Trunkline"]
 
@@ -89,89 +89,24 @@ class Trunkline:
     @overload
     def task(self, handler: Callable[P, R], /) -> Task[P, R]: ...
     @overload
-    def task(
-        self,
-        *,
-        name: str | None = None,
-        queue: str = "default",
-        lease: Duration | None = None,
-        hard_limit: Duration | None = None,
-        max_attempts: int | None = None,
-        backoff: Backoff | None = None,
-        priority: int | None = None,
-        schedule: Schedule | str | None = None,
-        process: bool = False,
-        audit: bool | None = None,
-        unique_until: Literal["claim", "end"] | None = None,
-        crash_limit: int | None = None,
-        reclaim_on_worker_death: bool | None = None,
-        lost_backoff: bool | None = None,
-        dead_when_deferred: bool | None = None,
-        profile: str | None = None,
-    ) -> _Decorator: ...
-    def task(
-        self,
-        handler: Callable[..., Any] | None = None,
-        /,
-        *,
-        name: str | None = None,
-        queue: str = "default",
-        lease: Duration | None = None,
-        hard_limit: Duration | None = None,
-        max_attempts: int | None = None,
-        backoff: Backoff | None = None,
-        priority: int | None = None,
-        schedule: Schedule | str | None = None,
-        process: bool = False,
-        audit: bool | None = None,
-        unique_until: Literal["claim", "end"] | None = None,
-        crash_limit: int | None = None,
-        reclaim_on_worker_death: bool | None = None,
-        lost_backoff: bool | None = None,
-        dead_when_deferred: bool | None = None,
-        profile: str | None = None,
-    ) -> Any:
+    def task(self, **arguments: Unpack[TaskArguments]) -> _Decorator: ...
+    def task(self, handler: Callable[..., Any] | None = None, /, **arguments: Any) -> Any:
         """Make a function the handler of a task.
 
         Its parameters are the schema of the payload; the optional first one, `ctx: Context`, is
         given by the worker. `async def` runs in the event loop, `def` in a thread, `def` with
-        `process=True` in a process that is killed at the hard limit.
-
-        lease: how long a silent worker keeps a job (default 5 minutes; heartbeats extend it).
-        hard_limit: how long an attempt may take at most (default four leases).
-        max_attempts, backoff: how often and after what wait a failed job is tried again.
-        schedule: five cron fields, an alias such as @daily, or a Schedule.
+        `process=True` in a process that is killed at the hard limit. The arguments are those of
+        `TaskArguments`.
         """
-        when = Schedule(schedule) if isinstance(schedule, str) else schedule
 
         def declare(function: Callable[..., Any]) -> Task[..., Any]:
             if not callable(function):
-                raise InvalidTask(f"{function!r} is not a function")
-            full = TaskPolicy(
-                task=name or function.__name__,
-                queue=queue,
-                lease=None if lease is None else seconds(lease),
-                hard_limit=None if hard_limit is None else seconds(hard_limit),
-                max_attempts=max_attempts,
-                backoff=backoff,
-                priority=priority,
-                audit=audit,
-                unique_until=unique_until,
-                crash_limit=crash_limit,
-                reclaim_on_worker_death=reclaim_on_worker_death,
-                lost_backoff=lost_backoff,
-                dead_when_deferred=dead_when_deferred,
-                profile=profile,
-            )
-            return self._add(
-                Task(
-                    function,
-                    full,
-                    process=process,
-                    schedule=when,
-                    clients=(self._client, self.sync),
+                raise InvalidTask(
+                    f"{function!r} is not a function",
+                    hint="Write @app.task or @app.task(queue=...) above a function.",
                 )
-            )
+            said = cast("TaskArguments", _known(arguments))
+            return self._add(Task(function, said, clients=(self._client, self.sync)))
 
         return declare if handler is None else declare(handler)
 
@@ -184,6 +119,16 @@ class Trunkline:
             )
         self.tasks[task.name] = task
         return task
+
+
+def _known(arguments: dict[str, Any]) -> dict[str, Any]:
+    unknown = arguments.keys() - TaskArguments.__annotations__.keys()
+    if unknown:
+        raise InvalidTask(
+            "@app.task does not know " + ", ".join(sorted(unknown)),
+            hint="It takes " + ", ".join(sorted(TaskArguments.__annotations__)) + ".",
+        )
+    return arguments
 
 
 def _place(handler: Callable[..., Any]) -> str:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar
 
 from trunkline.client._async.task import AsyncCalls
 from trunkline.client._sync.task import SyncCalls
+from trunkline.client.declaring import TaskArguments, as_policy, as_schedule
 from trunkline.client.request import Options
 from trunkline.client.signature import Schema
 from trunkline.errors import InvalidTask, TaskNotCallable
-from trunkline.model import Schedule, TaskPolicy
 
 if TYPE_CHECKING:
     from trunkline.client._async.connection import AsyncClient
@@ -36,21 +36,20 @@ class Task(AsyncCalls[P, R]):
     def __init__(
         self,
         handler: Callable[..., Any],
-        policy: TaskPolicy,
+        arguments: TaskArguments,
         *,
-        process: bool,
-        schedule: Schedule | None,
         clients: tuple[AsyncClient, SyncClient],
     ) -> None:
         self.handler = handler
-        self.policy = policy
-        self.schedule = schedule
-        self.mode: Mode = _mode(policy.task, handler, process=process)
-        self.schema = Schema(policy.task, handler)
+        self.policy = as_policy(handler, arguments)
+        self.schedule = as_schedule(arguments)
+        self.mode: Mode = _mode(self.name, handler, process=arguments.get("process", False))
+        self.schema = Schema(self.name, handler)
         self._sync_client = clients[1]
         super().__init__(clients[0], self.schema, Options())
-        if schedule is not None:
-            self.schema.encode((), dict(schedule.payload))
+        if self.schedule is not None:
+            # A schedule that could never run is a mistake of now, not of midnight.
+            self.schema.encode((), dict(self.schedule.payload))
         self.__doc__ = inspect.getdoc(handler)
 
     @property

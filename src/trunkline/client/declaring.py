@@ -1,0 +1,65 @@
+"""What can be said about a task when it is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypedDict, cast
+
+from trunkline.model import Backoff, Duration, Schedule, TaskPolicy, seconds
+
+__all__ = ["TaskArguments", "as_policy", "as_schedule"]
+
+
+class TaskArguments(TypedDict, total=False):
+    """The keyword arguments of `@app.task`; what is left out is the engine's default."""
+
+    # Under which jobs are stored; by default the name of the function.
+    name: str
+    queue: str
+    # How long a silent worker keeps a job; heartbeats extend it. Default 5 minutes.
+    lease: Duration
+    # How long an attempt may take at most. Default four leases.
+    hard_limit: Duration
+    # How often, and after what wait, a failed job is tried again. Default 4 times.
+    max_attempts: int
+    backoff: Backoff
+    # From -50 to 49, the larger one goes first.
+    priority: int
+    # Five cron fields, an alias such as @daily, or a Schedule.
+    schedule: Schedule | str
+    # Run the handler in a process of its own, killed at the hard limit.
+    process: bool
+    # Record every transition as an event, not only the exceptional ones.
+    audit: bool
+    # Whether a unique key is held until the job is claimed or until it has ended.
+    unique_until: Literal["claim", "end"]
+    # After how many deaths of its worker a job is put aside as dead.
+    crash_limit: int
+    # Whether a dead worker's job is taken back at once, or only after its lease.
+    reclaim_on_worker_death: bool
+    # Whether a lost job waits for its back-off before the next attempt.
+    lost_backoff: bool
+    # Whether a job that was put off too often is dead.
+    dead_when_deferred: bool
+    profile: str
+
+
+_NOT_POLICY = {"name", "schedule", "process"}
+
+
+def as_policy(handler: Callable[..., Any], arguments: TaskArguments) -> TaskPolicy:
+    """The policy that the engine keeps."""
+    policy: dict[str, Any] = {
+        name: value for name, value in arguments.items() if name not in _NOT_POLICY
+    }
+    for name in ("lease", "hard_limit"):
+        if policy.get(name) is not None:
+            policy[name] = seconds(cast("Duration", policy[name]))
+    policy.setdefault("queue", "default")
+    return TaskPolicy(task=arguments.get("name") or handler.__name__, **policy)
+
+
+def as_schedule(arguments: TaskArguments) -> Schedule | None:
+    """The schedule, if there is one."""
+    when = arguments.get("schedule")
+    return Schedule(when) if isinstance(when, str) else when
