@@ -60,6 +60,7 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
             "trunkline.reprioritise(p_job => <ready>, p_priority => 50)",
             "trunkline.reprioritise(p_job => <ready>, p_priority => null)",
             "trunkline.register_task(p_task => 'known', p_priority => -51)",
+            """trunkline.register_tasks('[{"task": "known", "priority": 50}]')""",
         ),
     ],
     "limit_out_of_range": [
@@ -75,7 +76,13 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
             "trunkline.progress('w', <running>, 1, p_percent => 101)",
         ),
         *_by(_OPERATOR, "trunkline.limit_queue(p_queue => 'q', p_max_depth => 0)"),
-        *_by(_PRODUCER, "trunkline.next_due(p_cron => '@daily', p_count => 0)"),
+        *_by(
+            _PRODUCER,
+            "trunkline.next_due(p_cron => '@daily', p_count => 0)",
+            "trunkline.list_jobs(p_limit => 0)",
+            "trunkline.list_jobs(p_limit => 1001)",
+            "trunkline.list_jobs(p_limit => null)",
+        ),
     ],
     "worker_required": _by(
         _WORKER,
@@ -83,6 +90,8 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
         "trunkline.claim(p_worker => '')",
         f"trunkline.claim(p_worker => {_LONG})",
         "trunkline.register_worker(p_worker => '')",
+        "trunkline.sleep(p_worker => '')",
+        "trunkline.sleep(p_worker => null)",
         "trunkline.heartbeat(p_worker => null, p_jobs => '{}', p_attempts => '{}')",
         "trunkline.complete(p_worker => '', p_jobs => '{}', p_attempts => '{}')",
         "trunkline.fail(p_worker => '', p_jobs => '{}', p_attempts => '{}')",
@@ -181,6 +190,9 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
         "trunkline.register_task(p_task => 'new', p_unique_until => 'noon')",
         "trunkline.register_task(p_task => 'new', p_crash_limit => 0)",
         "trunkline.register_task(p_task => 'new', p_profile => '')",
+        "trunkline.register_tasks('[{}]')",
+        """trunkline.register_tasks('[{"task": "new", "lease": 0}]')""",
+        """trunkline.register_tasks('[{"task": "new", "backoff": {"bass": 1}}]')""",
     ),
     "unknown_time_zone": [
         *_by(
@@ -197,7 +209,12 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
         "trunkline.remove_schedule(null)",
     ),
     "unknown_worker": [
-        *_by(_WORKER, "trunkline.pulse('nobody')", "trunkline.stop_worker('nobody')"),
+        *_by(
+            _WORKER,
+            "trunkline.pulse('nobody')",
+            "trunkline.stop_worker('nobody')",
+            "trunkline.sleep('nobody')",
+        ),
         *_by(_OPERATOR, "trunkline.drain_worker('nobody')"),
     ],
     "unknown_queue": _by(
@@ -227,6 +244,15 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
             "trunkline.enqueue_many(p_jobs => '{}')",
             "trunkline.enqueue_many(p_jobs => null)",
             "trunkline.next_due(p_cron => '@daily', p_after => 'infinity')",
+            "trunkline.list_jobs(p_states => '{ready, done}')",
+            "trunkline.list_jobs(p_states => '{null}')",
+            "trunkline.register_tasks(null)",
+            "trunkline.register_tasks('{}')",
+            "trunkline.register_tasks('[3]')",
+            """trunkline.register_tasks('[{"task": "new", "leese": 3}]')""",
+            """trunkline.register_tasks('[{"task": "new", "lease": "soon"}]')""",
+            """trunkline.register_tasks('[{"task": "new", "audit": "perhaps"}]')""",
+            """trunkline.register_tasks('[{"task": "new"}, {"task": "new"}]')""",
         ),
         *_many(
             '{"task": "known", "priority": "high"}',
@@ -241,7 +267,15 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
             "trunkline.set_schedule('', '@daily', 'known')",
             "trunkline.set_schedule('s', '@daily', 'known', p_missed => 'perhaps')",
         ),
-        *_by(_WORKER, "trunkline.register_worker(p_worker => 'w', p_pulse_interval => '0')"),
+        *_by(
+            _WORKER,
+            "trunkline.register_worker(p_worker => 'w', p_pulse_interval => '0')",
+            "trunkline.sleep('w', array[['a'], ['b']])",
+            "trunkline.sleep('w', '{null}')",
+            "trunkline.sleep('w', array[''])",
+            f"trunkline.sleep('w', array[{_LONG}])",
+            "trunkline.sleep('w', array_fill('q'::text, array[1001]))",
+        ),
     ],
     # No function of the contract takes the name of a duty; the guard is for the owner's own calls.
     "unknown_duty": _by("trunkline_owner", "trunkline_internal.duty_begin(p_duty => 'nope')"),

@@ -30,6 +30,7 @@ FUNCTIONS = """
     heartbeat            .        worker   .        .
     job                  producer .        operator reader
     limit_queue          .        .        operator .
+    list_jobs            producer .        operator reader
     maintain_partitions  .        worker   operator .
     next_due             producer .        operator reader
     pause_queue          .        .        operator .
@@ -39,6 +40,7 @@ FUNCTIONS = """
     pulse                .        worker   .        .
     reclaim              .        worker   operator .
     register_task        producer worker   operator .
+    register_tasks       producer worker   operator .
     register_worker      .        worker   .        .
     release              .        worker   .        .
     remove_schedule      .        .        operator .
@@ -51,10 +53,12 @@ FUNCTIONS = """
     schema_version       producer worker   operator reader
     set_schedule         .        .        operator .
     set_setting          .        .        operator .
+    sleep                .        worker   .        .
     snooze               .        worker   .        .
     stop_worker          .        worker   .        .
     sweep_idempotency    .        worker   operator .
     tenant_scope         producer worker   operator reader
+    wake                 .        worker   .        .
 """
 VIEWS = """
     dead_letters         .        .        operator reader
@@ -197,6 +201,7 @@ def test_a_worker_cannot_read_jobs_it_did_not_claim(installed: Database) -> None
         "select from trunkline.events",
         "select from trunkline.dead_letters",
         "select from trunkline.job(p_job => null)",
+        "select from trunkline.list_jobs()",
     ):
         with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied"):
             worker.execute(statement.encode())

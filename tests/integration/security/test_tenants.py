@@ -44,6 +44,7 @@ CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
     "fail": [("worker", f"trunkline.fail({THEIRS})", LOST)],
     "heartbeat": [("worker", f"trunkline.heartbeat({THEIRS})", LOST)],
     "job": [("producer", f"trunkline.job(<b {state}>)", []) for state in STATES],
+    "list_jobs": [("producer", "trunkline.list_jobs(p_tenant => 'b')", [])],
     "pause_schedule": [("operator", "trunkline.pause_schedule('yearly_b')", UNKNOWN_SCHEDULE)],
     "progress": [("worker", "trunkline.progress('worker_b', <b running>, 1, 50)", [("lost",)])],
     "release": [("worker", f"trunkline.release({THEIRS})", LOST)],
@@ -77,15 +78,18 @@ FOR_ALL = {
     "pulse",
     "reclaim",
     "register_task",
+    "register_tasks",
     "register_worker",
     "resume_queue",
     "run_duties",
     "run_schedules",
     "schema_version",
     "set_setting",
+    "sleep",
     "stop_worker",
     "sweep_idempotency",
     "tenant_scope",
+    "wake",
 }
 FLAT = [case for cases in CALLS.values() for case in cases]
 # all_jobs is internal: the catalogue's tests show that nobody but the owner may read it.
@@ -188,6 +192,17 @@ def test_role_of_a_tenant_sees_his_jobs_only(tenants: Tenants) -> None:
     rows = tenants.bound().execute("select job_id::text, tenant from trunkline.jobs").fetchall()
     assert {job for job, _ in rows} == set(tenants.jobs["a"].values())
     assert {tenant for _, tenant in rows} == {"a"}
+
+
+def test_a_list_shows_the_own_tenant_only(tenants: Tenants) -> None:
+    query = "select job_id::text from trunkline.list_jobs(p_limit => 1000)"
+    narrowed = tenants.narrowed("producer")
+    own = {job for (job,) in narrowed.execute(query)}
+    narrowed.close()
+    assert own == set(tenants.jobs["a"].values())
+    everybody = tenants.database.connect("trunkline_reader")
+    assert {job for (job,) in everybody.execute(query)} > own
+    everybody.close()
 
 
 def test_keys_of_another_tenant_are_not_met(tenants: Tenants) -> None:

@@ -26,7 +26,8 @@ grant execute on function
 to trunkline_producer, trunkline_operator;
 
 grant execute on function
-  trunkline.register_task(text, text, interval, interval, integer, jsonb, boolean, integer, text, integer, boolean, boolean, boolean, text)
+  trunkline.register_task(text, text, interval, interval, integer, jsonb, boolean, integer, text, integer, boolean, boolean, boolean, text),
+  trunkline.register_tasks(jsonb)
 to trunkline_producer, trunkline_worker, trunkline_operator;
 
 -- Work: what a worker does with what it claimed, and nothing else: it reads no job it did not claim.
@@ -40,8 +41,10 @@ grant execute on function
   trunkline.pulse(text, jsonb),
   trunkline.register_worker(text, text[], text[], text, integer, text, interval, jsonb),
   trunkline.release(text, uuid[], integer[], text),
+  trunkline.sleep(text, text[]),
   trunkline.snooze(text, uuid[], integer[], interval[], text, boolean),
-  trunkline.stop_worker(text)
+  trunkline.stop_worker(text),
+  trunkline.wake(text)
 to trunkline_worker;
 
 -- Care: run by whoever is there.
@@ -73,7 +76,8 @@ to trunkline_operator;
 -- Read.
 grant execute on function
   trunkline.explain(uuid),
-  trunkline.job(uuid)
+  trunkline.job(uuid),
+  trunkline.list_jobs(text[], text, text, text, integer, uuid)
 to trunkline_producer, trunkline_operator, trunkline_reader;
 
 grant execute on function

@@ -8,6 +8,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_done integer := 0;
+  v_queues text[];
 begin
   perform trunkline_internal.require_read_committed();
   if p_limit is null or p_limit not between 1 and 100000 then
@@ -20,9 +21,10 @@ begin
     return 0;
   end if;
   begin
-    select p.promoted
-    into v_done
+    select p.promoted, p.queues
+    into v_done, v_queues
     from trunkline_internal.promote_due(p_now => trunkline.clock(), p_from => '-infinity', p_limit => p_limit) as p;
+    perform trunkline_internal.wake_sleepers(p_queues => v_queues);
     perform trunkline_internal.duty_end(p_duty => 'promote', p_rows => v_done);
   exception
     when others then

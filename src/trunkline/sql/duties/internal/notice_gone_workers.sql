@@ -1,4 +1,5 @@
 -- Marks workers whose pulse was missed too often as gone and names the gone ones; forgets old ones.
+-- Nobody is notified for a worker that is gone, stopped or forgotten.
 create or replace function trunkline_internal.notice_gone_workers(p_now timestamptz)
 returns text[]
 language plpgsql
@@ -21,6 +22,15 @@ begin
   where w.state in ('gone', 'stopped')
     and w.seen_at < p_now - interval '1 day'
     and not exists (select from trunkline_internal.running as r where r.worker = w.worker);
+  delete from trunkline_internal.sleepers as s
+  where s.ctid = any(array(
+    select k.ctid
+    from trunkline_internal.sleepers as k
+    where not exists (
+      select from trunkline_internal.workers as w where w.worker = k.worker and w.state in ('active', 'draining')
+    )
+    for update of k skip locked
+  ));
   select array_agg(w.worker) into v_gone from trunkline_internal.workers as w where w.state = 'gone';
   return v_gone;
 end;

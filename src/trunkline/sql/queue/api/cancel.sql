@@ -1,5 +1,7 @@
 -- Cancels a waiting job at once, or asks the worker of a running one to stop; says which, or that the job had ended.
 -- ready | scheduled | blocked -> cancelled; running keeps running until its worker or reclaim sees it.
+-- Channel trunkline_cancel is notified with the id of a running job, so that its worker need not wait
+-- for the next heartbeat to learn of it.
 -- Several statements, because one would wait for a claim and then change nothing: waiting, running,
 -- waiting again, at most three rounds.
 create or replace function trunkline.cancel(p_job uuid, p_reason text default null)
@@ -40,6 +42,7 @@ begin
         p_tenant => v_running.tenant, p_worker => v_running.worker,
         p_detail => jsonb_build_object('reason', left(p_reason, 500))
       );
+      perform pg_notify('trunkline_cancel', p_job::text);
       return row(p_job, 'requested', 'running')::trunkline.changed_job;
     end if;
     v_ended := trunkline_internal.visible_end(p_job => p_job, p_scope => v_scope);

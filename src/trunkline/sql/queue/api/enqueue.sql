@@ -1,5 +1,7 @@
 -- Enqueues one job in the caller's transaction; a duplicate returns the existing job and raises its priority.
 -- none -> ready | scheduled. Locks: idempotency key, unique key, then nothing: the job is new.
+-- Notifies workers that sleep on the queue, also when the job is due within a minute: they reckoned
+-- without it how long they may sleep, and poll once a minute.
 create or replace function trunkline.enqueue(
   p_task text,
   p_payload jsonb default '{}',
@@ -97,6 +99,9 @@ begin
     v_queue, p_task, v_tenant, p_unique_key, p_correlation_id, p_tags,
     case when v_day is null then p_payload end
   );
+  if v_run_at <= v_now + interval '1 minute' then
+    perform trunkline_internal.wake_sleepers(p_queues => array[v_queue]);
+  end if;
   if v_policy.audit then
     perform trunkline_internal.record_event(
       p_at => v_now, p_job => v_job, p_attempt => 0, p_kind => 'enqueued', p_to_state => v_state,

@@ -150,13 +150,22 @@ begin
   if not found then
     -- Nothing was written. One by one says why, or registers unknown tasks where that is allowed.
     return query select e.* from trunkline_internal.enqueue_each(p_jobs => p_jobs) as e;
+  elsif exists (select from trunkline_internal.sleepers as s) then
+    -- A second look at the document, but only while somebody has nothing to do.
+    perform trunkline_internal.wake_sleepers(p_queues => array(
+      select distinct coalesce(j.queue, t.queue)
+      from jsonb_to_recordset(p_jobs) as j (task text, queue text, run_at timestamptz, delay interval)
+      join trunkline_internal.tasks as t on t.task = j.task
+      where coalesce(j.run_at, v_now + j.delay, v_now) <= v_now + interval '1 minute'
+    ));
   end if;
 exception
   when data_exception or feature_not_supported then
     perform trunkline_internal.refuse(
       p_name => 'invalid_argument',
       p_detail => jsonb_build_object(
-        'argument', 'p_jobs', 'must_be', 'objects whose fields have the types of enqueue''s arguments', 'reason', sqlerrm
+        'argument', 'p_jobs', 'must_be', 'objects whose fields have the types of enqueue''s arguments', 'reason', sqlerrm,
+        'index', trunkline_internal.misfit(p_jobs => p_jobs, p_now => trunkline.clock())
       )
     );
 end;

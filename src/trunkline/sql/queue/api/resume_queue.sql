@@ -30,7 +30,11 @@ begin
   update trunkline_internal.queues as q
   set paused = false, refuse_enqueue = false, paused_at = null, paused_by = null, reason = null
   where q.queue = p_queue and q.paused;
-  return found;
+  if not found then
+    return false;
+  end if;
+  perform trunkline_internal.wake_sleepers(p_queues => array[p_queue]);
+  return true;
 end;
 $$;
 comment on function trunkline.resume_queue(text) is 'Lets claims and new jobs into a queue again; tells whether it was paused.';

@@ -1,6 +1,8 @@
 -- Runs an ended job again: a dead letter under its own id with a new budget of attempts, a finished job as a new job that names the old one.
 -- dead -> ready; completed | cancelled: none -> ready for the new one. A dead letter takes its unique
--- key again, or is refused naming the holder.
+-- key again, or is refused naming the holder. While the job that a retry made of a finished one is not
+-- over, a further retry is answered with that job, also when both came at once.
+-- Locks: the dead or the finished row, then what enqueue locks.
 create or replace function trunkline.retry(p_job uuid)
 returns trunkline.enqueued
 language plpgsql
@@ -12,6 +14,7 @@ declare
   v_dead trunkline_internal.dead%rowtype;
   v_old trunkline_internal.finished%rowtype;
   v_answer trunkline.enqueued;
+  v_made uuid;
   v_scope text := trunkline.tenant_scope();
   v_state text;
 begin
@@ -28,7 +31,8 @@ begin
     from trunkline_internal.finished as f
     where f.job_id = p_job
       and f.finished_at >= trunkline_internal.id_time(p_id => p_job) - interval '1 minute'
-      and (v_scope is null or f.tenant = v_scope);
+      and (v_scope is null or f.tenant = v_scope)
+    for update of f;
     exit when found;
     v_state := trunkline_internal.visible_live_state(p_job => p_job, p_scope => v_scope);
     exit when v_state is not null;
@@ -37,6 +41,18 @@ begin
     perform trunkline_internal.refuse_state(
       p_job => p_job, p_state => v_state, p_allowed => array['dead', 'completed', 'cancelled']
     );
+  end if;
+  -- A statement of its own, so that it sees what the retry before it committed when this one waited.
+  select (e.detail ->> 'new_job')::uuid into v_made
+  from trunkline_internal.events as e
+  where e.job_id = p_job and e.kind = 'retried' and e.at >= v_old.finished_at
+  order by e.at desc
+  limit 1;
+  if v_made is not null then
+    v_answer := trunkline_internal.live_state(p_job => v_made);
+    if v_answer.job_id is not null then
+      return v_answer;
+    end if;
   end if;
   v_answer := trunkline.enqueue(
     p_task => v_old.task,

@@ -23,7 +23,7 @@ begin
   if p_priority not between -50 and 49 then
     perform trunkline_internal.refuse(
       p_name => 'priority_out_of_range',
-      p_detail => jsonb_build_object('priority', p_priority, 'minimum', -50, 'maximum', 49)
+      p_detail => jsonb_build_object('task', p_task, 'priority', p_priority, 'minimum', -50, 'maximum', 49)
     );
   end if;
   case

@@ -1,5 +1,6 @@
 -- Carries out where locked running jobs go when an attempt ends without success: back to waiting, to dead or to cancelled, with one event each.
 -- running -> ready | scheduled | dead | cancelled. The caller has locked the rows in id order and decided.
+-- Notifies workers that sleep on a queue into which a job comes back within a minute.
 create or replace function trunkline_internal.move_running(p_moves trunkline_internal.move[], p_now timestamptz)
 returns void
 language plpgsql
@@ -12,6 +13,11 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_jobs uuid[] := array(select m.job_id from unnest(p_moves) as m);
+  v_soon uuid[] := array(
+    select m.job_id
+    from unnest(p_moves) as m
+    where m.to_state in ('ready', 'scheduled') and m.run_at <= p_now + interval '1 minute'
+  );
   v_front uuid[] := array(select m.job_id from unnest(p_moves) as m where m.to_state = 'ready' and m.front);
 begin
   insert into trunkline_internal.lanes (queue, lane)
@@ -86,6 +92,11 @@ begin
     p_now, g.job_id, g.attempt, g.kind, g.to_state, g.task, g.queue, g.tenant, g.worker, session_user,
     jsonb_strip_nulls(jsonb_build_object('reason', g.reason, 'error', g.error, 'run_at', g.next_run_at) || coalesce(g.detail, '{}'::jsonb))
   from gone as g;
+  if cardinality(v_soon) > 0 and exists (select from trunkline_internal.sleepers as s) then
+    perform trunkline_internal.wake_sleepers(p_queues => array(
+      select distinct w.queue from trunkline_internal.waiting as w where w.job_id = any(v_soon)
+    ));
+  end if;
 end;
 $$;
 comment on function trunkline_internal.move_running(trunkline_internal.move[], timestamptz) is 'Carries out where locked running jobs go when an attempt ends without success: back to waiting, to dead or to cancelled, with one event each.';

@@ -1,4 +1,4 @@
--- Makes due jobs ready, the earliest first, as many as allowed; tells how many and up to which due time it looked.
+-- Makes due jobs ready, the earliest first, as many as allowed; tells how many, up to which due time it looked and of which queues.
 -- scheduled -> ready with a new sequence number. Locks the rows it moves, skips locked ones.
 -- Called by claim (bounded, from a kept position) and by the duty promote (from the start).
 create or replace function trunkline_internal.promote_due(
@@ -6,7 +6,8 @@ create or replace function trunkline_internal.promote_due(
   p_from timestamptz,
   p_limit integer,
   out promoted integer,
-  out covered timestamptz
+  out covered timestamptz,
+  out queues text[]
 )
 language plpgsql
 volatile
@@ -24,7 +25,7 @@ begin
   -- the order of the due times, then brought into that of the ids for the update's look-up. A
   -- statement of its own updates: it sees the row as it was locked, also where it changed meanwhile.
   with due as materialized (
-    select w.job_id, w.run_at
+    select w.job_id, w.run_at, w.queue
     from trunkline_internal.waiting as w
     where w.state = 'scheduled' and w.run_at >= p_from and w.run_at <= p_now
     order by w.run_at
@@ -32,11 +33,12 @@ begin
     for update of w skip locked
   ),
   numbered as materialized (
-    select d.job_id, d.run_at, nextval('trunkline_internal.job_sequence') as sequence from due as d
+    select d.job_id, d.run_at, d.queue, nextval('trunkline_internal.job_sequence') as sequence from due as d
   )
   select
-    count(*)::integer, max(n.run_at), array_agg(n.job_id order by n.job_id), array_agg(n.sequence order by n.job_id)
-  into promoted, covered, v_jobs, v_sequences
+    count(*)::integer, max(n.run_at), array_agg(n.job_id order by n.job_id), array_agg(n.sequence order by n.job_id),
+    array_agg(distinct n.queue)
+  into promoted, covered, v_jobs, v_sequences, queues
   from numbered as n;
   if promoted < p_limit then
     covered := p_now;
@@ -53,4 +55,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.promote_due(timestamptz, timestamptz, integer) is 'Makes due jobs ready, the earliest first, as many as allowed; tells how many and up to which due time it looked.';
+comment on function trunkline_internal.promote_due(timestamptz, timestamptz, integer) is 'Makes due jobs ready, the earliest first, as many as allowed; tells how many, up to which due time it looked and of which queues.';

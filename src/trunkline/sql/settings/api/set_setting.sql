@@ -26,6 +26,10 @@ begin
     updated_at = case when p_value is not null then trunkline.clock() end,
     updated_by = case when p_value is not null then session_user end
   where s.name = p_name;
+  if p_name = 'claims_enabled' and coalesce(p_value, v_default)::boolean then
+    -- The maintenance is over: what waited can be claimed again.
+    perform trunkline_internal.wake_sleepers(p_queues => array(select distinct l.queue from trunkline_internal.lanes as l));
+  end if;
   return coalesce(p_value, v_default);
 end;
 $$;

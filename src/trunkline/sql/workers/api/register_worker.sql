@@ -1,4 +1,4 @@
--- Makes a worker process known, so that its death is noticed within two missed pulses.
+-- Makes a worker process known, so that its death is noticed within two missed pulses. It begins awake.
 create or replace function trunkline.register_worker(
   p_worker text,
   p_queues text[] default null,
@@ -45,6 +45,7 @@ begin
     queues = excluded.queues,
     tasks = excluded.tasks,
     detail = excluded.detail;
+  delete from trunkline_internal.sleepers as s where s.worker = p_worker;
 end;
 $$;
 comment on function trunkline.register_worker(text, text[], text[], text, integer, text, interval, jsonb) is 'Makes a worker process known, so that its death is noticed within two missed pulses.';

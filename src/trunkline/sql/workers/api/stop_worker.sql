@@ -13,6 +13,7 @@ begin
   if not found then
     perform trunkline_internal.refuse(p_name => 'unknown_worker', p_detail => jsonb_build_object('worker', p_worker));
   end if;
+  delete from trunkline_internal.sleepers as s where s.worker = p_worker;
 end;
 $$;
 comment on function trunkline.stop_worker(text) is 'Records that a worker process ended by itself, so that its silence is no death.';
