@@ -1,75 +1,181 @@
 """The ``trunkline`` command.
 
-Exit codes: 0 done; 1 refused or failed, with a message, a hint and a stable code on standard error,
-or `schema verify` found differences; 2 wrong usage; 3 the embedded server is not running; 4 the
-schema is newer than this package; 130 interrupted.
+Exit codes: 0 done, and the end of what Ctrl-C is meant to end (--watch, tail, up); 1 refused or
+failed, with a message, a hint and a stable code on standard error, or a check found something
+(`schema verify`, `doctor`); 2 wrong usage, also an application that cannot be imported; 3 the
+embedded server is not running; 4 the schema is newer than this package; 130 interrupted.
 """
 
 import importlib
+import json
+import os
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from trunkline import __version__
 from trunkline.errors import TrunklineError
 
-__all__ = ["cli", "main"]
+__all__ = ["cli", "main", "report"]
 
-# Each group is imported when it is used: `trunkline --help` must not wait for the database driver.
-_GROUPS = {
+# Each command is imported when it is used: `trunkline --help` must not wait for the driver.
+_COMMANDS = {
+    "bench": ("trunkline.cli.bench:bench", "Measure the queue on your own database."),
+    "completion": ("trunkline.cli.completion:completion", "Print the completion for a shell."),
     "db": ("trunkline.cli.database:db", "The embedded PostgreSQL server."),
+    "dead": ("trunkline.cli.dead:dead", "Dead letters: look, replay, discard."),
+    "demo": ("trunkline.cli.demo:demo", "See it work: workers, retries, and a worker killed."),
+    "doctor": ("trunkline.cli.doctor:doctor", "Check everything and say what to do."),
+    "duties": ("trunkline.cli.duties:duties", "Periodic maintenance: look, run."),
+    "jobs": ("trunkline.cli.jobs:jobs", "Jobs: list, show, tail, enqueue, cancel, retry, explain."),
+    "profile": ("trunkline.cli.profile:profile", "Ready-made sets of tasks."),
+    "queues": ("trunkline.cli.queues:queues", "Queues: list, pause, resume, limit."),
+    "schedules": ("trunkline.cli.schedules:schedules", "What is enqueued by the clock."),
     "schema": ("trunkline.cli.schema:schema", "Install, upgrade and verify the schema."),
+    "settings": ("trunkline.cli.settings:settings", "Numbers and switches of the engine."),
+    "tasks": ("trunkline.cli.tasks:tasks", "Registered tasks and their policies."),
+    "up": ("trunkline.cli.up:up", "Server, schema and workers with one command."),
+    "worker": ("trunkline.cli.worker:worker", "Run the jobs of an application."),
+    "workers": ("trunkline.cli.workers:workers", "Worker processes: list, drain."),
 }
 
 
 class _LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return sorted(_GROUPS)
+        return sorted(_COMMANDS)
 
     def get_command(
         self,
         ctx: click.Context,  # noqa: ARG002 - click's signature
         cmd_name: str,
     ) -> click.Command | None:
-        if cmd_name not in _GROUPS:
+        if cmd_name not in _COMMANDS:
             return None
-        module, _, name = _GROUPS[cmd_name][0].partition(":")
-        command = getattr(importlib.import_module(module), name)
+        path, text = _COMMANDS[cmd_name]
+        module, _, name = path.partition(":")
+        try:
+            command = getattr(importlib.import_module(module), name)
+        except ModuleNotFoundError as error:
+            if error.name != module:
+                raise
+            return _absent(cmd_name, text)
         assert isinstance(command, click.Command)  # noqa: S101 - a mistake in the table above
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in sorted(_GROUPS.items())])
+            formatter.write_dl([(name, text) for name, (_, text) in sorted(_COMMANDS.items())])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        # From the table, because the command line is waiting for the tabulator key.
+        own = [
+            CompletionItem(name, help=text)
+            for name, (_, text) in sorted(_COMMANDS.items())
+            if name.startswith(incomplete)
+        ]
+        return own + click.Command.shell_complete(self, ctx, incomplete)
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+def _absent(name: str, text: str) -> click.Command:
+    def refuse(**_arguments: Any) -> None:
+        raise click.ClickException(f"The command {name} is not part of this installation")
+
+    return click.Command(
+        name,
+        help=text,
+        callback=refuse,
+        params=[click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)],
+        context_settings={"ignore_unknown_options": True},
+    )
+
+
+_EPILOG = """
+\b
+Begin with:
+  trunkline up shop.jobs:app         server, schema and workers, until Ctrl-C
+  trunkline jobs tail                follow what happens, like a log
+  trunkline doctor                   check everything and say what to do
+  trunkline jobs enqueue --help      every command shows examples
+
+\b
+Exit codes:
+  0    done; also when Ctrl-C ends --watch, tail or up
+  1    refused or failed, with a message, a hint and a code on standard error;
+       or a check found something (schema verify, doctor)
+  2    wrong usage, or an application that cannot be imported
+  3    the embedded server is not running
+  4    the schema is newer than this package
+  130  interrupted
+"""
+
+
+@click.group(
+    cls=_LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=_EPILOG,
+)
 @click.version_option(__version__, prog_name="trunkline")
 def cli() -> None:
-    """A durable job queue in PostgreSQL."""
+    """A durable job queue in PostgreSQL.
+
+    Commands talk to the server in --dsn or TRUNKLINE_DSN, else to an embedded one that starts by
+    itself. With --json they print JSON, and errors too.
+    """
 
 
 def main() -> NoReturn:
     """Run the command line and turn every refusal into a readable message and an exit code."""
     try:
-        result = cli.main(standalone_mode=False)
+        result = cli.main(prog_name="trunkline", standalone_mode=False)
+        sys.stdout.flush()
     except TrunklineError as error:
         report(error)
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        error.show()
+        if _wants_json():
+            _report_json(
+                "wrong_usage" if error.exit_code == 2 else "failed", error.format_message()
+            )
+        else:
+            error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Interrupted", err=True)
+        if _wants_json():
+            _report_json("interrupted", "Interrupted")
+        else:
+            click.echo("Interrupted", err=True)
         sys.exit(130)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. What is left in the buffer must go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
     # Without standalone mode click returns the code given to ctx.exit().
     sys.exit(result if isinstance(result, int) else 0)
 
 
 def report(error: TrunklineError) -> None:
-    """Write a refusal to standard error: message, hint, code."""
-    click.echo(f"Error: {error}", err=True)
+    """Write a refusal to standard error: message, hint, code; as JSON if that was asked for."""
+    if _wants_json():
+        _report_json(error.code, str(error), error.hint, getattr(error, "detail", None))
+        return
+    click.echo(f"{click.style('Error:', fg='red', bold=True)} {error}", err=True)
     if error.hint:
-        click.echo(f"Hint: {error.hint}", err=True)
-    click.echo(f"Code: {error.code}", err=True)
+        click.echo(f"{click.style('Hint:', fg='cyan')} {error.hint}", err=True)
+    click.echo(click.style(f"Code: {error.code}", dim=True), err=True)
+
+
+def _wants_json() -> bool:
+    # Not the parsed option: wrong usage is told before there is one.
+    own = sys.argv[1:]
+    return "--json" in (own[: own.index("--")] if "--" in own else own)
+
+
+def _report_json(
+    code: str, message: str, hint: str = "", detail: dict[str, Any] | None = None
+) -> None:
+    error: dict[str, Any] = {"code": code, "message": message, "hint": hint or None}
+    if detail:
+        error["detail"] = detail
+    click.echo(json.dumps({"error": error}, ensure_ascii=False, default=str), err=True)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Iterator, MutableMapping
-from contextlib import contextmanager
+from collections.abc import MutableMapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
 from trunkline.model import ClaimedJob
 
-__all__ = ["JobLogger", "current_job", "set_up_logging"]
+__all__ = ["JobLogger", "enter_job", "set_up_logging"]
 
 # The job whose handler runs in this task or thread; lines of the user's own loggers get it too.
 _job: ContextVar[ClaimedJob | None] = ContextVar("trunkline_job", default=None)
@@ -34,16 +33,6 @@ class JobLogger(logging.LoggerAdapter[logging.Logger]):
         """Keep the caller's own extra fields."""
         kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}
         return msg, kwargs
-
-
-@contextmanager
-def current_job(job: ClaimedJob) -> Iterator[None]:
-    """Within the block every log line of this task or thread belongs to the job."""
-    token = _job.set(job)
-    try:
-        yield
-    finally:
-        _job.reset(token)
 
 
 def set_up_logging(form: str, level: str = "info", stream: TextIO | None = None) -> None:
@@ -107,3 +96,8 @@ class _Console(logging.Formatter):
         if record.exc_info:
             line += "\n" + self.formatException(record.exc_info)
         return line
+
+
+def enter_job(job: ClaimedJob) -> None:
+    """From here on, log lines of this task or thread belong to the job; cheaper than a block."""
+    _job.set(job)

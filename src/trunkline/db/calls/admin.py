@@ -84,11 +84,11 @@ def set_schedule(
     *,
     payload: Mapping[str, Any],
     time_zone: str,
-    queue: str | None,
-    priority: int | None,
-    tenant: str | None,
-    missed: str,
-    paused: bool,
+    queue: str | None = None,
+    priority: int | None = None,
+    tenant: str | None = None,
+    missed: str = "once",
+    paused: bool | None = None,
 ) -> Call[ScheduleChange]:
     """Make a schedule, or change all of it."""
     return Call(

@@ -73,8 +73,9 @@ def identity() -> Call[Identity]:
         " current_setting('server_version_num')::integer, pg_is_in_recovery(),"
         " (select r.rolsuper from pg_catalog.pg_roles as r where r.rolname = session_user),"
         " array(select r.rolname::text from pg_catalog.pg_roles as r"
-        "  where r.rolname in ('trunkline_producer', 'trunkline_worker', 'trunkline_operator',"
-        "   'trunkline_reader') and pg_has_role(session_user, r.oid, 'usage') order by r.rolname),"
+        "  where r.rolname in ('trunkline_owner', 'trunkline_producer', 'trunkline_worker',"
+        "   'trunkline_operator', 'trunkline_reader')"
+        "  and pg_has_role(session_user, r.oid, 'usage') order by r.rolname),"
         " trunkline.tenant_scope(), v.version, v.contract, v.oldest_contract, clock_timestamp()"
         " from trunkline.schema_version() as v",
         (),

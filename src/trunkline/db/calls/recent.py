@@ -9,9 +9,9 @@ from trunkline.db.call import Call, Row
 
 __all__ = ["Event", "RecentJob", "Recently", "recently"]
 
-# One statement, hence one snapshot: a job is found in one place only. Jobs made lately are found by
-# their ids, which begin with the time; those that ended by when they did, which skips the partitions
-# of other days. Events are there for what is out of the ordinary, and for all that audited tasks do.
+# One statement, hence one snapshot: a job is found in one place only. Jobs made lately are found
+# by their ids, which begin with the time; those that ended by when they did, which skips the
+# partitions of other days. Events tell what is out of the ordinary, and all of audited tasks.
 _RECENTLY: Final[LiteralString] = """
 with asked as (
   select %s::text as task, %s::text as queue, %s::bigint as most
@@ -132,7 +132,7 @@ def _read(rows: Sequence[Row]) -> Recently:
     jobs, events = [], []
     for row in rows[1:]:
         if row[0] is None:
-            jobs.append(RecentJob(*row[2:15]))
+            jobs.append(RecentJob._make(row[2:15]))
         else:
-            events.append(Event(*row[0:8], row[12], row[15]))
+            events.append(Event._make((*row[0:8], row[12], row[15])))
     return Recently(rows[0][0], jobs, events)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
@@ -19,8 +19,10 @@ __all__ = [
     "heartbeat",
     "progress",
     "pulse",
+    "pulse_interval",
     "register_worker",
     "release",
+    "release_forgotten",
     "sleep",
     "snooze",
     "stop_worker",
@@ -214,11 +216,34 @@ def stop_worker(worker: str) -> Call[None]:
     return Call("select trunkline.stop_worker(p_worker => %s)", (worker,), nothing)
 
 
-def sleep(worker: str, queues: Sequence[str] | None) -> Call[datetime | None]:
-    """Ask to be notified of new work; answers when the next scheduled job is due."""
+def sleep(worker: str, queues: Sequence[str] | None) -> Call[float | None]:
+    """Ask to be notified of new work; answers in how many seconds the next scheduled job is due.
+
+    The server subtracts: nobody compares its clock with one of ours.
+    """
     return Call(
-        "select trunkline.sleep(p_worker => %s, p_queues => %s::text[])",
+        "select extract(epoch from"
+        " trunkline.sleep(p_worker => %s, p_queues => %s::text[]) - trunkline.clock())::float8",
         (worker, _list(queues)),
+        scalar,
+    )
+
+
+def release_forgotten(worker: str, known: Sequence[UUID]) -> Call[int]:
+    """Hand back what the server gave this worker in an answer that never arrived."""
+    return Call(
+        "select count(*) from trunkline.release_forgotten(p_worker => %s, p_known => %s::uuid[])",
+        (worker, list(known)),
+        scalar,
+    )
+
+
+def pulse_interval() -> Call[float]:
+    """How often a worker shows that it lives, in seconds."""
+    return Call(
+        "select extract(epoch from value::interval)::float8 from trunkline.settings"
+        " where name = 'pulse_interval'",
+        (),
         scalar,
     )
 

@@ -41,6 +41,7 @@ grant execute on function
   trunkline.pulse(text, jsonb),
   trunkline.register_worker(text, text[], text[], text, integer, text, interval, jsonb),
   trunkline.release(text, uuid[], integer[], text),
+  trunkline.release_forgotten(text, uuid[]),
   trunkline.sleep(text, text[]),
   trunkline.snooze(text, uuid[], integer[], interval[], text, boolean),
   trunkline.stop_worker(text),

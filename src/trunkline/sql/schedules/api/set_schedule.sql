@@ -1,4 +1,4 @@
--- Makes a schedule or changes all of it; its next due time is kept unless the expression, the time zone or the pause changed.
+-- Makes a schedule or changes all of it but its pause, unless given; its next due time is kept unless the expression, the time zone or the pause changed.
 -- none -> active | paused, active <-> paused. Locks the schedule's row: it waits for a run in
 -- progress. A due time that a new expression no longer has is not enqueued any more.
 create or replace function trunkline.set_schedule(
@@ -11,7 +11,7 @@ create or replace function trunkline.set_schedule(
   p_priority integer default null,
   p_tenant text default null,
   p_missed text default 'once',
-  p_paused boolean default false
+  p_paused boolean default null
 )
 returns trunkline.schedule_change
 language plpgsql
@@ -23,7 +23,10 @@ declare
   v_now timestamptz := trunkline.clock();
   v_scope text := trunkline.tenant_scope();
   v_tenant text := trunkline_internal.scoped_tenant(p_tenant => p_tenant);
-  v_paused boolean := coalesce(p_paused, false);
+  -- Code that sets its schedules at every start must not undo an operator's pause.
+  v_paused boolean := coalesce(
+    p_paused, (select s.paused from trunkline_internal.schedules as s where s.schedule = p_schedule), false
+  );
   v_time_zone text := coalesce(p_time_zone, 'UTC');
   v_next timestamptz;
   v_change trunkline.schedule_change;
@@ -87,4 +90,4 @@ begin
   return v_change;
 end;
 $$;
-comment on function trunkline.set_schedule(text, text, text, jsonb, text, text, integer, text, text, boolean) is 'Makes a schedule or changes all of it; its next due time is kept unless the expression, the time zone or the pause changed.';
+comment on function trunkline.set_schedule(text, text, text, jsonb, text, text, integer, text, text, boolean) is 'Makes a schedule or changes all of it but its pause, unless given; its next due time is kept unless the expression, the time zone or the pause changed.';

@@ -1,0 +1,318 @@
+"""What the doctor looks at, one check after the other."""
+
+from __future__ import annotations
+
+import platform
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Final, Literal, NamedTuple
+
+from trunkline import __version__, schema, sql
+from trunkline.cli.connection import Session
+from trunkline.cli.output import age, amount, clean, count, size
+from trunkline.db.calls import checks, views
+from trunkline.db.dsn import resolve
+from trunkline.errors import SchemaError, SchemaForbidden, TrunklineError
+
+__all__ = ["Finding", "diagnose"]
+
+_PATIENCE: Final = 2.0
+_CLOCKS_APART: Final = timedelta(seconds=2)
+_NEEDED_ROLES: Final = "trunkline_operator or trunkline_reader"
+_SHOWN: Final = 3
+
+
+class Finding(NamedTuple):
+    """One line."""
+
+    check: str
+    level: Literal["ok", "warn", "fail"]
+    message: str
+    hint: str | None = None
+
+
+def diagnose(dsn: str | None, listen_dsn: str | None) -> Iterator[Finding]:
+    """All checks; those that need what an earlier one lacks are left out."""
+    yield Finding("client", "ok", f"trunkline {__version__} on Python {platform.python_version()}")
+    try:
+        with resolve(dsn) as target:
+            yield from _on_server(target, listen_dsn)
+    except TrunklineError as error:
+        yield Finding("server", "fail", str(error), error.hint or None)
+
+
+def _on_server(target: str, listen_dsn: str | None) -> Iterator[Finding]:
+    try:
+        session = Session(target)
+    except SchemaError as error:
+        yield Finding("connection", "ok", "the server lets us in")
+        yield Finding("schema", "fail", str(error), error.hint or None)
+        return
+    try:
+        yield from _identity(session)
+        for look in (
+            lambda: _differences(target),
+            lambda: _health(session),
+            lambda: _workers(session),
+            lambda: _unserved(session),
+            lambda: _dead(session),
+            lambda: _disk(session),
+            lambda: _listen(session, listen_dsn),
+        ):
+            yield from _guarded(look)
+    finally:
+        session.close()
+
+
+def _guarded(look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    try:
+        yield from look()
+    except SchemaForbidden as error:
+        yield Finding(
+            "role", "warn", f"this role may not look: {error}", f"Be a member of {_NEEDED_ROLES}."
+        )
+
+
+def _identity(session: Session) -> Iterator[Finding]:
+    before, started = datetime.now(UTC), time.monotonic()
+    found = session.ask(checks.identity())
+    trip = timedelta(seconds=time.monotonic() - started)
+    info = session.connection.info
+    pooler = session.connection.prepare_threshold is None
+    yield Finding(
+        "connection",
+        "ok",
+        f"{found.database} on {info.host}, answered in {age(trip)}"
+        + (", through a pooler" if pooler else ""),
+    )
+    yield _server(found)
+    yield _schema(found)
+    yield _role(found)
+    offset = found.clock - (before + trip / 2)
+    apart = abs(offset) > max(_CLOCKS_APART, trip)
+    yield Finding(
+        "clock",
+        "warn" if apart else "ok",
+        f"the server's is {age(offset)} {'ahead of' if offset > timedelta() else 'behind'} ours",
+        "Times in the queue are the server's; set this machine's clock by NTP so that logs match."
+        if apart
+        else None,
+    )
+
+
+def _server(found: checks.Identity) -> Finding:
+    version = f"PostgreSQL {found.server_version}"
+    if found.in_recovery:
+        return Finding(
+            "server",
+            "fail",
+            f"{version} is a standby: it can be read only",
+            "Connect to the primary: list all hosts in the connection string and add "
+            "target_session_attrs=read-write.",
+        )
+    return Finding("server", "ok", version)
+
+
+def _schema(found: checks.Identity) -> Finding:
+    shipped = len(sql.migrations())
+    text = f"version {found.schema_version}, contract {found.contract}"
+    if found.schema_version < shipped:
+        return Finding(
+            "schema",
+            "warn",
+            f"{text}; this package ships version {shipped}",
+            "Run: trunkline schema upgrade",
+        )
+    if found.schema_version > shipped:
+        return Finding(
+            "schema",
+            "warn",
+            f"{text}; this package knows version {shipped} only and is still served",
+            "Upgrade the trunkline package.",
+        )
+    return Finding("schema", "ok", text)
+
+
+def _role(found: checks.Identity) -> Finding:
+    roles = ", ".join(found.roles) or "none of ours"
+    text = f"{found.user}, member of {roles}"
+    if found.tenant is not None:
+        text += f", acts for tenant {found.tenant or 'nobody'}"
+    if found.superuser:
+        return Finding(
+            "role",
+            "warn",
+            f"{found.user} is a superuser",
+            "Let applications connect as roles that are members of trunkline_producer or "
+            "trunkline_worker and nothing more.",
+        )
+    if not found.roles:
+        return Finding(
+            "role", "warn", text, f"Let an administrator: grant trunkline_worker to {found.user}"
+        )
+    return Finding("role", "ok", text)
+
+
+def _differences(target: str) -> Iterator[Finding]:
+    found = schema.verify(target)
+    if not found:
+        yield Finding("schema verify", "ok", "equal to the shipped schema")
+        return
+    named = "; ".join(str(difference) for difference in found[:_SHOWN])
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    yield Finding(
+        "schema verify",
+        "fail",
+        f"{count(len(found), 'difference')}: {named}{more}",
+        "See all with `trunkline schema verify`; `trunkline schema upgrade` brings functions, "
+        "views and grants back.",
+    )
+
+
+def _health(session: Session) -> Iterator[Finding]:
+    rows = session.ask(checks.health())
+    late = [row.check.removeprefix("duty ") for row in rows if _is_duty(row) and not row.ok]
+    if late:
+        alive = any(row.alive for row in session.ask(views.workers(everyone=False)))
+        yield Finding(
+            "duties",
+            "fail" if alive else "warn",
+            f"late or failing: {', '.join(late)}",
+            "See why with: trunkline duties list"
+            if alive
+            else "Nobody does them: start a worker (trunkline worker APP) or `trunkline up`.",
+        )
+    else:
+        yield Finding("duties", "ok", "all on time")
+    for row in rows:
+        if not _is_duty(row):
+            yield _of_health(row)
+
+
+def _is_duty(row: checks.HealthCheck) -> bool:
+    return row.check.startswith("duty ")
+
+
+def _of_health(row: checks.HealthCheck) -> Finding:
+    detail = row.detail or {}
+    jobs = count(int(detail.get("jobs", 0)), "job")
+    if row.ok:
+        good = {"claims": "enabled", "default partitions": "not in use"}
+        return Finding(row.check, "ok", good.get(row.check, "none"))
+    match row.check:
+        case "stale work":
+            return Finding(
+                row.check,
+                "fail",
+                f"{jobs} gave no sign of life for twice their lease and were not taken back",
+                "The duty reclaim does not run: trunkline duties run reclaim",
+            )
+        case "claims":
+            return Finding(
+                row.check,
+                "warn",
+                "switched off for everybody",
+                "Switch them on with: trunkline settings reset claims_enabled",
+            )
+        case "deferred work":
+            return Finding(
+                row.check,
+                "warn",
+                f"{jobs} put off again and again",
+                "See them with: trunkline jobs list --state scheduled",
+            )
+        case "default partitions":
+            used = ", ".join(name for name, in_use in detail.items() if in_use)
+            return Finding(
+                row.check,
+                "warn",
+                f"rows of {used} are in no day's partition",
+                "Make partitions with: trunkline duties run maintain_partitions",
+            )
+        case _:
+            return Finding(row.check, "fail", clean(dict(detail)))
+
+
+def _workers(session: Session) -> Iterator[Finding]:
+    rows = session.ask(views.workers(everyone=False))
+    alive = [row for row in rows if row.alive]
+    silent = [row.worker for row in rows if not row.alive]
+    if silent:
+        yield Finding(
+            "workers",
+            "warn",
+            f"{len(alive)} alive, {len(silent)} silent: {', '.join(map(clean, silent[:_SHOWN]))}",
+            "Their jobs are taken back by the duty reclaim; see: trunkline workers list",
+        )
+    elif not alive:
+        yield Finding("workers", "warn", "none", "Start one with: trunkline worker APP")
+    else:
+        busy = sum(row.running for row in alive)
+        yield Finding("workers", "ok", f"{len(alive)} alive, {count(busy, 'job')} running")
+
+
+def _unserved(session: Session) -> Iterator[Finding]:
+    rows = session.ask(checks.unserved())
+    if not rows:
+        yield Finding("unserved jobs", "ok", "none: each ready job has a living worker")
+        return
+    named = ", ".join(
+        f"{clean(row.task)} in {clean(row.queue)} ({amount(row.jobs)})" for row in rows[:_SHOWN]
+    )
+    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+    yield Finding(
+        "unserved jobs",
+        "warn",
+        f"nobody alive takes {named}{more}",
+        "Start a worker that serves these queues and tasks: trunkline worker APP --queues NAMES",
+    )
+
+
+def _dead(session: Session) -> Iterator[Finding]:
+    most = 1000
+    rows = session.ask(views.dead_letters(acknowledged=False, limit=most))
+    if rows:
+        number = f"{most:,} or more" if len(rows) == most else amount(len(rows))
+        yield Finding(
+            "dead letters",
+            "warn",
+            f"{number} nobody has looked at",
+            "See them with: trunkline dead list; then replay, discard or acknowledge them.",
+        )
+    else:
+        yield Finding("dead letters", "ok", "none unseen")
+
+
+def _disk(session: Session) -> Iterator[Finding]:
+    rows = session.ask(checks.table_sizes())
+    total = sum(row.bytes for row in rows)
+    largest = ", ".join(f"{row.table} {size(row.bytes)}" for row in rows[:_SHOWN])
+    yield Finding("disk", "ok", f"{size(total)} in {len(rows)} tables; {largest}")
+
+
+def _listen(session: Session, listen_dsn: str | None) -> Iterator[Finding]:
+    nonce = secrets.token_hex(8)
+    listener = Session(listen_dsn or session.target)
+    try:
+        listener.connection.execute(checks.LISTEN)
+        started = time.monotonic()
+        session.ask(checks.notify(nonce))
+        for notice in listener.connection.notifies(timeout=_PATIENCE):
+            if notice.payload == nonce:
+                trip = timedelta(seconds=time.monotonic() - started)
+                yield Finding("listen", "ok", f"a notification came after {age(trip)}")
+                return
+        yield Finding(
+            "listen",
+            "warn",
+            f"no notification came within {_PATIENCE:g} seconds; workers find jobs by polling",
+            "Notifications do not pass a pooler in transaction mode: give workers a direct "
+            "connection with --listen-dsn.",
+        )
+    finally:
+        if not listener.connection.closed:
+            # Behind a pooler the server's connection outlives ours.
+            listener.connection.execute(checks.UNLISTEN)
+        listener.close()

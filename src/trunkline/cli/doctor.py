@@ -1,0 +1,49 @@
+"""``trunkline doctor``: checks everything and says what to do."""
+
+from __future__ import annotations
+
+import click
+
+from trunkline.cli import options
+
+__all__ = ["doctor"]
+
+_COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+@click.command(
+    epilog=options.examples(
+        "trunkline doctor",
+        "trunkline doctor --dsn postgresql://me@pooler.example.org/shop",
+        "trunkline doctor --json | jq '.checks[] | select(.level != \"ok\")'",
+    )
+)
+@click.option(
+    "--listen-dsn",
+    metavar="URI",
+    help="The direct connection that workers are given for LISTEN, if they are given one.",
+)
+@options.with_options(options.dsn, options.as_json)
+@click.pass_context
+def doctor(ctx: click.Context, *, listen_dsn: str | None, dsn: str | None, as_json: bool) -> None:
+    """Check connection, versions, schema, role, duties, workers, disk, clock and LISTEN.
+
+    Changes nothing. Each line is ok, warn or fail; the exit code is 1 if any is fail.
+    """
+    from trunkline.cli.diagnosis import diagnose  # noqa: PLC0415 - see main.py
+    from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
+
+    failed = False
+    findings = []
+    for finding in diagnose(dsn, listen_dsn):
+        failed = failed or finding.level == "fail"
+        if as_json:
+            findings.append(finding)
+            continue
+        level = click.style(f"{finding.level:<4}", fg=_COLOURS[finding.level], bold=True)
+        click.echo(f"{level}  {finding.check}: {finding.message}")
+        if finding.hint:
+            click.echo(f"      {click.style('->', fg='cyan')} {finding.hint}")
+    if as_json:
+        print_json({"ok": not failed, "checks": findings})
+    ctx.exit(1 if failed else 0)

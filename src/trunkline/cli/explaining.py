@@ -1,0 +1,83 @@
+"""What trunkline.explain says, as a sentence and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from trunkline.cli.output import amount, clean, moment, shown_error
+from trunkline.model import Explanation
+
+__all__ = ["sentence"]
+
+Detail = Mapping[str, Any]
+
+
+def sentence(found: Explanation, now: datetime) -> str:
+    """One reason for people."""
+    detail = found.detail or {}
+    if tell := _SENTENCES.get(found.reason):
+        return tell(detail, moment(found.until, now))
+    if found.reason in {"completed", "cancelled", "dead"}:
+        return _ended(found.reason, detail)
+    return clean(f"{found.reason} {dict(detail)}")
+
+
+def _running(detail: Detail, until: str) -> str:
+    asked = "; its cancellation was asked for" if detail.get("cancel_requested_at") else ""
+    worker = clean(detail.get("worker"))
+    return f"It runs: attempt {detail.get('attempt')} on {worker}, lease until {until}{asked}"
+
+
+def _scheduled(detail: Detail, until: str) -> str:
+    failures = detail.get("failures")
+    after = f", after {failures} failed attempts" if failures else ""
+    return f"It is not due before {until}: {clean(detail.get('reason'))}{after}"
+
+
+def _claims_disabled(_detail: Detail, _until: str) -> str:
+    return (
+        "No job is claimed at all: the setting claims_enabled is off. "
+        "Switch it on with: trunkline settings reset claims_enabled"
+    )
+
+
+def _queue_paused(detail: Detail, _until: str) -> str:
+    why = f" ({clean(detail['reason'])})" if detail.get("reason") else ""
+    queue = clean(detail.get("queue"))
+    return (
+        f"The queue {queue} is paused by {clean(detail.get('by'))}{why}. "
+        f"Resume it with: trunkline queues resume {queue}"
+    )
+
+
+def _no_worker(detail: Detail, _until: str) -> str:
+    return (
+        f"No living worker serves queue {clean(detail.get('queue'))} and task "
+        f"{clean(detail.get('task'))}. Start one with: trunkline worker APP; "
+        "see who is there with: trunkline workers list"
+    )
+
+
+def _waiting_its_turn(detail: Detail, _until: str) -> str:
+    ahead = int(detail.get("ahead", 0))
+    more = " or more" if ahead >= int(detail.get("counted_up_to", 1000)) else ""
+    return f"It waits for its turn: {amount(ahead)}{more} ahead of it in the queue"
+
+
+def _ended(state: str, detail: Detail) -> str:
+    cause = shown_error(detail.get("last_error"), detail.get("reason"))
+    why = f" ({cause})" if cause and state != "completed" else ""
+    again = ". Run it again with: trunkline dead replay ID" if state == "dead" else ""
+    return f"It has ended: {state}{why}{again}"
+
+
+_SENTENCES: Final[Mapping[str, Callable[[Detail, str], str]]] = {
+    "claims_disabled": _claims_disabled,
+    "no_worker": _no_worker,
+    "queue_paused": _queue_paused,
+    "running": _running,
+    "scheduled": _scheduled,
+    "waiting_its_turn": _waiting_its_turn,
+}

@@ -1,0 +1,68 @@
+"""One line of the tail, for people or for programs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import Final
+
+import click
+
+from trunkline.cli.following import Line
+from trunkline.cli.output import age, clean, print_json, shown_error
+
+__all__ = ["printer"]
+
+_COLOURS: Final = {
+    "enqueued": "cyan",
+    "started": "yellow",
+    "completed": "green",
+    "cancelled": "bright_black",
+    "failed": "red",
+    "lost": "red",
+    "collided": "red",
+    "snoozed": "blue",
+    "released": "blue",
+}
+_WIDTH: Final = 10
+
+
+def printer(*, as_json: bool) -> Callable[[Line], None]:
+    """A function that writes one line."""
+    if as_json:
+        return print_json
+    day: list[date] = [datetime.now().astimezone().date()]
+
+    def write(line: Line) -> None:
+        at = line.at.astimezone()
+        if at.date() != day[0]:
+            day[0] = at.date()
+            click.secho(f"-- {day[0].isoformat()} --", dim=True)
+        clock = f"{at:%H:%M:%S}.{at.microsecond // 1000:03d}"
+        word = "dead" if line.state == "dead" else line.event
+        colour = "red" if line.state == "dead" else _COLOURS.get(line.event, "magenta")
+        styled = click.style(f"{word:<{_WIDTH}}", fg=colour, bold=line.state == "dead")
+        rest = f"{line.job_id} {clean(line.task)}{_about(line)}"
+        click.echo(f"{click.style(clock, dim=True)} {styled} {rest}")
+        sys.stdout.flush()
+
+    return write
+
+
+def _about(line: Line) -> str:
+    parts = [f" [{clean(line.queue)}]"]
+    if line.event == "enqueued":
+        if line.run_at and line.run_at > line.at:
+            parts.append(f"in {age(line.run_at - line.at)}")
+    elif line.attempt:
+        parts.append(f"#{line.attempt}")
+    if line.event == "started" and line.worker:
+        parts.append(f"on {clean(line.worker)}")
+    if line.took is not None:
+        parts.append(age(line.took))
+    if line.event != "enqueued" and line.state == "scheduled" and line.run_at:
+        parts.append(f"again in {age(line.run_at - line.at)}")
+    if why := shown_error(line.error, line.reason):
+        parts.append(f"- {why}")
+    return " ".join(parts)

@@ -1,0 +1,12 @@
+-- Running jobs, an older word for which is processing, locked for more than five minutes, oldest lock first.
+
+select
+  j.id, j.type, j.status, j.attempts, j.locked_by, j.locked_at, j.heartbeat_at,
+  round(extract(epoch from trunkline.clock() - j.locked_at) / 60, 1) as age_minutes,
+  round(extract(epoch from t.ttl) / 60, 1) as ttl_minutes,
+  t.configured as has_own_ttl
+from executor.executor_jobs as j
+join executor.executor_job_types as t on t.type = j.type
+where j.status in ('running', 'processing')
+  and j.locked_at < trunkline.clock() - interval '5 minutes'
+order by j.locked_at

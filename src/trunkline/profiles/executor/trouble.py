@@ -1,0 +1,40 @@
+"""Answers to what operators ask when jobs are stuck, come back too often or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from trunkline.errors.profiles import ProfileError
+from trunkline.profiles import installer
+from trunkline.profiles.profile import Profile, render, schema_name
+
+__all__ = ["Answer", "troubleshoot"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One question, the SQL that asks it and its rows by column."""
+
+    title: str
+    sql: str
+    rows: tuple[dict[str, Any], ...]
+
+
+def troubleshoot(
+    dsn: str, profile: Profile, topic: str, *, schema: str | None = None
+) -> tuple[Answer, ...]:
+    """Ask all questions of a topic."""
+    if topic not in profile.topics:
+        known = ", ".join(profile.topics) or "none"
+        raise ProfileError(f"Profile {profile.name} has no topic {topic!r}; it has: {known}")
+    target = schema_name(schema or profile.schema)
+    answers = []
+    with installer.session(dsn, profile, target) as connection:
+        for title, question in profile.topics[topic]:
+            text = render(profile.text("ask", f"{question}.sql"), profile.schema, target)
+            cursor = connection.execute(text.encode())
+            names = [column.name for column in cursor.description or ()]
+            rows = tuple(dict(zip(names, row, strict=True)) for row in cursor)
+            answers.append(Answer(title, text, rows))
+    return tuple(answers)

@@ -1,0 +1,176 @@
+"""Applies phases of a profile and takes them back, one transaction each, with a record of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from trunkline.db.translate import translated
+from trunkline.errors import SchemaMissing
+from trunkline.errors.profiles import ProfileInUse, ProfileNotInstalled
+from trunkline.profiles.profile import Phase, Profile, render, schema_name, statement
+from trunkline.schema import plan
+from trunkline.schema.plan import LOCK_TIMEOUT, Step
+from trunkline.schema.session import Connection, connect, is_installed, run
+
+__all__ = ["ScriptState", "ask", "install", "rollback", "session", "status"]
+
+_SQL = files(__package__) / "sql"
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptState:
+    """One script and whether it is in force: ``applied``, ``missing`` or ``changed``."""
+
+    phase: str
+    script: str
+    state: str
+
+
+def install(
+    dsn: str,
+    profile: Profile,
+    phases: Iterable[str] = (),
+    *,
+    schema: str | None = None,
+    lock_timeout: float = LOCK_TIMEOUT,
+) -> tuple[str, ...]:
+    """Apply phases with what they stand on; return the scripts applied, as phase/name.
+
+    What is in force already is left alone, so that it can be repeated.
+    """
+    target = schema_name(schema or profile.schema)
+    applied: list[str] = []
+    for phase in profile.select(phases):
+        # A transaction each: what a later phase stumbles over does not take an earlier one back.
+        with connect(dsn) as connection:
+            _open(connection, lock_timeout)
+            run(connection, Step("schema of the profile", statement(_SQL, "prepare", target)))
+            run(connection, Step("record of the profile", statement(_SQL, "bookkeeping", target)))
+            applied += _apply(connection, profile, phase, target)
+    return tuple(applied)
+
+
+def _apply(connection: Connection, profile: Profile, phase: Phase, schema: str) -> Iterator[str]:
+    known = _applied(connection, profile, schema)
+    done = []
+    for script in profile.scripts(phase):
+        if known.get((phase.name, script.name)) == script.sha256:
+            continue
+        name = f"{phase.name}/{script.name}"
+        run(connection, Step(name, render(script.text, profile.schema, schema)))
+        facts = {"phase": phase.name, "script": script.name, "sha256": script.sha256}
+        _change(connection, "record", schema, {"profile": profile.name, **facts})
+        done.append(name)
+    if done and profile.closing:
+        text = render(profile.text(profile.closing), profile.schema, schema)
+        run(connection, Step(profile.closing, text))
+    return iter(done)
+
+
+def rollback(
+    dsn: str,
+    profile: Profile,
+    *,
+    schema: str | None = None,
+    purge: bool = False,
+    force: bool = False,
+    lock_timeout: float = LOCK_TIMEOUT,
+) -> tuple[str, ...]:
+    """Take the profile back step by step; return the names of the steps.
+
+    Jobs stay. Optional steps, which remove data of the profile's own, only with ``purge``. A step
+    that would take away what is in use is refused, unless forced; those before it stay taken.
+    """
+    target = schema_name(schema or profile.schema)
+    done: list[str] = []
+    for step in profile.rollback:
+        if step.optional and not purge:
+            continue
+        with connect(dsn) as connection:
+            _open(connection, lock_timeout)
+            if not _is_there(connection, target):
+                return tuple(done)
+            connection.execute(statement(_SQL, "take_role", target).encode())
+            if step.guard and not force:
+                users = ask(connection, profile, step.guard, target)
+                if users:
+                    names = ", ".join(str(row[0]) for row in users)
+                    raise ProfileInUse(f"{step.title}: still used by {names}")
+            text = render(profile.text("rollback", f"{step.name}.sql"), profile.schema, target)
+            run(connection, Step(f"rollback/{step.name}", text))
+            facts = {"profile": profile.name, "scripts": list(step.undoes)}
+            _change(connection, "forget", target, facts)
+            if step.optional:
+                run(connection, Step("record of the profile", statement(_SQL, "sweep", target)))
+        done.append(step.name)
+    return tuple(done)
+
+
+def status(dsn: str, profile: Profile, *, schema: str | None = None) -> tuple[ScriptState, ...]:
+    """Every script of every phase and whether it is in force."""
+    target = schema_name(schema or profile.schema)
+    with connect(dsn) as connection:
+        known = _applied(connection, profile, target) if _is_there(connection, target) else {}
+    return tuple(
+        ScriptState(phase.name, script.name, _state(known.get((phase.name, script.name)), script))
+        for phase in profile.phases
+        for script in profile.scripts(phase)
+    )
+
+
+def _state(applied: str | None, script: Any) -> str:
+    if applied is None:
+        return "missing"
+    return "applied" if applied == script.sha256 else "changed"
+
+
+@contextmanager
+def session(dsn: str, profile: Profile, schema: str) -> Iterator[Connection]:
+    """A connection for questions and tests; the profile must be installed."""
+    with connect(dsn) as connection, translated():
+        if not is_installed(connection):
+            raise SchemaMissing("This database has no Trunkline schema")
+        if not _is_there(connection, schema):
+            raise ProfileNotInstalled(
+                f"Profile {profile.name} is not installed in schema {schema}",
+                hint=f"Install it with: trunkline profile install {profile.name}",
+            )
+        yield connection
+
+
+def ask(
+    connection: Connection,
+    profile: Profile,
+    question: str,
+    schema: str,
+    parameters: Mapping[str, Any] | None = None,
+) -> list[tuple[Any, ...]]:
+    """The answer to a question of the profile, which is a file under ``ask``."""
+    text = render(profile.text("ask", f"{question}.sql"), profile.schema, schema)
+    return connection.execute(text.encode(), parameters).fetchall()
+
+
+def _open(connection: Connection, lock_timeout: float) -> None:
+    run(connection, plan.session(lock_timeout))
+    if not is_installed(connection):
+        raise SchemaMissing("This database has no Trunkline schema")
+
+
+def _is_there(connection: Connection, schema: str) -> bool:
+    row = connection.execute(statement(_SQL, "is_there", schema).encode()).fetchone()
+    return row is not None and bool(row[0])
+
+
+def _applied(connection: Connection, profile: Profile, schema: str) -> dict[tuple[str, str], str]:
+    rows = connection.execute(
+        statement(_SQL, "applied", schema).encode(), {"profile": profile.name}
+    )
+    return {(phase, script): sha256 for phase, script, sha256 in rows}
+
+
+def _change(connection: Connection, name: str, schema: str, parameters: Mapping[str, Any]) -> None:
+    connection.execute(statement(_SQL, name, schema).encode(), parameters)

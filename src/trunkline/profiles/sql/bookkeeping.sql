@@ -1,0 +1,15 @@
+-- From here on as the owner of the engine's objects. What was applied is on record beside it.
+
+set local role trunkline_owner;
+create table if not exists profile_schema.trunkline_profile_steps (
+  profile text not null,
+  phase text not null,
+  script text not null,
+  sha256 text not null,
+  applied_at timestamptz not null default clock_timestamp(),
+  applied_by text not null default session_user,
+  primary key (profile, phase, script)
+);
+comment on table profile_schema.trunkline_profile_steps is 'Which scripts of which profile were applied here, with their checksums.';
+grant usage on schema profile_schema to trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader;
+grant select on profile_schema.trunkline_profile_steps to trunkline_operator, trunkline_reader;

@@ -1,0 +1,1 @@
+select to_regclass('profile_schema.trunkline_profile_steps') is not null

@@ -1,0 +1,89 @@
+-- Makes many tasks known in one call, as register_task does, all or none; tells how many were new or changed.
+-- p_tasks is a JSON array of objects with the arguments of register_task as keys, without the p_. What
+-- is known already is neither locked nor written, so that a worker's start costs one round trip and
+-- leaves no trace. Locks rows of tasks in the order of their names.
+create or replace function trunkline.register_tasks(p_tasks jsonb)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_fields constant text[] := array[
+    'task', 'queue', 'lease', 'hard_limit', 'max_attempts', 'backoff', 'audit', 'priority', 'unique_until', 'crash_limit',
+    'reclaim_on_worker_death', 'lost_backoff', 'dead_when_deferred', 'profile'
+  ];
+  v_changed integer := 0;
+  v_index integer;
+  v_last text;
+  v_now timestamptz := trunkline.clock();
+  v_policy record;
+  v_task record;
+begin
+  if p_tasks is null or jsonb_typeof(p_tasks) <> 'array' or jsonb_array_length(p_tasks) > 10000 then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_argument',
+      p_detail => jsonb_build_object('argument', 'p_tasks', 'must_be', 'a JSON array of at most 10000 objects')
+    );
+  end if;
+  for v_task in
+    select t.policy, (t.place - 1)::integer as index
+    from jsonb_array_elements(p_tasks) with ordinality as t (policy, place)
+    order by t.policy ->> 'task' collate "C", t.place
+  loop
+    v_index := v_task.index;
+    if jsonb_typeof(v_task.policy) <> 'object' or v_task.policy - c_fields <> '{}'::jsonb then
+      perform trunkline_internal.refuse(
+        p_name => 'invalid_argument',
+        p_detail => jsonb_build_object(
+          'argument', 'p_tasks', 'index', v_index, 'task', v_task.policy -> 'task',
+          'unknown_fields', case when jsonb_typeof(v_task.policy) = 'object' then (
+            select jsonb_agg(f.field) from jsonb_object_keys(v_task.policy - c_fields) as f (field)
+          ) end,
+          'must_be', c_fields
+        )
+      );
+    end if;
+    select p.* into v_policy
+    from jsonb_to_record(v_task.policy) as p (
+      task text, queue text, lease interval, hard_limit interval, max_attempts integer, backoff jsonb,
+      audit boolean, priority integer, unique_until text, crash_limit integer,
+      reclaim_on_worker_death boolean, lost_backoff boolean, dead_when_deferred boolean, profile text
+    );
+    -- Two policies of one task: which one holds would be a matter of chance.
+    if v_policy.task = v_last then
+      perform trunkline_internal.refuse(
+        p_name => 'invalid_argument',
+        p_detail => jsonb_build_object(
+          'argument', 'p_tasks', 'index', v_index, 'task', v_policy.task, 'must_be', 'each task once'
+        )
+      );
+    end if;
+    v_last := v_policy.task;
+    if trunkline_internal.store_task(
+      p_task => v_policy.task, p_queue => v_policy.queue, p_lease => v_policy.lease,
+      p_hard_limit => v_policy.hard_limit, p_max_attempts => v_policy.max_attempts, p_backoff => v_policy.backoff,
+      p_audit => v_policy.audit, p_priority => v_policy.priority, p_unique_until => v_policy.unique_until,
+      p_crash_limit => v_policy.crash_limit, p_reclaim_on_worker_death => v_policy.reclaim_on_worker_death,
+      p_lost_backoff => v_policy.lost_backoff, p_dead_when_deferred => v_policy.dead_when_deferred,
+      p_profile => v_policy.profile, p_now => v_now
+    ) then
+      v_changed := v_changed + 1;
+    end if;
+  end loop;
+  return v_changed;
+exception
+  when data_exception then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_argument',
+      p_detail => jsonb_build_object(
+        'argument', 'p_tasks', 'index', v_index, 'task', v_task.policy -> 'task',
+        'must_be', 'objects whose fields have the types of register_task''s arguments', 'reason', sqlerrm
+      )
+    );
+    -- Not reached: the refusal has ended the call.
+    return null;
+end;
+$$;
+comment on function trunkline.register_tasks(jsonb) is 'Makes many tasks known in one call, as register_task does, all or none; tells how many were new or changed.';

@@ -1,0 +1,21 @@
+-- Notifies channel trunkline_wake once for each of these queues on which a worker sleeps; costs next to nothing while none does.
+-- The notification goes out when the transaction commits, and not at all when it rolls back. Only who
+-- sleeps, because commits that notify wait for each other, all over the server. The payload is the
+-- name of the queue and nothing else: every login of the database can listen.
+-- Reads sleepers without a lock. Called by whatever makes jobs claimable.
+create or replace function trunkline_internal.wake_sleepers(p_queues text[])
+returns void
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not exists (select from trunkline_internal.sleepers as s) then
+    return;
+  end if;
+  perform pg_notify('trunkline_wake', q.queue)
+  from (select distinct q.queue from unnest(p_queues) as q (queue)) as q
+  where exists (select from trunkline_internal.sleepers as s where s.queue in (q.queue, '*'));
+end;
+$$;
+comment on function trunkline_internal.wake_sleepers(text[]) is 'Notifies channel trunkline_wake once for each of these queues on which a worker sleeps; costs next to nothing while none does.';

@@ -1,0 +1,191 @@
+"""What stands behind a handler's context in the worker's own process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from trunkline.client.context import Context, Transaction
+from trunkline.db.calls import work
+from trunkline.db.pool import AsyncPool, SyncPool
+from trunkline.db.runner import run, run_async
+from trunkline.errors import InvalidTask, StaleAttempt
+from trunkline.model import Cancel, ClaimedJob
+from trunkline.worker.report import result_text
+from trunkline.worker.roster import Held
+
+__all__ = ["Done", "LoopBackend", "Services", "ThreadBackend", "complete_call", "judge_progress"]
+
+
+@dataclass(slots=True)
+class Services:
+    """What handlers may reach of their worker."""
+
+    dsn: str
+    worker: str
+    pool: AsyncPool
+    sync_pool: SyncPool
+    forget: Callable[[Held], None]
+
+
+class Done:
+    """An awaitable that has happened: a thread need not await, and may."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        return
+        yield
+
+
+def judge_progress(job: ClaimedJob, verdict: str) -> None:
+    """Stop the handler where the engine's answer says so."""
+    if verdict == "cancel":
+        raise Cancel("cancelled while it was running")
+    if verdict == "lost":
+        raise StaleAttempt(
+            "the attempt is no longer yours",
+            hint="Stop the work and discard its result.",
+            detail={"job": str(job.job_id), "attempt": job.attempt},
+        )
+
+
+def complete_call(worker: str, job: ClaimedJob, ctx: Context) -> Any:
+    """The completion that commits with a handler's own writes, or with nothing."""
+    result = result_text(ctx.result)
+    return work.complete(worker, [job.job_id], [job.attempt], [result], strict=True)
+
+
+class _Backend:
+    def __init__(self, services: Services, held: Held) -> None:
+        self._services = services
+        self._held = held
+
+    def cancelled(self) -> bool:
+        return self._held.stop is not None
+
+    def _progress_call(self, percent: int | None, message: str | None, phase: str | None) -> Any:
+        job = self._held.job
+        return work.progress(
+            self._services.worker,
+            job.job_id,
+            job.attempt,
+            percent=percent,
+            message=message,
+            phase=phase,
+        )
+
+
+class LoopBackend(_Backend):
+    """For `async def` handlers."""
+
+    async def progress(self, percent: int | None, message: str | None, phase: str | None) -> None:
+        """See Context.progress."""
+        call = self._progress_call(percent, message, phase)
+        judge_progress(self._held.job, await self._services.pool.run(call))
+
+    def transaction(self, ctx: Context) -> Transaction:
+        """See Context.transaction."""
+        return _LoopTransaction(self._services, self._held, ctx)
+
+
+class ThreadBackend(_Backend):
+    """For handlers in threads."""
+
+    def progress(
+        self, percent: int | None, message: str | None, phase: str | None
+    ) -> Awaitable[None]:
+        """See Context.progress; done when it returns."""
+        call = self._progress_call(percent, message, phase)
+        judge_progress(self._held.job, self._services.sync_pool.run(call))
+        return Done()
+
+    def transaction(self, ctx: Context) -> Transaction:
+        """See Context.transaction."""
+        return _ThreadTransaction(self._services, self._held, ctx)
+
+
+class _LoopTransaction(Transaction):
+    def __init__(self, services: Services, held: Held, ctx: Context) -> None:
+        self._services = services
+        self._held = held
+        self._ctx = ctx
+
+    async def __aenter__(self) -> Any:
+        self._borrowed = self._services.pool.connection()
+        self._connection = await self._borrowed.__aenter__()
+        self._transaction = self._connection.transaction()
+        await self._transaction.__aenter__()
+        return self._connection
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if error is None:
+                await self._complete()
+            else:
+                await self._transaction.__aexit__(kind, error, trace)
+        finally:
+            await self._borrowed.__aexit__(None, None, None)
+
+    async def _complete(self) -> None:
+        call = complete_call(self._services.worker, self._held.job, self._ctx)
+        try:
+            await run_async(self._connection, call)
+        except BaseException as error:
+            await self._transaction.__aexit__(type(error), error, error.__traceback__)
+            raise
+        # From here on a lost connection leaves open whether it was committed; a repeated report
+        # would be answered `lost` or `already`, so asking again is safe.
+        await asyncio.shield(self._transaction.__aexit__(None, None, None))
+        self._held.ended_in_transaction = True
+
+    def __enter__(self) -> Any:
+        raise InvalidTask(
+            "`with ctx.transaction()` in an `async def` handler", hint="Write `async with`."
+        )
+
+    def __exit__(self, *_: object) -> None:
+        """Never entered."""
+
+
+class _ThreadTransaction(Transaction):
+    def __init__(self, services: Services, held: Held, ctx: Context) -> None:
+        self._services = services
+        self._held = held
+        self._ctx = ctx
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Any:
+        self._connection = self._stack.enter_context(self._services.sync_pool.connection())
+        transaction: AbstractContextManager[Any] = self._connection.transaction()
+        self._stack.enter_context(transaction)
+        return self._connection
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._stack:
+            if error is not None:
+                # Passing it to the stack undoes the transaction.
+                raise error.with_traceback(trace)
+            run(
+                self._connection,
+                complete_call(self._services.worker, self._held.job, self._ctx),
+            )
+        self._held.ended_in_transaction = True
+
+    async def __aenter__(self) -> Any:
+        raise InvalidTask("`async with ctx.transaction()` in a plain handler", hint="Write `with`.")
+
+    async def __aexit__(self, *_: object) -> None:
+        """Never entered."""

@@ -1,0 +1,136 @@
+"""Claims jobs in batches, ahead of need where they are short; waits cheaply when idle."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from trunkline.db.calls import work
+from trunkline.db.lasting import LastingConnection
+from trunkline.worker.executor import Executor
+from trunkline.worker.pace import Pace
+from trunkline.worker.part import Part
+from trunkline.worker.roster import Roster
+
+__all__ = ["Claimer"]
+
+# 44 µs of server time a job at 100, 30 at 500, 28 at 1000: beyond 500 only the wait grows.
+_LARGEST_CLAIM: Final = 500
+# Busy for this long without a pause: producers need not notify this worker any more.
+_BUSY: Final = 1.0
+# How often the request to be notified is renewed: the next due time may have changed.
+_RENEW: Final = 5.0
+
+
+class Claimer(Part):
+    """Keeps the executor supplied."""
+
+    name = "claimer"
+
+    def __init__(
+        self,
+        dsn: str,
+        worker: str,
+        queues: Sequence[str] | None,
+        tasks: Sequence[str],
+        *,
+        executor: Executor,
+        roster: Roster,
+        is_notified: Callable[[], bool],
+    ) -> None:
+        super().__init__()
+        self._connection = LastingConnection(dsn, name="trunkline claimer")
+        self._worker = worker
+        self._queues = queues
+        self._tasks = tasks
+        self._executor = executor
+        self._roster = roster
+        self._is_notified = is_notified
+        self._pace = Pace()
+        self._signal = asyncio.Event()
+        self._position = "{}"
+        # Whether an answer may have been lost, with jobs in it that nobody here knows of.
+        self._unsure = False
+        self._asleep_since: float | None = None
+        self._busy_since: float | None = None
+        self._due_in: float | None = None
+
+    def wake(self) -> None:
+        """Look now: there is new work, or a free runner."""
+        self._signal.set()
+
+    def interrupt(self) -> None:
+        """Let a waiting turn end."""
+        self._signal.set()
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._connection.close()
+
+    async def turn(self) -> None:
+        """Claim once, or wait until there is a reason to."""
+        self._signal.clear()
+        wanted = min(self._executor.demand(), _LARGEST_CLAIM)
+        if wanted == 0:
+            await self._signal.wait()
+            return
+        try:
+            found = await self._claim(wanted)
+            if found:
+                await self._note_busy()
+            else:
+                await self._go_idle()
+        except Exception:
+            self._position, self._asleep_since = "{}", None
+            self._unsure = True
+            raise
+
+    async def _claim(self, wanted: int) -> bool:
+        if self._unsure:
+            known = [held.job.job_id for held in self._roster]
+            forgotten = await self._connection.run(work.release_forgotten(self._worker, known))
+            if forgotten:
+                self.log.info("handed back %d jobs of a claim whose answer was lost", forgotten)
+            self._unsure = False
+        claimed = await self._connection.run(
+            work.claim(self._worker, self._queues, wanted, self._tasks, self._position)
+        )
+        self._position = claimed.position or "{}"
+        if claimed.jobs:
+            self._executor.submit(self._roster.add(claimed.jobs))
+        return bool(claimed.jobs)
+
+    async def _note_busy(self) -> None:
+        self._pace.worked()
+        now = time.monotonic()
+        if self._busy_since is None:
+            self._busy_since = now
+        elif self._asleep_since is not None and now - self._busy_since > _BUSY:
+            await self._connection.run(work.wake(self._worker))
+            self._asleep_since = None
+
+    async def _go_idle(self) -> None:
+        """Ask to be notified, look once more, then wait."""
+        self._busy_since = None
+        now = time.monotonic()
+        fresh = self._asleep_since is None
+        if fresh or now - (self._asleep_since or 0.0) > _RENEW:
+            self._due_in = await self._connection.run(work.sleep(self._worker, self._queues))
+            self._asleep_since = time.monotonic()
+        if fresh:
+            self._pace.fell_asleep()
+            return
+        await self._wait(self._pace.next_wait(notified=self._is_notified()))
+
+    async def _wait(self, longest: float) -> None:
+        if self._due_in is not None:
+            since = time.monotonic() - (self._asleep_since or 0.0)
+            longest = min(longest, max(self._due_in - since, 0.001))
+        try:
+            async with asyncio.timeout(longest):
+                await self._signal.wait()
+        except TimeoutError:
+            # A due job is there now, or soon; ask anew for the one after it.
+            self._asleep_since = min(self._asleep_since or 0.0, time.monotonic() - _RENEW - 1)

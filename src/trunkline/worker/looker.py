@@ -1,0 +1,66 @@
+"""A look from the very start of the queues, now and then, beside claims that keep their place."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Final
+
+from trunkline.db.calls import work
+from trunkline.db.lasting import LastingConnection
+from trunkline.worker.executor import Executor
+from trunkline.worker.part import Part
+from trunkline.worker.roster import Roster
+
+__all__ = ["Looker"]
+
+_EVERY: Final = 10.0
+_MOST: Final = 10
+# Under an old snapshot such a look walks all dead entries; nobody waits for it.
+_PATIENCE: Final = 60.0
+
+
+class Looker(Part):
+    """Finds what rolled-back claims left behind the position, on a connection of its own."""
+
+    name = "looker"
+
+    def __init__(
+        self,
+        dsn: str,
+        worker: str,
+        queues: Sequence[str] | None,
+        tasks: Sequence[str],
+        *,
+        executor: Executor,
+        roster: Roster,
+    ) -> None:
+        super().__init__()
+        self._connection = LastingConnection(dsn, name="trunkline looker")
+        self._worker = worker
+        self._queues = queues
+        self._tasks = tasks
+        self._executor = executor
+        self._roster = roster
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._connection.close()
+
+    async def turn(self) -> None:
+        """Wait, then look."""
+        await self.pause(_EVERY * random.uniform(0.8, 1.2))  # noqa: S311 - spreads workers
+        wanted = min(self._executor.demand(), _MOST)
+        if self.stopping.is_set() or not wanted:
+            return
+        claimed = await self._connection.run(
+            work.claim(self._worker, self._queues, wanted, self._tasks, None), patience=_PATIENCE
+        )
+        if not claimed.jobs:
+            return
+        if self._executor.accepting:
+            self._executor.submit(self._roster.add(claimed.jobs))
+        else:
+            jobs = [job.job_id for job in claimed.jobs]
+            attempts = [job.attempt for job in claimed.jobs]
+            await self._connection.run(work.release(self._worker, jobs, attempts, "shutting down"))

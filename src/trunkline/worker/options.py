@@ -1,0 +1,45 @@
+"""How a worker runs."""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from dataclasses import dataclass
+
+__all__ = ["WorkerOptions", "new_worker_id"]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """Everything the command line and `Worker` can say; the defaults suit most."""
+
+    # `module:variable` of the application; the command line's argument.
+    app_path: str = ""
+    # In the order in which they are served; None serves all of them.
+    queues: tuple[str, ...] | None = None
+    # Only these tasks of the application; None serves all of them.
+    tasks: tuple[str, ...] | None = None
+    # How many jobs run at once in one process.
+    concurrency: int = 10
+    # Worker processes under one supervisor.
+    processes: int = 1
+    # Of handlers that are plain functions, how many at once; None: as many as `concurrency`.
+    threads: int | None = None
+    # Bytes of resident memory after which a process drains and is replaced.
+    memory_limit: int | None = None
+    # Seconds that running jobs get to end after SIGTERM.
+    grace: float = 30.0
+    dsn: str | None = None
+    # Where LISTEN works, if `dsn` leads through a pooler in transaction mode.
+    listen_dsn: str | None = None
+    log_format: str = "console"
+    log_level: str = "info"
+    # Beginning of the worker's id; by default the name of the host.
+    name: str | None = None
+
+
+def new_worker_id(name: str | None) -> str:
+    """Unique for each start of each process (TA-32), and telling for people."""
+    host = name or socket.gethostname().partition(".")[0] or "worker"
+    return f"{host[:100]}-{os.getpid()}-{uuid.uuid4().hex[:8]}"

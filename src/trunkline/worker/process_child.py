@@ -1,0 +1,172 @@
+"""The process in which handlers with process=True run. Started by process_pool, never by hand."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Awaitable
+from contextlib import ExitStack
+from queue import SimpleQueue
+from types import FrameType, TracebackType
+from typing import Any
+
+from trunkline.client import Context, Task
+from trunkline.client.context import Transaction
+from trunkline.db.connect import connect
+from trunkline.db.runner import run
+from trunkline.errors import HandlerProcessDied, InvalidTask
+from trunkline.model import Cancel
+from trunkline.telemetry import enter_job
+from trunkline.worker.backends import Done, complete_call, judge_progress
+from trunkline.worker.frames import Ended, Hello, Progress, Run, Verdict, receive, send
+from trunkline.worker.report import End, Report, of_error, of_value
+
+__all__ = ["main"]
+
+
+class _Parent:
+    """The worker at the other end. A thread reads, so that its death is noticed at any time."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._messages: SimpleQueue[Any] = SimpleQueue()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        while (message := receive(self._channel)) is not None:
+            self._messages.put(message)
+        # The worker is gone: whatever this handler does can no longer be reported.
+        os._exit(0)
+
+    def next(self) -> Any:
+        return self._messages.get()
+
+    def say(self, message: Any) -> None:
+        send(self._channel, message)
+
+
+class _ChildBackend:
+    def __init__(self, parent: _Parent, dsn: str, order: Run) -> None:
+        self._parent = parent
+        self.dsn = dsn
+        self.order = order
+        self.in_transaction = False
+
+    def progress(
+        self, percent: int | None, message: str | None, phase: str | None
+    ) -> Awaitable[None]:
+        self._parent.say(Progress(percent, message, phase))
+        answer = self._parent.next()
+        if not isinstance(answer, Verdict):
+            raise HandlerProcessDied(f"The worker answered {answer!r}")
+        judge_progress(self.order.job, answer.verdict)
+        return Done()
+
+    def cancelled(self) -> bool:
+        # A request to stop arrives as an exception, see _stop.
+        return False
+
+    def transaction(self, ctx: Context) -> Transaction:
+        return _ChildTransaction(self, ctx)
+
+
+class _ChildTransaction(Transaction):
+    def __init__(self, backend: _ChildBackend, ctx: Context) -> None:
+        self._backend = backend
+        self._ctx = ctx
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Any:
+        self._connection = self._stack.enter_context(
+            connect(self._backend.dsn, name="trunkline handler")
+        )
+        self._stack.enter_context(self._connection.transaction())
+        return self._connection
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        order = self._backend.order
+        with self._stack:
+            if error is not None:
+                raise error.with_traceback(trace)
+            run(self._connection, complete_call(order.worker, order.job, self._ctx))
+        self._backend.in_transaction = True
+
+    async def __aenter__(self) -> Any:
+        raise InvalidTask("`async with ctx.transaction()` in a plain handler", hint="Write `with`.")
+
+    async def __aexit__(self, *_: object) -> None:
+        """Never entered."""
+
+
+def main(descriptor: int) -> None:
+    """Run what the worker sends until it goes away."""
+    parent = _Parent(socket.socket(fileno=descriptor))
+    hello = parent.next()
+    assert isinstance(hello, Hello)  # noqa: S101 - the worker always says it first
+    sys.path[:] = hello.path
+    signal.signal(signal.SIGTERM, _stop)
+    while True:
+        order = parent.next()
+        backend = _ChildBackend(parent, hello.dsn, order)
+        parent.say(_ended(_run(order, backend), backend))
+
+
+def _run(order: Run, backend: _ChildBackend) -> Report | None:
+    job = order.job
+    enter_job(job)
+    try:
+        task = _find(order.module, order.name)
+        arguments = task.schema.decode(job.payload)
+        if task.schema.takes_context:
+            value = task.handler(Context(job, backend), **arguments)
+        else:
+            value = task.handler(**arguments)
+        return of_value(job, value)
+    except SystemExit:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its answer
+        return of_error(job, error)
+
+
+def _find(module: str, name: str) -> Task[..., Any]:
+    found: Any = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    if not isinstance(found, Task):
+        raise InvalidTask(
+            f"{module}.{name} is no task",
+            hint="@app.task must be the outermost decorator of a handler with process=True.",
+        )
+    return found
+
+
+def _ended(report: Report | None, backend: _ChildBackend) -> Ended:
+    if backend.in_transaction:
+        return Ended(End.COMPLETE.value, in_transaction=True)
+    if report is None:
+        return Ended()
+    return Ended(
+        report.end.value,
+        result=report.result,
+        error=report.error,
+        retryable=report.retryable,
+        delay=report.delay,
+        reason=report.reason,
+    )
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    raise Cancel("asked to stop")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

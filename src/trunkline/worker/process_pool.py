@@ -1,0 +1,162 @@
+"""Processes for handlers with process=True: killed at their limit, replaced when they die."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import sys
+from typing import Any, Final
+
+from trunkline.client import Task
+from trunkline.db.calls import work
+from trunkline.errors import HandlerProcessDied, InvalidTask, StaleAttempt
+from trunkline.worker.backends import Services
+from trunkline.worker.frames import Ended, Hello, Progress, Run, Verdict, pack, receive_async
+from trunkline.worker.report import End, Report
+from trunkline.worker.roster import Held, Stop
+
+__all__ = ["ProcessPool"]
+
+# After a request to stop, how long a handler may take to end before its process is killed.
+_POLITE: Final = 5.0
+
+
+class ProcessPool:
+    """One process for each handler that runs, kept for the next one."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._idle: list[_Child] = []
+        self._all: set[_Child] = set()
+
+    async def run(self, held: Held, task: Task[..., Any]) -> Report:
+        """Run the handler of a job in a process and return how it ended."""
+        child = await self._take()
+        try:
+            ended = await self._converse(child, held, task)
+        except BaseException:
+            # Cancelled, at its limit, or something unknown: what the process does is over.
+            await self._end(child, politely=held.stop in {Stop.CANCELLED, Stop.SHUTDOWN})
+            raise
+        if ended is None:
+            code = await child.process.wait()
+            self._all.discard(child)
+            raise HandlerProcessDied(f"The process of {task.name} ended with {_said(code)}")
+        self._idle.append(child)
+        held.ended_in_transaction = ended.in_transaction
+        return _report(held, ended)
+
+    async def close(self) -> None:
+        """Kill what is left."""
+        await asyncio.gather(*(self._end(child, politely=False) for child in list(self._all)))
+
+    async def _take(self) -> _Child:
+        while self._idle:
+            child = self._idle.pop()
+            if child.process.returncode is None:
+                return child
+            self._all.discard(child)
+        child = await _Child.spawn(self._services.dsn)
+        self._all.add(child)
+        return child
+
+    async def _converse(self, child: _Child, held: Held, task: Task[..., Any]) -> Ended | None:
+        job = held.job
+        module, name = _importable(task)
+        child.send(Run(module, name, self._services.worker, job))
+        while (message := await receive_async(child.reader)) is not None:
+            match message:
+                case Ended():
+                    return message
+                case Progress(percent, text, phase):
+                    call = work.progress(
+                        self._services.worker,
+                        job.job_id,
+                        job.attempt,
+                        percent=percent,
+                        message=text,
+                        phase=phase,
+                    )
+                    child.send(Verdict(await self._services.pool.run(call)))
+                case _:
+                    raise HandlerProcessDied(f"The process of {task.name} said {message!r}")
+        return None
+
+    async def _end(self, child: _Child, *, politely: bool) -> None:
+        self._all.discard(child)
+        if child.process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                if politely:
+                    child.process.terminate()
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(_POLITE):
+                            await child.process.wait()
+                if child.process.returncode is None:
+                    child.process.kill()
+                    await child.process.wait()
+        child.writer.close()
+
+
+class _Child:
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        self.process = process
+        self.reader = reader
+        self.writer = writer
+
+    @classmethod
+    async def spawn(cls, dsn: str) -> _Child:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "trunkline.worker.process_child",
+                str(theirs.fileno()),
+                pass_fds=(theirs.fileno(),),
+                stdin=asyncio.subprocess.DEVNULL,
+                env=os.environ,
+                # Ctrl-C in a terminal goes to the whole group; the worker decides for its children.
+                start_new_session=True,
+            )
+        reader, writer = await asyncio.open_connection(sock=ours)
+        child = cls(process, reader, writer)
+        child.send(Hello(sys.path, dsn))
+        return child
+
+    def send(self, message: Any) -> None:
+        self.writer.write(pack(message))
+
+
+def _importable(task: Task[..., Any]) -> tuple[str, str]:
+    module, name = task.handler.__module__, task.handler.__qualname__
+    if module == "__main__" or "<" in name:
+        raise InvalidTask(
+            f"The handler of {task.name} cannot be imported by another process",
+            hint="Put it at the top level of a module of its own, not of the script itself.",
+        )
+    return module, name
+
+
+def _report(held: Held, ended: Ended) -> Report:
+    if ended.end is None:
+        raise StaleAttempt("the attempt is no longer yours")
+    return Report(
+        held.job,
+        End(ended.end),
+        result=ended.result,
+        error=ended.error,
+        retryable=ended.retryable,
+        delay=ended.delay,
+        reason=ended.reason,
+    )
+
+
+def _said(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"exit code {code}"

@@ -1,0 +1,138 @@
+"""What became of an attempt, as the completer records it, and how it follows from an error."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from dataclasses import dataclass
+from enum import Enum
+from types import TracebackType
+from typing import Any, Final
+
+from trunkline.client.codec import encode
+from trunkline.errors import (
+    HardLimitExceeded,
+    PayloadMismatch,
+    ResultNotStorable,
+    StaleAttempt,
+    TrunklineError,
+)
+from trunkline.model import Cancel, ClaimedJob, Discard, Retry, Snooze
+from trunkline.worker.roster import Stop
+
+__all__ = ["End", "Report", "of_error", "of_stop", "of_value", "own_traceback", "result_text"]
+
+# Deadlock and serialization failure: PostgreSQL undid the transaction, nobody is to blame.
+_CONFLICTS: Final = frozenset({"40001", "40P01"})
+_TRACEBACK_LINES: Final = 30
+_LONGEST_TRACEBACK: Final = 4000
+_DEEPEST_CAUSE: Final = 10
+
+
+class End(Enum):
+    """The call of the engine that records it."""
+
+    COMPLETE = "complete"
+    FAIL = "fail"
+    SNOOZE = "snooze"
+    CANCEL = "cancel"
+    RELEASE = "release"
+
+
+@dataclass(slots=True)
+class Report:
+    """One attempt's end. `result` is JSON text."""
+
+    job: ClaimedJob
+    end: End
+    result: str | None = None
+    error: dict[str, Any] | None = None
+    retryable: bool = True
+    delay: float | None = None
+    reason: str | None = None
+
+
+def of_value(job: ClaimedJob, value: Any) -> Report:
+    """What a returned value means."""
+    if value is None:
+        return Report(job, End.COMPLETE)
+    if isinstance(value, (Snooze, Cancel, Retry, Discard)):
+        raise value
+    try:
+        return Report(job, End.COMPLETE, result=result_text(value))
+    except TypeError as error:
+        raise ResultNotStorable(f"The result of {job.task} cannot be stored: {error}") from error
+
+
+def result_text(value: object) -> str | None:
+    """A result as JSON text; raises TypeError. None stands for no result."""
+    return None if value is None else encode(value).decode()
+
+
+def of_error(job: ClaimedJob, error: BaseException) -> Report | None:  # noqa: PLR0911 - a table
+    """What an exception of a handler means; None where another attempt owns the job."""
+    match error:
+        case StaleAttempt():
+            return None
+        case Snooze():
+            return Report(job, End.SNOOZE, delay=error.delay, reason=error.reason)
+        case Cancel():
+            return Report(job, End.CANCEL, reason=error.reason)
+        case Retry():
+            return Report(job, End.FAIL, error=_described(error), delay=error.after)
+        case Discard() | PayloadMismatch() | ResultNotStorable():
+            return Report(job, End.FAIL, error=_described(error), retryable=False)
+        case _ if _is_conflict(error):
+            return Report(job, End.RELEASE, reason="deadlock or serialization failure")
+        case _:
+            return Report(job, End.FAIL, error=_described(error))
+
+
+def of_stop(job: ClaimedJob, stop: Stop) -> Report | None:
+    """What an interruption means."""
+    match stop:
+        case Stop.LOST:
+            return None
+        case Stop.CANCELLED:
+            return Report(job, End.CANCEL, reason="cancelled while it was running")
+        case Stop.SHUTDOWN:
+            return Report(job, End.RELEASE, reason="the worker shut down")
+        case Stop.HARD_LIMIT:
+            limit = job.hard_deadline - job.claimed_at
+            return of_error(job, HardLimitExceeded(f"The attempt ran longer than {limit}"))
+
+
+def _described(error: BaseException) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "type": type(error).__qualname__,
+        "message": str(error) or type(error).__qualname__,
+    }
+    if isinstance(error, TrunklineError):
+        described["code"] = error.code
+    elif not isinstance(error, (Retry, Discard)):
+        lines = traceback.format_exception(*own_traceback(error))
+        described["traceback"] = "".join(lines[-_TRACEBACK_LINES:])[-_LONGEST_TRACEBACK:]
+    return described
+
+
+def own_traceback(
+    error: BaseException,
+) -> tuple[type[BaseException], BaseException, TracebackType | None]:
+    """An error with its traceback from the handler on, without the frames of the worker."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_globals.get("__package__") == __package__:
+        trace = trace.tb_next
+    return type(error), error, trace
+
+
+def _is_conflict(error: BaseException | None) -> bool:
+    """Whoever wraps the driver's error keeps it as `orig` (SQLAlchemy) or as the cause."""
+    for _ in range(_DEEPEST_CAUSE):
+        if error is None or isinstance(error, asyncio.CancelledError):
+            return False
+        if getattr(error, "sqlstate", None) in _CONFLICTS or (
+            getattr(error, "pgcode", None) in _CONFLICTS
+        ):
+            return True
+        error = getattr(error, "orig", None) or error.__cause__
+    return False

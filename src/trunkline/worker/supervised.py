@@ -1,0 +1,20 @@
+"""Entry of a process under the supervisor. Started by it, never by hand."""
+
+import sys
+
+import msgspec
+
+from trunkline.errors import TrunklineError
+from trunkline.telemetry import set_up_logging
+from trunkline.worker.entry import run_one
+from trunkline.worker.options import WorkerOptions
+
+if __name__ == "__main__":
+    options = msgspec.json.decode(sys.argv[2], type=WorkerOptions)
+    set_up_logging(options.log_format, options.log_level)
+    try:
+        code = run_one(options, parent=int(sys.argv[1]))
+    except TrunklineError as error:
+        sys.stderr.write(f"Error: {error}\nHint: {error.hint}\nCode: {error.code}\n")
+        code = error.exit_code
+    sys.exit(code)

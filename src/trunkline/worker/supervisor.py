@@ -1,0 +1,141 @@
+"""Several worker processes under one parent, which replaces those that die."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+
+from trunkline.worker.options import WorkerOptions
+
+__all__ = ["Supervisor", "end_with_parent"]
+
+_LOOK: Final = 0.1
+# A process that dies sooner is not replaced at once, so that a broken start does not spin.
+_SHORT_LIFE: Final = 10.0
+_LONGEST_PAUSE: Final = 30.0
+# Beyond the grace of the workers themselves.
+_PATIENCE: Final = 15.0
+_RESTART: Final = 75
+_PR_SET_PDEATHSIG: Final = 1
+
+_log = logging.getLogger("trunkline.worker.supervisor")
+
+
+class _Place:
+    """One of the N processes, over its successive lives."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.process: subprocess.Popen[bytes] | None = None
+        self.started = 0.0
+        self.start_at = 0.0
+        self.short_lives = 0
+
+
+class Supervisor:
+    """Starts the processes, watches them, passes signals on."""
+
+    def __init__(self, options: WorkerOptions) -> None:
+        self._options = options
+        self._places = [_Place(number) for number in range(1, options.processes + 1)]
+        self._stop_signals = 0
+
+    def run(self) -> int:
+        """Run until told to stop."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+        _log.info("supervisor ready", extra={"processes": len(self._places)})
+        while not self._stop_signals:
+            for place in self._places:
+                self._look_after(place)
+            time.sleep(_LOOK)
+        return self._end()
+
+    def _on_signal(self, number: int, _frame: object) -> None:
+        self._stop_signals += 1
+        for place in self._places:
+            if place.process is not None and place.process.poll() is None:
+                place.process.send_signal(number)
+
+    def _look_after(self, place: _Place) -> None:
+        if place.process is None:
+            if time.monotonic() >= place.start_at:
+                self._start(place)
+            return
+        code = place.process.poll()
+        if code is None:
+            return
+        lived = time.monotonic() - place.started
+        place.process = None
+        if code == _RESTART:
+            place.short_lives = 0
+        elif lived < _SHORT_LIFE:
+            place.short_lives += 1
+        else:
+            place.short_lives = 1
+        pause = min(2.0 ** (place.short_lives - 1), _LONGEST_PAUSE) if place.short_lives > 1 else 0
+        place.start_at = time.monotonic() + pause
+        _log.log(
+            logging.INFO if code == _RESTART else logging.WARNING,
+            "process %d ended with %s after %.0f s; its successor starts in %.0f s",
+            place.number,
+            f"signal {-code}" if code < 0 else f"exit code {code}",
+            lived,
+            pause,
+        )
+
+    def _start(self, place: _Place) -> None:
+        name = f"{self._options.name}-{place.number}" if self._options.name else None
+        options = replace(self._options, processes=1, name=name)
+        place.process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "trunkline.worker.supervised",
+                str(os.getpid()),
+                msgspec.json.encode(options).decode(),
+            ]
+        )
+        place.started = time.monotonic()
+
+    def _end(self) -> int:
+        end = time.monotonic() + self._options.grace + _PATIENCE
+        processes = [place.process for place in self._places if place.process is not None]
+        for process in processes:
+            try:
+                process.wait(max(0.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                _log.error("process %d did not end; killing it", process.pid)
+                process.kill()
+                process.wait()
+        failed = [
+            process.returncode for process in processes if process.returncode not in {0, _RESTART}
+        ]
+        _log.info("supervisor stopped")
+        return 1 if failed else 0
+
+
+def end_with_parent(parent: int, stop: Callable[[str], None]) -> None:
+    """Make sure that a supervised process does not outlive its supervisor, however that dies."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    loop = asyncio.get_running_loop()
+
+    def look() -> None:
+        if os.getppid() != parent:
+            stop("the supervisor is gone")
+        else:
+            loop.call_later(1.0, look)
+
+    look()

@@ -1,0 +1,55 @@
+"""Looks after the jobs this process holds: hard limits, and work that was claimed too early."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from trunkline.worker.executor import Executor
+from trunkline.worker.part import Part
+from trunkline.worker.report import End, Report
+from trunkline.worker.roster import Roster, Stop
+
+__all__ = ["Watch"]
+
+_EVERY: Final = 0.25
+# Claimed jobs that did not start for this long are given to somebody who has time.
+_STALLED: Final = 1.0
+
+
+class Watch(Part):
+    """Everything by monotonic time: a clock that jumps changes nothing."""
+
+    name = "watch"
+
+    def __init__(
+        self, roster: Roster, executor: Executor, report: Callable[[Report], None]
+    ) -> None:
+        super().__init__()
+        self._roster = roster
+        self._executor = executor
+        self._report = report
+
+    async def turn(self) -> None:
+        """One look."""
+        await self.pause(_EVERY)
+        now = time.monotonic()
+        for held in self._roster:
+            if held.started is not None and now >= held.deadline and held.stop is None:
+                self.log.warning(
+                    "job %s of %s reached its hard limit",
+                    held.job.job_id,
+                    held.job.task,
+                    extra={"job_id": str(held.job.job_id), "attempt": held.job.attempt},
+                )
+                self._executor.stop_job(held, Stop.HARD_LIMIT)
+        if self._executor.buffered and now - self._executor.last_start > _STALLED:
+            self._hand_back()
+
+    def _hand_back(self) -> None:
+        unstarted = self._executor.take_unstarted()
+        self._executor.slow_down()
+        self.log.debug("handing back %d jobs claimed too early", len(unstarted))
+        for held in unstarted:
+            self._report(Report(held.job, End.RELEASE, reason="claimed too early"))
