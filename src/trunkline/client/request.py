@@ -11,7 +11,7 @@ import msgspec
 
 from trunkline.model import Duration, seconds
 
-__all__ = ["OptionArguments", "Options", "Request", "document"]
+__all__ = ["PLAIN", "OptionArguments", "Options", "Request", "document"]
 
 R = TypeVar("R")
 
@@ -55,14 +55,21 @@ class Options:
 
     def as_fields(self) -> dict[str, Any]:
         """As enqueue_many takes them."""
+        if self is PLAIN:
+            return {}
         found: dict[str, Any] = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value is not None and field.name != "connection":
-                found[field.name] = value
+        for name in _STORED:
+            value = getattr(self, name)
+            if value is not None:
+                found[name] = value
         if self.delay is not None:
             found["delay"] = f"{seconds(self.delay):f} seconds"
         return found
+
+
+_STORED = tuple(field.name for field in fields(Options) if field.name != "connection")
+# Most requests say nothing; one object for all of them makes that quick to see.
+PLAIN = Options()
 
 
 @dataclass(frozen=True, slots=True)

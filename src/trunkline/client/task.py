@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar
 from trunkline.client._async.task import AsyncCalls
 from trunkline.client._sync.task import SyncCalls
 from trunkline.client.declaring import TaskArguments, as_policy, as_schedule
-from trunkline.client.request import Options
+from trunkline.client.request import PLAIN
 from trunkline.client.signature import Schema
 from trunkline.errors import InvalidTask, TaskNotCallable
 
@@ -46,7 +46,7 @@ class Task(AsyncCalls[P, R]):
         self.mode: Mode = _mode(self.name, handler, process=arguments.get("process", False))
         self.schema = Schema(self.name, handler)
         self._sync_client = clients[1]
-        super().__init__(clients[0], self.schema, Options())
+        super().__init__(clients[0], self.schema, PLAIN)
         if self.schedule is not None:
             # A schedule that could never run is a mistake of now, not of midnight.
             self.schema.encode((), dict(self.schedule.payload))
@@ -60,7 +60,7 @@ class Task(AsyncCalls[P, R]):
     @cached_property
     def sync(self) -> SyncCalls[P, R]:
         """The same calls, blocking."""
-        return SyncCalls(self._sync_client, self.schema, Options())
+        return SyncCalls(self._sync_client, self.schema, PLAIN)
 
     def __repr__(self) -> str:
         return f"<task {self.name}>"

@@ -101,8 +101,7 @@ class Completer(Part):
 
     def _settle(self, end: End, reports: Sequence[Report], verdicts: Sequence[Verdict]) -> None:
         self.counts[end] += len(reports)
-        for report in reports:
-            self._roster.remove(report.job.job_id, report.job.attempt)
+        self._roster.remove([report.job for report in reports])
         for verdict in verdicts:
             if verdict.verdict == "lost":
                 self.stale += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Final
 from uuid import UUID
@@ -30,28 +30,35 @@ class Stop(Enum):
 class Held:
     """One claimed job and where it stands here. Times are monotonic, never the clock's."""
 
-    __slots__ = (
-        "beat_every",
-        "deadline",
-        "ended_in_transaction",
-        "job",
-        "last_beat",
-        "runner",
-        "started",
-        "stop",
-    )
+    __slots__ = ("_limits", "ended_in_transaction", "job", "last_beat", "runner", "started", "stop")
 
     def __init__(self, job: ClaimedJob, now: float) -> None:
         self.job = job
-        lease = (job.lease_expires_at - job.claimed_at).total_seconds()
-        self.beat_every = min(_BEAT, lease / 3)
         self.last_beat = now
-        self.deadline = now + (job.hard_deadline - job.claimed_at).total_seconds()
+        self._limits: tuple[float, float] | None = None
         self.started: float | None = None
         self.runner: asyncio.Task[None] | None = None
         self.stop: Stop | None = None
         # Set by ctx.transaction(): there is nothing left to report.
         self.ended_in_transaction = False
+
+    @property
+    def beat_every(self) -> float:
+        """Seconds between heartbeats."""
+        return (self._limits or self._measure())[0]
+
+    @property
+    def deadline(self) -> float:
+        """When the attempt is interrupted whatever it does."""
+        return (self._limits or self._measure())[1]
+
+    def _measure(self) -> tuple[float, float]:
+        """Not at the claim: most jobs have ended before anybody asks."""
+        job = self.job
+        lease = (job.lease_expires_at - job.claimed_at).total_seconds()
+        limit = (job.hard_deadline - job.claimed_at).total_seconds()
+        self._limits = (min(_BEAT, lease / 3), self.last_beat + limit)
+        return self._limits
 
 
 class Roster:
@@ -80,12 +87,13 @@ class Roster:
                 self._held[held.job.job_id] = held
         return new
 
-    def remove(self, job_id: UUID, attempt: int) -> None:
-        """Forget a job whose end is recorded; not a newer attempt of it that came since."""
-        held = self._held.get(job_id)
-        if held is not None and held.job.attempt == attempt:
-            with self._lock:
-                self._held.pop(job_id, None)
+    def remove(self, jobs: Iterable[ClaimedJob]) -> None:
+        """Forget jobs whose end is recorded; not a newer attempt of one that came since."""
+        with self._lock:
+            for job in jobs:
+                held = self._held.get(job.job_id)
+                if held is not None and held.job.attempt == job.attempt:
+                    del self._held[job.job_id]
 
     def snapshot(self) -> list[Held]:
         """A copy."""

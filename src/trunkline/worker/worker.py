@@ -189,7 +189,7 @@ class Worker:
             await self._say_goodbye()
 
     def _forget(self, held: Held) -> None:
-        self._roster.remove(held.job.job_id, held.job.attempt)
+        self._roster.remove([held.job])
 
     def _look_for_work(self) -> None:
         self._claimer.wake()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
 
 from trunkline.client._async.jobs import AsyncJobHandle
-from trunkline.client.request import OptionArguments, Options, Request
+from trunkline.client.request import PLAIN, OptionArguments, Options, Request
 
 if TYPE_CHECKING:
     from trunkline.client._async.connection import AsyncClient
@@ -42,6 +42,8 @@ class AsyncCalls(Generic[P, R]):
 
     async def enqueue_many(self, requests: Iterable[Request[R]]) -> list[AsyncJobHandle[R]]:
         """Enqueue many jobs at once, all or none; options of this object are for all of them."""
+        if self._options is PLAIN:
+            return await self._client.enqueue_many(requests)
         shared = {name: value for name, value in self._given().items() if value is not None}
         wanted: list[Request[Any]] = [
             replace(request, options=_merged(request.options, shared)) for request in requests

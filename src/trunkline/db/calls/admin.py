@@ -90,7 +90,7 @@ def set_schedule(
     missed: str = "once",
     paused: bool | None = None,
 ) -> Call[ScheduleChange]:
-    """Make a schedule, or change all of it."""
+    """Make a schedule, or change all of it; paused None leaves that as it is."""
     return Call(
         "select schedule, created, paused, next_run_at from trunkline.set_schedule("
         "p_schedule => %s, p_cron => %s, p_task => %s, p_payload => %s::text::jsonb,"
