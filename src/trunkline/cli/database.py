@@ -1,10 +1,17 @@
 """``trunkline db``: the embedded PostgreSQL server."""
 
+import json
 import os
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+from trunkline.cli import options
+
+if TYPE_CHECKING:
+    from trunkline.embedded.service import Status
 
 __all__ = ["db"]
 
@@ -31,34 +38,47 @@ def _warn_if_given() -> None:
         )
 
 
-@db.command()
-def start() -> None:
+@db.command(epilog=options.examples("trunkline db start"))
+@options.as_json
+def start(*, as_json: bool) -> None:
     """Start the server and keep it up until `trunkline db stop`."""
     from trunkline.embedded import service  # noqa: PLC0415 - see main.py
 
     _warn_if_given()
     state = service.pin()
+    if as_json:
+        click.echo(_document(state))
+        return
     click.echo(f"PostgreSQL {state.version} is up, process {state.pid}, in {state.home}")
 
 
-@db.command()
+@db.command(epilog=options.examples("trunkline db stop", "trunkline db stop --force"))
 @click.option("--force", is_flag=True, help="Stop it although other processes use it.")
-def stop(*, force: bool) -> None:
+@options.as_json
+def stop(*, force: bool, as_json: bool) -> None:
     """Stop the server."""
     from trunkline.embedded import service  # noqa: PLC0415 - see main.py
 
     _warn_if_given()
-    click.echo("Stopped" if service.stop(force=force) else "It was not running")
+    stopped = service.stop(force=force)
+    if as_json:
+        click.echo(json.dumps({"stopped": stopped}))
+        return
+    click.echo("Stopped" if stopped else "It was not running")
 
 
-@db.command()
+@db.command(epilog=options.examples("trunkline db status", "trunkline db status --json"))
+@options.as_json
 @click.pass_context
-def status(ctx: click.Context) -> None:
+def status(ctx: click.Context, *, as_json: bool) -> None:
     """Say whether the server runs; exit code 3 if it does not."""
     from trunkline.embedded import service  # noqa: PLC0415 - see main.py
 
     _warn_if_given()
     state = service.status()
+    if as_json:
+        click.echo(_document(state))
+        ctx.exit(0 if state.running else 3)
     click.echo(f"status   {'running' if state.running else 'stopped'}")
     click.echo(f"folder   {state.home}")
     if state.version:
@@ -72,26 +92,37 @@ def status(ctx: click.Context) -> None:
     ctx.exit(0 if state.running else 3)
 
 
-@db.command()
+@db.command(
+    epilog=options.examples(
+        "export TRUNKLINE_DSN=$(trunkline db dsn)", 'pg_dump -Fc "$(trunkline db dsn)" > jobs.dump'
+    )
+)
 @click.option("--tcp", is_flag=True, help="Over 127.0.0.1, with the password in it.")
+@options.as_json
 @click.pass_context
-def dsn(ctx: click.Context, *, tcp: bool) -> None:
+def dsn(ctx: click.Context, *, tcp: bool, as_json: bool) -> None:
     """Print the connection string, also when the server is down (then the exit code is 3).
 
     With TRUNKLINE_DSN set it is that one.
     """
     from trunkline.embedded import service  # noqa: PLC0415 - see main.py
 
-    if given := _given():
-        click.echo(given)
+    given = _given()
+    found = given or service.dsn(tcp=tcp)
+    click.echo(json.dumps({"dsn": found}) if as_json else found)
+    if given:
         return
-    click.echo(service.dsn(tcp=tcp))
     if not service.status().running:
         click.echo("The server is not running; start it with: trunkline db start", err=True)
         ctx.exit(3)
 
 
-@db.command(context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
+@db.command(
+    epilog=options.examples(
+        "trunkline db psql", "trunkline db psql -c 'select * from trunkline.queues'"
+    ),
+    context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]},
+)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def psql(arguments: tuple[str, ...]) -> None:
     """Open psql; further arguments are passed on. The server is started if it is down.
@@ -111,6 +142,12 @@ def psql(arguments: tuple[str, ...]) -> None:
         # Not exec: the server must be left, and perhaps stopped, afterwards.
         code = subprocess.run([program, target, *arguments], check=False).returncode
     click.get_current_context().exit(code)
+
+
+def _document(state: "Status") -> str:
+    from dataclasses import asdict  # noqa: PLC0415 - see main.py
+
+    return json.dumps(asdict(state), default=str)
 
 
 def _on_path() -> Path:

@@ -160,7 +160,7 @@ def _differences(target: str) -> Iterator[Finding]:
     if not found:
         yield Finding("schema verify", "ok", "equal to the shipped schema")
         return
-    named = "; ".join(str(difference) for difference in found[:_SHOWN])
+    named = "; ".join(f"{one.change} {one.kind} {one.name}" for one in found[:_SHOWN])
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     yield Finding(
         "schema verify",

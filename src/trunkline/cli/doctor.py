@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
+
 import click
 
 from trunkline.cli import options
 
 __all__ = ["doctor"]
+
+_INDENT = 6
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
@@ -41,9 +47,18 @@ def doctor(ctx: click.Context, *, listen_dsn: str | None, dsn: str | None, as_js
             findings.append(finding)
             continue
         level = click.style(f"{finding.level:<4}", fg=_COLOURS[finding.level], bold=True)
-        click.echo(f"{level}  {finding.check}: {finding.message}")
+        click.echo(f"{level}  {_wrapped(f'{finding.check}: {finding.message}')}")
         if finding.hint:
-            click.echo(f"      {click.style('->', fg='cyan')} {finding.hint}")
+            click.echo(f"      {click.style('->', fg='cyan')} {_wrapped(finding.hint, deeper=3)}")
     if as_json:
         print_json({"ok": not failed, "checks": findings})
     ctx.exit(1 if failed else 0)
+
+
+def _wrapped(text: str, deeper: int = 0) -> str:
+    """Wrapped and indented for a terminal; into a file each finding stays one line."""
+    if not sys.stdout.isatty():
+        return text
+    indent = _INDENT + deeper
+    room = max(20, shutil.get_terminal_size().columns - indent)
+    return ("\n" + " " * indent).join(textwrap.wrap(text, room, break_on_hyphens=False))

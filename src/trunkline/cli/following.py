@@ -135,8 +135,9 @@ def _order(line: Line) -> tuple[datetime, UUID, int]:
 def _lines(looked: Recently, since: datetime) -> Iterator[Line]:
     told: set[_Key] = set()
     sources: Iterable[Callable[[], Iterable[Line]]] = (
-        lambda: map(_of_event, looked.events),
+        # Rows first: where both tell of the same, they know more.
         lambda: (line for job in looked.jobs for line in _of_job(job)),
+        lambda: map(_of_event, looked.events),
     )
     for source in sources:
         for line in source():

@@ -27,7 +27,7 @@ from trunkline.cli.output import (
     relative,
     shown_error,
 )
-from trunkline.cli.tables import Column, console, facts, live, show, state_text, table
+from trunkline.cli.tables import Column, console, facts, live, put, show, state_text, table
 from trunkline.db.call import Call
 from trunkline.errors import JobCancelled, JobFailed, WaitTimeout
 from trunkline.model import Enqueued, Job, JobState
@@ -63,7 +63,7 @@ def show_one(session: Session, job_id: UUID, *, watch: bool, as_json: bool) -> N
             print_json(job)
         else:
             out = console()
-            out.print(_detail(job, session.now(), out))
+            put(out, _detail(job, session.now(), out))
         return
     live(
         lambda: session.persist(lambda: (find_job(session, job_id), session.now())),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable
 from datetime import date, datetime
@@ -25,13 +26,16 @@ _COLOURS: Final = {
     "snoozed": "blue",
     "released": "blue",
 }
-_WIDTH: Final = 10
+_WIDTH: Final = 9
+# A terminal with less room gets whole seconds.
+_NARROW: Final = 100
 
 
 def printer(*, as_json: bool) -> Callable[[Line], None]:
     """A function that writes one line."""
     if as_json:
         return print_json
+    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < _NARROW
     day: list[date] = [datetime.now().astimezone().date()]
 
     def write(line: Line) -> None:
@@ -39,7 +43,7 @@ def printer(*, as_json: bool) -> Callable[[Line], None]:
         if at.date() != day[0]:
             day[0] = at.date()
             click.secho(f"-- {day[0].isoformat()} --", dim=True)
-        clock = f"{at:%H:%M:%S}.{at.microsecond // 1000:03d}"
+        clock = f"{at:%H:%M:%S}" if narrow else f"{at:%H:%M:%S}.{at.microsecond // 1000:03d}"
         word = "dead" if line.state == "dead" else line.event
         colour = "red" if line.state == "dead" else _COLOURS.get(line.event, "magenta")
         styled = click.style(f"{word:<{_WIDTH}}", fg=colour, bold=line.state == "dead")
@@ -51,7 +55,7 @@ def printer(*, as_json: bool) -> Callable[[Line], None]:
 
 
 def _about(line: Line) -> str:
-    parts = [f" [{clean(line.queue)}]"]
+    parts = [""] if line.queue == "default" else [f" [{clean(line.queue)}]"]
     if line.event == "enqueued":
         if line.run_at and line.run_at > line.at:
             parts.append(f"in {age(line.run_at - line.at)}")

@@ -97,9 +97,9 @@ def age(length: timedelta | None) -> str:
         return ""
     total = abs(length.total_seconds())
     if total < 1:
-        return f"{total * 1000:.0f}ms"
+        return f"{total * 1000:.{0 if total >= 0.01 else 1}f}ms"
     if total < 10:
-        return f"{total:.1f}s"
+        return f"{total:.1f}".removesuffix(".0") + "s"
     whole = round(total)
     for unit, name, lower, lower_name in (
         (86400, "d", 3600, "h"),

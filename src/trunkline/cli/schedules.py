@@ -88,7 +88,11 @@ def list_(*, dsn: str | None, as_json: bool) -> None:
     show_default=True,
     help="What becomes of due times nobody was there for: none, the latest, or every one.",
 )
-@click.option("--paused", is_flag=True, help="Enqueue nothing until it is resumed.")
+@click.option(
+    "--paused/--not-paused",
+    default=None,
+    help="Enqueue nothing until it is resumed [default: a new one runs, an old one stays].",
+)
 @options.with_options(options.dsn, options.as_json)
 def set_(
     *,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
+
+from trunkline.cli import options
+from trunkline.cli.options import with_options as _with
 
 # Imports of the driver wait until a command runs, so that help is quick.
 if TYPE_CHECKING:
@@ -14,13 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["schema"]
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
-_dsn = click.option(
-    "--dsn",
-    metavar="URI",
-    help="Connection string of the database [default: TRUNKLINE_DSN, else the embedded server].",
-)
 _lock_timeout = click.option(
     "--lock-timeout",
     type=click.FloatRange(min=0.001),
@@ -36,16 +31,6 @@ _tenant_roles = click.option(
     metavar="NAME",
     help="Let this role of yours see and cancel the jobs of its tenant; may be repeated.",
 )
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
-
-def _with(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
-    def decorate(command: _Command) -> _Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
 
 
 @click.group()
@@ -56,8 +41,13 @@ def schema() -> None:
     """
 
 
-@schema.command()
-@_with(_dsn, _tenant_roles, _lock_timeout, _as_json)
+@schema.command(
+    epilog=options.examples(
+        "trunkline schema install",
+        "trunkline schema install --dsn postgresql://me@db.example.org/shop",
+    )
+)
+@_with(options.dsn, _tenant_roles, _lock_timeout, options.as_json)
 def install(
     *, dsn: str | None, tenant_roles: tuple[str, ...], lock_timeout: float, as_json: bool
 ) -> None:
@@ -70,8 +60,8 @@ def install(
     _tell(report, as_json=as_json)
 
 
-@schema.command()
-@_with(_dsn, _tenant_roles, _lock_timeout, _as_json)
+@schema.command(epilog=options.examples("trunkline schema upgrade --lock-timeout 2"))
+@_with(options.dsn, _tenant_roles, _lock_timeout, options.as_json)
 def upgrade(
     *, dsn: str | None, tenant_roles: tuple[str, ...], lock_timeout: float, as_json: bool
 ) -> None:
@@ -84,8 +74,12 @@ def upgrade(
     _tell(report, as_json=as_json)
 
 
-@schema.command()
-@_with(_dsn, _as_json)
+@schema.command(
+    epilog=options.examples(
+        "trunkline schema verify && echo equal", "trunkline schema verify --json"
+    )
+)
+@_with(options.dsn, options.as_json)
 @click.pass_context
 def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
     """Compare a database with the shipped schema and name each difference.
@@ -115,7 +109,12 @@ def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
     ctx.exit(1 if differences else 0)
 
 
-@schema.command()
+@schema.command(
+    epilog=options.examples(
+        "trunkline schema sql > 0001_trunkline.sql",
+        "trunkline schema sql --from 5 | psql -v ON_ERROR_STOP=1",
+    )
+)
 @click.option(
     "--from",
     "from_version",
@@ -147,11 +146,13 @@ def sql(
     )
 
 
-@schema.command()
-@_with(_dsn, _lock_timeout)
+@schema.command(epilog=options.examples("trunkline schema uninstall --keep-roles"))
+@_with(options.dsn, _lock_timeout)
 @click.option("--keep-roles", is_flag=True, help="Leave the five roles even if nobody uses them.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-def uninstall(*, dsn: str | None, lock_timeout: float, keep_roles: bool, yes: bool) -> None:
+@_with(options.yes, options.as_json)
+def uninstall(
+    *, dsn: str | None, lock_timeout: float, keep_roles: bool, yes: bool, as_json: bool
+) -> None:
     """Remove both schemas with all jobs in them, and the roles that no other database uses."""
     from trunkline import schema as tooling  # noqa: PLC0415 - see above
     from trunkline.db.dsn import resolve  # noqa: PLC0415 - see above
@@ -164,6 +165,10 @@ def uninstall(*, dsn: str | None, lock_timeout: float, keep_roles: bool, yes: bo
         )
     with resolve(dsn) as target:
         report = tooling.uninstall(target, drop_roles=not keep_roles, lock_timeout=lock_timeout)
+    if as_json:
+        facts = {"dropped_roles": report.dropped_roles, "kept_roles": report.kept_roles}
+        click.echo(json.dumps(facts))
+        return
     click.echo("Removed the schemas trunkline and trunkline_internal")
     if report.dropped_roles:
         click.echo(f"Removed the roles {', '.join(report.dropped_roles)}")

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from trunkline.cli.output import STATE_STYLES, clean, print_json
 
-__all__ = ["Column", "console", "facts", "live", "show", "state_text", "table"]
+__all__ = ["Column", "console", "facts", "live", "put", "show", "state_text", "table"]
 
 Row = TypeVar("Row")
 
@@ -61,18 +61,18 @@ def table(columns: Sequence[Column[Row]], rows: Sequence[Row], width: int) -> Ta
         max([cell_len(column.title), *(cell.cell_len for cell in found)])
         for column, found in zip(columns, cells, strict=True)
     ]
-    kept = _fitting(columns, natural, width)
+    # What is empty from top to bottom tells nothing.
+    full = [
+        i
+        for i, column in enumerate(columns)
+        if not column.rank or any(cell.plain for cell in cells[i])
+    ]
+    kept = _fitting(columns, natural, full, width)
     made = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
-    spare = width - sum(natural[i] + _GAP for i in kept if not columns[i].elastic)
-    elastic = sum(natural[i] + _GAP for i in kept if columns[i].elastic)
-    for i in kept:
-        column = columns[i]
-        room = natural[i]
-        if column.elastic and elastic > spare:
-            room = max(_LEAST, int((natural[i] + _GAP) * spare / elastic) - _GAP)
+    for i, room in _rooms(columns, natural, kept, width).items():
         made.add_column(
-            column.title,
-            justify="right" if column.right else "left",
+            columns[i].title,
+            justify="right" if columns[i].right else "left",
             no_wrap=True,
             overflow="ellipsis",
             width=room,
@@ -86,9 +86,20 @@ def show(columns: Sequence[Column[Row]], rows: Sequence[Row], *, nothing: str) -
     """Print a table, or a sentence when there is nothing in it."""
     out = console()
     if rows:
-        out.print(table(columns, rows, out.width))
+        put(out, table(columns, rows, out.width))
     else:
         click.echo(nothing, err=True)
+
+
+def put(out: Console, what: RenderableType) -> None:
+    """Print; into a file without the spaces that fill a terminal's line."""
+    if out.is_terminal:
+        out.print(what)
+        return
+    with out.capture() as caught:
+        out.print(what)
+    for line in caught.get().splitlines():
+        click.echo(line.rstrip())
 
 
 def facts(pairs: Sequence[tuple[str, Any]]) -> Table:
@@ -97,8 +108,9 @@ def facts(pairs: Sequence[tuple[str, Any]]) -> Table:
     made.add_column(no_wrap=True, style="bold")
     made.add_column(overflow="fold")
     for name, value in pairs:
-        if value is not None and value not in {"", ()}:
-            made.add_row(name, value if isinstance(value, Text) else Text(str(value)))
+        text = value if isinstance(value, Text) else Text("" if value is None else str(value))
+        if text.plain:
+            made.add_row(name, text)
     return made
 
 
@@ -120,7 +132,7 @@ def live(
         if as_json:
             print_json(document(found))
         else:
-            out.print(Group(render(found, out), Text("")))
+            put(out, Group(render(found, out), Text("")))
             sys.stdout.flush()
 
     try:
@@ -168,8 +180,10 @@ def _cell(column: Column[Row], row: Row) -> Text:
     return Text(clean("" if found is None else found), style=style)
 
 
-def _fitting(columns: Sequence[Column[Any]], natural: Sequence[int], width: int) -> list[int]:
-    kept = list(range(len(columns)))
+def _fitting(
+    columns: Sequence[Column[Any]], natural: Sequence[int], full: Sequence[int], width: int
+) -> list[int]:
+    kept = list(full)
 
     def least() -> int:
         return sum(
@@ -182,3 +196,17 @@ def _fitting(columns: Sequence[Column[Any]], natural: Sequence[int], width: int)
             break
         kept.remove(last)
     return kept
+
+
+def _rooms(
+    columns: Sequence[Column[Any]], natural: Sequence[int], kept: Sequence[int], width: int
+) -> dict[int, int]:
+    """How wide each column is; those that may be cut share what the others leave."""
+    rooms = {i: natural[i] for i in kept}
+    elastic = sorted((i for i in kept if columns[i].elastic), key=lambda i: natural[i])
+    left = width - _GAP * (len(kept) - 1) - sum(natural[i] for i in kept if i not in elastic)
+    for place, i in enumerate(elastic):
+        share = left // (len(elastic) - place)
+        rooms[i] = max(min(natural[i], share), min(natural[i], _LEAST))
+        left -= rooms[i]
+    return rooms

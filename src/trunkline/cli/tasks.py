@@ -53,7 +53,7 @@ def show(*, task: str, dsn: str | None, as_json: bool) -> None:
     """Show the policy of one task."""
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see main.py
     from trunkline.cli.output import age, clean, moment, print_json  # noqa: PLC0415 - see main.py
-    from trunkline.cli.tables import console, facts  # noqa: PLC0415 - see main.py
+    from trunkline.cli.tables import console, facts, put  # noqa: PLC0415 - see main.py
     from trunkline.db.calls import views  # noqa: PLC0415 - see main.py
     from trunkline.errors import UnknownTask  # noqa: PLC0415 - see main.py
 
@@ -71,7 +71,8 @@ def show(*, task: str, dsn: str | None, as_json: bool) -> None:
     if as_json:
         print_json(row)
         return
-    console().print(
+    put(
+        console(),
         facts(
             [
                 ("task", clean(row.task)),
@@ -102,5 +103,5 @@ def show(*, task: str, dsn: str | None, as_json: bool) -> None:
                 ("registered", moment(row.registered_at, now)),
                 ("changed", moment(row.updated_at, now)),
             ]
-        )
+        ),
     )

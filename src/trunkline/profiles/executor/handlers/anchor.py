@@ -14,7 +14,7 @@ from trunkline.profiles.executor.handlers.problems import BadWork, ServiceProble
 from trunkline.profiles.executor.handlers.protect import read_record
 from trunkline.profiles.executor.handlers.store import Store
 
-__all__ = ["Anchor", "anchor"]
+__all__ = ["Anchor", "anchor", "checked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def anchor(
         found = _look(service, chain, key)
         if found is None:
             raise ServiceProblem(f"{chain} has forgotten the transaction of {key}")
-    made = _checked(found, chain, key, digest)
+    made = checked(found, chain, key, digest)
     store.put(document, anchor_in(chain), json.dumps(asdict(made), sort_keys=True).encode())
     return made
 
@@ -84,7 +84,8 @@ def _submit(service: Service, chain: str, key: str, digest: str) -> None:
         raise BadWork(f"{chain} answered {reply.status}")
 
 
-def _checked(found: dict[str, Any], chain: str, key: str, digest: str) -> Anchor:
+def checked(found: dict[str, Any], chain: str, key: str, digest: str) -> Anchor:
+    """The anchor that a chain told of, if it is for this document and its proof holds."""
     try:
         block = found["block"]
         made = Anchor(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
-from asn1crypto import tsp
+from asn1crypto import cms, core, tsp
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
@@ -15,7 +15,16 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from trunkline.profiles.executor.handlers.problems import BadWork, ServiceProblem
 
-__all__ = ["Stamp", "build_request", "read_request", "verify"]
+__all__ = ["Response", "Stamp", "build_request", "read_request", "verify"]
+
+
+class Response(core.Sequence):  # type: ignore[misc]
+    """TimeStampResp: a rejection carries no token, which the library's own class insists on."""
+
+    _fields: ClassVar = [
+        ("status", tsp.PKIStatusInfo),
+        ("time_stamp_token", cms.ContentInfo, {"optional": True}),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +65,7 @@ def verify(response: bytes, request: bytes, trusted: x509.Certificate) -> Stamp:
     """Check that a TimeStampResp answers this request and was signed by the trusted authority."""
     digest, nonce = read_request(request)
     try:
-        answer = tsp.TimeStampResp.load(response, strict=True)
+        answer = Response.load(response, strict=True)
         status = answer["status"]["status"].native
         if status not in {"granted", "granted_with_mods"}:
             raise ServiceProblem(f"The authority refused: {status}")

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from trunkline.profiles.executor.handlers.http import KEY_HEADER
+from trunkline.profiles.executor.handlers.rfc3161 import Response
 from trunkline.profiles.executor.stubs.ledger import Ledger
 from trunkline.profiles.executor.stubs.server import Answer, StubServer, as_json
 
@@ -64,7 +65,7 @@ class StubAuthority(StubServer):
             nonce = asked["nonce"].native
         except ValueError:
             status = {"status": "rejection", "fail_info": {"bad_data_format"}}
-            return bytes(tsp.TimeStampResp({"status": status}).dump())
+            return bytes(Response({"status": status}).dump())
         info = tsp.TSTInfo(
             {
                 "version": "v1",
@@ -77,7 +78,7 @@ class StubAuthority(StubServer):
         )
         token = {"content_type": "signed_data", "content": self._sign(info)}
         return bytes(
-            tsp.TimeStampResp(
+            Response(
                 {"status": {"status": "granted"}, "time_stamp_token": cms.ContentInfo(token)}
             ).dump()
         )

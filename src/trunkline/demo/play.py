@@ -1,0 +1,173 @@
+"""The demo from its first to its last moment."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+from trunkline.db.calls import work
+from trunkline.db.calls.admin import run_duty, set_setting
+from trunkline.db.calls.views import workers as all_workers
+from trunkline.db.dsn import DSN_VARIABLE
+from trunkline.demo import tasks
+from trunkline.demo.account import Account, Standing, final_figures, running_of, standing
+from trunkline.demo.producer import Producer
+from trunkline.demo.stage import Stage, set_stage
+from trunkline.errors import TrunklineError
+
+__all__ = ["Scene", "play"]
+
+_ORDERS_PER_SECOND: Final = 40.0
+# Of the time given, how much the producer gets, and when a worker is killed.
+_PRODUCING: Final = 0.6
+_KILL_AT: Final = 0.25
+# Beyond the time given, before the demo gives up on jobs that do not end.
+_OVERTIME: Final = 60.0
+_LOOK: Final = 0.1
+
+# A dead worker is noticed within two pulses and its jobs go back at once: in production 5 seconds
+# and a jitter of up to a minute are kinder to a database, here somebody is watching.
+_SETTINGS: Final = {"pulse_interval": "1 second", "reclaim_jitter": "0 seconds"}
+
+
+@dataclass(slots=True)
+class Scene:
+    """What is to be seen at one moment."""
+
+    seconds: float = 0.0
+    standing: list[Standing] = field(default_factory=list)
+    workers: list[tuple[str, str, int]] = field(default_factory=list)
+    happened: list[str] = field(default_factory=list)
+    enqueued: int = 0
+
+
+class DemoFailed(TrunklineError):
+    """The demo could not be played to its end."""
+
+    code = "demo_failed"
+    hint = "The lines above are the log of its workers."
+
+
+def play(seconds: float, show: Callable[[Scene], None]) -> Account:
+    """Play it and return the account."""
+    with set_stage() as stage:
+        previous = os.environ.get(DSN_VARIABLE)
+        os.environ[DSN_VARIABLE] = stage.dsn
+        try:
+            with tasks.app.sync:
+                return _Demo(stage, seconds, show).play()
+        finally:
+            if previous is None:
+                del os.environ[DSN_VARIABLE]
+            else:
+                os.environ[DSN_VARIABLE] = previous
+
+
+class _Demo:
+    def __init__(self, stage: Stage, seconds: float, show: Callable[[Scene], None]) -> None:
+        self._stage = stage
+        self._seconds = seconds
+        self._show = show
+        self._run = tasks.app.sync.run
+        self._scene = Scene()
+        self._left_behind: tuple[str, list[UUID], list[int]] | None = None
+        self._stale_rejected = 0
+
+    def play(self) -> Account:
+        begin = time.monotonic()
+        for name, value in _SETTINGS.items():
+            self._run(set_setting(name, value))
+        Producer.prepare(self._stage.dsn)
+        self._say("two workers start")
+        victim = self._stage.start_worker()
+        self._stage.start_worker()
+        producer = Producer(self._stage.dsn, self._seconds * _PRODUCING, _ORDERS_PER_SECOND)
+        producer.start()
+        while not self._is_over(producer):
+            passed = time.monotonic() - begin
+            if passed > self._seconds + _OVERTIME:
+                raise DemoFailed(f"{self._stage.logs()}\nJobs did not end in time")
+            if self._left_behind is None and passed > self._seconds * _KILL_AT:
+                self._kill(victim)
+            self._take_back()
+            self._look(passed, producer)
+            time.sleep(_LOOK)
+        if producer.error is not None:
+            raise DemoFailed(f"The producer failed: {producer.error}") from producer.error
+        self._say("everything has ended")
+        self._look(time.monotonic() - begin, producer)
+        return self._account(producer, time.monotonic() - begin)
+
+    def _is_over(self, producer: Producer) -> bool:
+        if producer.is_alive() or self._left_behind is None:
+            return False
+        return all(not (one.waiting or one.running or one.retrying) for one in self._scene.standing)
+
+    def _kill(self, victim: subprocess.Popen[bytes]) -> None:
+        """When it has something to lose."""
+        held = self._run(running_of(victim.pid))
+        if not held:
+            return
+        victim.send_signal(signal.SIGKILL)
+        victim.wait()
+        # Again: between the two it may have ended some and claimed others.
+        held = self._run(running_of(victim.pid)) or held
+        jobs = [row[1] for row in held]
+        self._left_behind = (held[0][0], jobs, [row[2] for row in held])
+        self._say(f"worker1 is killed with SIGKILL; it held {len(jobs)} jobs")
+        self._stage.start_worker()
+        self._say("worker3 starts")
+
+    def _take_back(self) -> None:
+        """Have its jobs taken back, then try to end them as the dead worker would have."""
+        if self._left_behind is None or self._stale_rejected:
+            return
+        self._run(run_duty("reclaim"))
+        worker, jobs, attempts = self._left_behind
+        if any(row[0] == worker for row in self._workers() if row[1] in {"active", "draining"}):
+            return
+        refused = self._run(work.complete(worker, jobs, attempts))
+        self._stale_rejected = sum(verdict.verdict == "lost" for verdict in refused)
+        self._say(f"{len(jobs)} jobs are taken back after two missed pulses")
+        self._say(
+            f"worker1's ghost completes {len(jobs)} jobs late: {self._stale_rejected} refused"
+        )
+
+    def _workers(self) -> list[tuple[str, str, int]]:
+        return [
+            (row.worker, row.state, row.running) for row in self._run(all_workers(everyone=True))
+        ]
+
+    def _look(self, passed: float, producer: Producer) -> None:
+        self._scene.seconds = passed
+        self._scene.standing = self._run(standing())
+        self._scene.workers = self._workers()
+        self._scene.enqueued = producer.enqueued
+        self._show(self._scene)
+
+    def _say(self, what: str) -> None:
+        self._scene.happened.append(what)
+        self._show(self._scene)
+
+    def _account(self, producer: Producer, seconds: float) -> Account:
+        figures: dict[str, Any] = self._run(final_figures())
+        ended = figures["completed"] + figures["cancelled"] + figures["dead"]
+        return Account(
+            enqueued=producer.enqueued,
+            completed=figures["completed"],
+            cancelled=figures["cancelled"],
+            dead=figures["dead"],
+            retried=figures["retried"],
+            reclaimed=figures["reclaimed"],
+            stale_rejected=self._stale_rejected,
+            # Jobs nobody can find, and completed ones whose effect is missing.
+            lost=producer.enqueued - ended - figures["open"] + figures["unpaid"],
+            duplicates=figures["effects"] - figures["effect_jobs"],
+            seconds=round(seconds, 1),
+        )

@@ -1,0 +1,56 @@
+"""The kinds of work in the demo. Each handler's effect is a row that commits with its completion."""
+
+from __future__ import annotations
+
+import asyncio
+
+from trunkline import Backoff, Context, Trunkline
+
+QUEUE = "demo"
+# An effect is written once per completed job, whatever dies; the account counts them.
+EFFECT = "insert into demo_effects (job_id, attempt, task) values (%s, %s, %s)"
+
+_QUICK = Backoff(base="200ms", factor=2, cap="2s", jitter=0.2)
+
+app = Trunkline()
+
+
+@app.task(queue=QUEUE, max_attempts=6)
+async def receipt(ctx: Context, order: int) -> None:
+    """Fast: most of the work is like this."""
+    await _effect(ctx, {"order": order})
+
+
+@app.task(queue=QUEUE, max_attempts=6, lease="30s")
+async def report(ctx: Context, pages: int) -> None:
+    """Slow, with progress: it is what a killed worker leaves half done."""
+    for page in range(pages):
+        await ctx.progress(100 * page // pages, f"page {page + 1} of {pages}")
+        await asyncio.sleep(0.15)
+    await _effect(ctx, {"pages": pages})
+
+
+@app.task(queue=QUEUE, max_attempts=6, backoff=_QUICK)
+async def flaky(ctx: Context, failures: int) -> None:
+    """Fails a few times before it succeeds, as calls of other people's servers do."""
+    if ctx.failures < failures:
+        raise ConnectionError(f"the other side hung up ({ctx.failures + 1})")
+    await _effect(ctx, {"failures": ctx.failures})
+
+
+@app.task(queue=QUEUE, max_attempts=3, backoff=_QUICK)
+async def poison(reason: str) -> None:
+    """Never succeeds: it ends as a dead letter with its errors, and holds nobody up."""
+    raise ValueError(reason)
+
+
+@app.task(queue=QUEUE)
+async def reminder(order: int) -> None:
+    """Due in an hour; the producer thinks better of it and cancels."""
+    raise AssertionError(f"the reminder of order {order} was cancelled and ran all the same")
+
+
+async def _effect(ctx: Context, result: object) -> None:
+    ctx.result = result
+    async with ctx.transaction() as connection:
+        await connection.execute(EFFECT, (ctx.job_id, ctx.attempt, ctx.task))

@@ -1,0 +1,1 @@
+select executor.run_wake_ups()
