@@ -9,12 +9,15 @@ from typing import Any
 
 import psycopg
 
+from trunkline.client.request import OptionArguments
 from trunkline.demo import tasks
 
 __all__ = ["Producer"]
 
 _TABLES = """
-create table if not exists demo_orders (number integer primary key, placed_at timestamptz default now());
+create table if not exists demo_orders (
+  number integer primary key, placed_at timestamptz default now()
+);
 create table if not exists demo_effects (
   job_id uuid not null, attempt integer not null, task text not null, at timestamptz default now()
 );
@@ -73,10 +76,10 @@ class Producer(threading.Thread):
         self.enqueued += jobs
 
     def _jobs(self, connection: psycopg.Connection[Any], number: int) -> int:
-        here = {"connection": connection}
+        here: OptionArguments = {"connection": connection}
         tasks.receipt.sync.options(**here).enqueue(order=number)
         jobs = 1
-        if number % 20 == 3:
+        if number % 8 == 3:
             tasks.report.sync.options(**here).enqueue(pages=self._random.randint(6, 14))
             jobs += 1
         if number % 15 == 4:

@@ -1,4 +1,4 @@
-"""The kinds of work in the demo. Each handler's effect is a row that commits with its completion."""
+"""The kinds of work in the demo. A handler's effect is a row that commits with its completion."""
 
 from __future__ import annotations
 

@@ -121,7 +121,8 @@ class _Child:
                 str(theirs.fileno()),
                 pass_fds=(theirs.fileno(),),
                 stdin=asyncio.subprocess.DEVNULL,
-                env=os.environ,
+                # A plain dict: uvloop takes nothing else.
+                env=dict(os.environ),
                 # Ctrl-C in a terminal goes to the whole group; the worker decides for its children.
                 start_new_session=True,
             )
