@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, Unpack, cast, overload
 
@@ -77,6 +78,21 @@ class Trunkline:
     async def close(self) -> None:
         """Close the connections, and stop the embedded server if nobody else uses it."""
         await self._client.close()
+
+    @contextmanager
+    def connect_to(self, dsn: str, *, listen_dsn: str | None = None) -> Iterator[Self]:
+        """Use another database within the block, in the whole process; meant for tests.
+
+        Tasks are imported by the modules that enqueue them, so a test cannot hand over another
+        application. Connections made in the block end with it.
+        """
+        before = self.dsn, self.listen_dsn
+        self.dsn, self.listen_dsn = dsn, listen_dsn
+        try:
+            with self._client.connect_to(dsn), self.sync.connect_to(dsn):
+                yield self
+        finally:
+            self.dsn, self.listen_dsn = before
 
     @overload
     def task(

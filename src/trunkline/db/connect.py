@@ -12,6 +12,12 @@ import msgspec
 import psycopg
 from psycopg.types.json import set_json_loads
 
+from trunkline.db.patient import (
+    CALL_PATIENCE,
+    PING_PATIENCE,
+    AsyncPatientConnection,
+    PatientConnection,
+)
 from trunkline.db.translate import translated, unreachable
 from trunkline.schema.contract import check_contract, check_contract_async
 
@@ -25,7 +31,8 @@ __all__ = [
     "options",
 ]
 
-_CONNECT_TIMEOUT: Final = 10
+# Longer would outlast the outage it waits for: a connection begun in it hangs on after its end.
+_CONNECT_TIMEOUT: Final = 5
 # A peer that vanished without a word is noticed within about this many seconds.
 _SILENCE: Final = 8
 # A connection used within this time is taken as alive without asking.
@@ -58,58 +65,64 @@ def options(name: str, dsn: str) -> dict[str, Any]:
 
 
 @contextmanager
-def connect(dsn: str, *, name: str = "trunkline") -> Iterator[psycopg.Connection[Any]]:
+def connect(dsn: str, *, name: str = "trunkline") -> Iterator[PatientConnection]:
     """A synchronous connection in autocommit, to a schema that serves this client."""
     try:
-        connection = psycopg.connect(dsn, **options(name, dsn))
+        connection = PatientConnection.connect(dsn, **options(name, dsn))
     except psycopg.Error as error:
         raise unreachable(error) from error
     with connection:
         with translated():
             configure(connection)
+        connection.patience = CALL_PATIENCE
         yield connection
 
 
 @asynccontextmanager
 async def connect_async(
     dsn: str, *, name: str = "trunkline"
-) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+) -> AsyncIterator[AsyncPatientConnection]:
     """The same, asynchronous."""
     try:
-        connection = await psycopg.AsyncConnection.connect(dsn, **options(name, dsn))
+        connection = await AsyncPatientConnection.connect(dsn, **options(name, dsn))
     except psycopg.Error as error:
         raise unreachable(error) from error
     async with connection:
         with translated():
             await configure_async(connection)
+        connection.patience = CALL_PATIENCE
         yield connection
 
 
-def configure(connection: psycopg.Connection[Any]) -> None:
+def configure(connection: PatientConnection) -> None:
     """Prepare a new connection: check the contract, see whether a pooler is in between."""
+    connection.patience = PING_PATIENCE
     set_json_loads(msgspec.json.decode, connection)
     check_contract(connection)
     row = connection.execute(_PING).fetchone()
     _stop_preparing_behind_a_pooler(connection, row)
 
 
-async def configure_async(connection: psycopg.AsyncConnection[Any]) -> None:
+async def configure_async(connection: AsyncPatientConnection) -> None:
     """The same, asynchronous."""
+    connection.patience = PING_PATIENCE
     set_json_loads(msgspec.json.decode, connection)
     await check_contract_async(connection)
     row = await (await connection.execute(_PING)).fetchone()
     _stop_preparing_behind_a_pooler(connection, row)
 
 
-def check_if_idle(connection: psycopg.Connection[Any]) -> None:
+def check_if_idle(connection: PatientConnection) -> None:
     """For a pool: ask a connection whether it lives, unless it was used a moment ago."""
     if _is_stale(connection):
+        connection.patience = PING_PATIENCE
         connection.execute(_PING)
 
 
-async def check_if_idle_async(connection: psycopg.AsyncConnection[Any]) -> None:
+async def check_if_idle_async(connection: AsyncPatientConnection) -> None:
     """The same, asynchronous."""
     if _is_stale(connection):
+        connection.patience = PING_PATIENCE
         await connection.execute(_PING)
 
 

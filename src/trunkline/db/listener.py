@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections.abc import Sequence
 from typing import Final
 
 from psycopg import sql
 
-from trunkline.db.lasting import CALL_TIMEOUT, LastingConnection
+from trunkline.db.lasting import LastingConnection
+from trunkline.db.patient import PING_PATIENCE
 from trunkline.db.translate import translated
-from trunkline.errors import ConnectionLost
 
 __all__ = ["CANCEL", "WAKE", "Listener"]
 
@@ -33,6 +32,7 @@ class Listener:
     async def listen(self) -> bool:
         """Subscribe; False where nothing arrives, as behind a pooler in transaction mode."""
         connection = await self._connection.open()
+        connection.patience = PING_PATIENCE
         with translated():
             for channel in (WAKE, CANCEL, self._test):
                 await connection.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
@@ -43,6 +43,8 @@ class Listener:
     async def hear(self, wait: float) -> Sequence[tuple[str, str]]:
         """What arrives within that time, as (channel, payload); returns early with the first."""
         connection = await self._connection.open()
+        # Silence is what is waited for here.
+        connection.patience = None
         with translated():
             return [
                 (notice.channel, notice.payload)
@@ -52,12 +54,9 @@ class Listener:
     async def check(self) -> None:
         """Ask the server for a sign of life: a frozen one is silent like an idle one."""
         connection = await self._connection.open()
-        try:
-            async with asyncio.timeout(CALL_TIMEOUT):
-                with translated():
-                    await connection.execute("select 1")
-        except TimeoutError as error:
-            raise ConnectionLost("the listening connection is silent") from error
+        connection.patience = PING_PATIENCE
+        with translated():
+            await connection.execute("select 1")
 
     async def close(self) -> None:
         """Hear no more."""

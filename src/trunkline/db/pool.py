@@ -8,7 +8,6 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from threading import Lock
 from typing import Any, Final, TypeVar
 
-import psycopg
 import psycopg_pool
 
 from trunkline.db.call import Call
@@ -22,6 +21,12 @@ from trunkline.db.connect import (
     options,
 )
 from trunkline.db.dsn import resolve_ready
+from trunkline.db.patient import (
+    CALL_PATIENCE,
+    PING_PATIENCE,
+    AsyncPatientConnection,
+    PatientConnection,
+)
 from trunkline.db.runner import run, run_async
 from trunkline.db.translate import translated
 
@@ -47,27 +52,37 @@ def _settings(dsn: str, size: int, name: str) -> dict[str, Any]:
     }
 
 
+class _Home:
+    """The pool of one event loop."""
+
+    __slots__ = ("lock", "pool")
+
+    def __init__(self) -> None:
+        self.pool: psycopg_pool.AsyncConnectionPool[AsyncPatientConnection] | None = None
+        self.lock = asyncio.Lock()
+
+
 class AsyncPool:
-    """Opens at its first use, in the event loop of that use; another loop gets another pool."""
+    """Opens at its first use. A connection lives in one event loop, so each loop has its own."""
 
     def __init__(self, dsn: str | None, *, size: int = 10, name: str = "trunkline") -> None:
         self._dsn = dsn
         self._size = size
         self._name = name
         self._resources = ExitStack()
-        self._pool: psycopg_pool.AsyncConnectionPool[Any] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._homes: dict[asyncio.AbstractEventLoop, _Home] = {}
         self._found = ""
-        self._lock = asyncio.Lock()
 
     async def run(self, call: Call[T]) -> T:
         """Run one call on a connection of the pool; it commits by itself."""
-        async with self.connection() as connection:
+        async with self.connection(CALL_PATIENCE) as connection:
             return await run_async(connection, call)
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
-        """Borrow a connection in autocommit."""
+    async def connection(
+        self, patience: float | None = None
+    ) -> AsyncIterator[AsyncPatientConnection]:
+        """Borrow a connection in autocommit; without patience its statements may take long."""
         pool = await self._opened()
         try:
             connection = await pool.getconn()
@@ -76,41 +91,64 @@ class AsyncPool:
             async with connect_async(self._found, name=self._name):
                 with translated():
                     raise error
+        connection.patience = patience
         try:
             yield connection
         finally:
+            connection.patience = PING_PATIENCE
             await pool.putconn(connection)
 
     async def close(self) -> None:
-        """Close the connections and leave an embedded server."""
-        pool, self._pool = self._pool, None
-        if pool is not None and self._loop is asyncio.get_running_loop():
-            await pool.close()
+        """Close the connections of this event loop, forget the others, leave an embedded server."""
+        home = self._homes.get(asyncio.get_running_loop())
+        if home is not None and home.pool is not None:
+            await home.pool.close()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Leave without a word, where no event loop runs that could close the connections."""
+        self._homes = {}
+        self._leave()
+
+    def _leave(self) -> None:
+        self._found = ""
         self._resources.close()
 
-    async def _opened(self) -> psycopg_pool.AsyncConnectionPool[Any]:
+    async def _opened(self) -> psycopg_pool.AsyncConnectionPool[AsyncPatientConnection]:
         loop = asyncio.get_running_loop()
-        if self._pool is not None and self._loop is loop:
-            return self._pool
-        if self._loop is not loop:
-            # The loop of the old pool has ended, and its connections with it.
-            self._pool, self._loop, self._lock = None, loop, asyncio.Lock()
-        async with self._lock:
-            if self._pool is None:
-                self._pool = await self._open()
-        return self._pool
+        home = self._homes.get(loop)
+        if home is None:
+            # Loops that have ended took their connections along.
+            for ended in [one for one in self._homes if one.is_closed()]:
+                del self._homes[ended]
+            home = self._homes[loop] = _Home()
+        if home.pool is None:
+            async with home.lock:
+                if home.pool is None:
+                    home.pool = await self._open()
+        return home.pool
 
-    async def _open(self) -> psycopg_pool.AsyncConnectionPool[Any]:
-        self._found = dsn = await asyncio.to_thread(
-            self._resources.enter_context, resolve_ready(self._dsn)
-        )
-        # A first connection by hand: the pool would hide why it fails.
-        async with connect_async(dsn, name=self._name):
-            pass
-        pool: psycopg_pool.AsyncConnectionPool[Any] = psycopg_pool.AsyncConnectionPool(
-            check=check_if_idle_async,
-            configure=configure_async,
-            **_settings(dsn, self._size, self._name),
+    async def _open(self) -> psycopg_pool.AsyncConnectionPool[AsyncPatientConnection]:
+        try:
+            if not self._found:
+                self._found = await asyncio.to_thread(
+                    self._resources.enter_context, resolve_ready(self._dsn)
+                )
+            # A first connection by hand: the pool would hide why it fails.
+            async with connect_async(self._found, name=self._name):
+                pass
+        except BaseException:
+            if not any(home.pool for home in self._homes.values()):
+                # The next use looks anew, and starts an embedded server that died.
+                self._leave()
+            raise
+        pool: psycopg_pool.AsyncConnectionPool[AsyncPatientConnection] = (
+            psycopg_pool.AsyncConnectionPool(
+                connection_class=AsyncPatientConnection,
+                check=check_if_idle_async,
+                configure=configure_async,
+                **_settings(self._found, self._size, self._name),
+            )
         )
         await pool.open()
         return pool
@@ -124,27 +162,29 @@ class SyncPool:
         self._size = size
         self._name = name
         self._resources = ExitStack()
-        self._pool: psycopg_pool.ConnectionPool[Any] | None = None
+        self._pool: psycopg_pool.ConnectionPool[PatientConnection] | None = None
         self._found = ""
         self._lock = Lock()
 
     def run(self, call: Call[T]) -> T:
         """Run one call on a connection of the pool; it commits by itself."""
-        with self.connection() as connection:
+        with self.connection(CALL_PATIENCE) as connection:
             return run(connection, call)
 
     @contextmanager
-    def connection(self) -> Iterator[psycopg.Connection[Any]]:
-        """Borrow a connection in autocommit."""
+    def connection(self, patience: float | None = None) -> Iterator[PatientConnection]:
+        """Borrow a connection in autocommit; without patience its statements may take long."""
         pool = self._opened()
         try:
             connection = pool.getconn()
         except psycopg_pool.PoolTimeout as error:
             with connect(self._found, name=self._name), translated():
                 raise error
+        connection.patience = patience
         try:
             yield connection
         finally:
+            connection.patience = PING_PATIENCE
             pool.putconn(connection)
 
     def close(self) -> None:
@@ -154,7 +194,11 @@ class SyncPool:
             pool.close()
         self._resources.close()
 
-    def _opened(self) -> psycopg_pool.ConnectionPool[Any]:
+    def abandon(self) -> None:
+        """The same as closing: threads need no event loop for it."""
+        self.close()
+
+    def _opened(self) -> psycopg_pool.ConnectionPool[PatientConnection]:
         if self._pool is not None:
             return self._pool
         with self._lock:
@@ -162,12 +206,19 @@ class SyncPool:
                 self._pool = self._open()
         return self._pool
 
-    def _open(self) -> psycopg_pool.ConnectionPool[Any]:
-        self._found = dsn = self._resources.enter_context(resolve_ready(self._dsn))
-        with connect(dsn, name=self._name):
-            pass
-        pool: psycopg_pool.ConnectionPool[Any] = psycopg_pool.ConnectionPool(
-            check=check_if_idle, configure=configure, **_settings(dsn, self._size, self._name)
+    def _open(self) -> psycopg_pool.ConnectionPool[PatientConnection]:
+        try:
+            self._found = dsn = self._resources.enter_context(resolve_ready(self._dsn))
+            with connect(dsn, name=self._name):
+                pass
+        except BaseException:
+            self._resources.close()
+            raise
+        pool = psycopg_pool.ConnectionPool(
+            connection_class=PatientConnection,
+            check=check_if_idle,
+            configure=configure,
+            **_settings(dsn, self._size, self._name),
         )
         pool.open()
         return pool

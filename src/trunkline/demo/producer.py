@@ -63,6 +63,7 @@ class Producer(threading.Thread):
 
     def _order(self, connection: psycopg.Connection[Any], number: int) -> None:
         change_of_mind = number % 25 == 0
+        jobs = 0
         try:
             with connection.transaction():
                 connection.execute("insert into demo_orders (number) values (%s)", (number,))

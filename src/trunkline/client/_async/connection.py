@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -25,6 +26,7 @@ class AsyncClient:
     """Enqueues requests and looks after jobs. Connects at its first use."""
 
     def __init__(self, dsn: str | None, registry: Registry, *, connections: int = 10) -> None:
+        self._size = connections
         self._pool = AsyncPool(dsn, size=connections)
         self._registry = registry
         self._registered: set[str] = set()
@@ -44,6 +46,17 @@ class AsyncClient:
     async def close(self) -> None:
         """Close the connections, and stop the embedded server if nobody else uses it."""
         await self._pool.close()
+
+    @contextmanager
+    def connect_to(self, dsn: str) -> Iterator[None]:
+        """Use another database within the block; see Trunkline.connect_to."""
+        before = self._pool, self._registered
+        self._pool, self._registered = AsyncPool(dsn, size=self._size), set()
+        try:
+            yield
+        finally:
+            self._pool.abandon()
+            self._pool, self._registered = before
 
     async def run(self, call: Call[T]) -> T:
         """Run any call of the engine on a connection of the application."""

@@ -14,6 +14,8 @@ from trunkline.client.codec import encode
 from trunkline.client.request import OptionArguments, Options, Request
 from trunkline.db.calls import produce, read
 from trunkline.errors import (
+    DatabaseProblem,
+    DatabaseUnreachable,
     InvalidArgument,
     JobCancelled,
     JobFailed,
@@ -97,14 +99,24 @@ class AsyncJobs:
         limit = None if timeout is None else seconds(timeout)
         end = None if limit is None else time.monotonic() + limit
         pause = _FIRST_LOOK
-        while not (found := await self.get(job)).state.final:
+        while not (found := await self._look(job, end)) or not found.state.final:
             if end is not None and time.monotonic() >= end:
-                raise WaitTimeout(found.id, limit or 0.0)
+                raise WaitTimeout(_id(job), limit or 0.0)
             left = pause if end is None else min(pause, end - time.monotonic())
             await asyncio.sleep(max(left, 0.0) * random.uniform(0.9, 1.1))  # noqa: S311
             pause = min(pause * _SLOWER, _LAST_LOOK)
         value = _result(found)
         return job.decode_result(value) if isinstance(job, AsyncJobHandle) else value
+
+    async def _look(self, job: UUID | str | AsyncJobHandle[Any], end: float | None) -> Job | None:
+        """A server that is away for a moment does not end a wait; None then."""
+        try:
+            return await self.get(job)
+        except (DatabaseUnreachable, DatabaseProblem) as error:
+            over = end is not None and time.monotonic() >= end
+            if over or not getattr(error, "retryable", True):
+                raise
+            return None
 
     async def cancel(
         self, job: UUID | str | AsyncJobHandle[Any], reason: str | None = None

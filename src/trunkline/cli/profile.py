@@ -1,0 +1,283 @@
+"""``trunkline profile``: install, check and take back a profile, and see it work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import click
+
+from trunkline.cli.options import as_json, dsn, examples, with_options, yes
+
+__all__ = ["profile"]
+
+_schema = click.option(
+    "--schema", metavar="NAME", help="Schema of the profile [default: the profile's own name]."
+)
+_name = click.argument("name", metavar="NAME")
+_TOPICS: Final = ("stuck", "nothing", "many")
+
+
+@click.group()
+def profile() -> None:
+    """Ready-made sets of tasks with an outer API of their own, in a schema of their own."""
+
+
+@profile.command("list")
+@as_json
+def list_(*, as_json: bool) -> None:
+    """Show the profiles and their phases."""
+    from trunkline import profiles  # noqa: PLC0415 - see main.py
+    from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
+
+    found = [profiles.get(name) for name in profiles.NAMES]
+    if as_json:
+        print_json(
+            [
+                {
+                    "name": one.name,
+                    "description": one.description,
+                    "schema": one.schema,
+                    "phases": [
+                        {"name": phase.name, "title": phase.title, "core": phase.core}
+                        for phase in one.phases
+                    ],
+                }
+                for one in found
+            ]
+        )
+        return
+    for one in found:
+        click.echo(f"{one.name}  {one.description}")
+        for phase in one.phases:
+            click.echo(f"  {phase.name}  {phase.title}{'' if phase.core else ' (optional)'}")
+
+
+@profile.command(
+    epilog=examples(
+        "trunkline profile install executor",
+        "trunkline profile install executor --phase 2 --phase 3",
+    )
+)
+@with_options(_name, dsn, _schema, as_json)
+@click.option("--phase", "phases", multiple=True, metavar="N", help="Also this phase; repeatable.")
+@click.option("--all", "all_phases", is_flag=True, help="All phases.")
+def install(
+    *,
+    name: str,
+    dsn: str | None,
+    schema: str | None,
+    as_json: bool,
+    phases: tuple[str, ...],
+    all_phases: bool,
+) -> None:
+    """Apply phases of a profile, and what they stand on; without --phase the core. Repeatable."""
+    from trunkline import profiles  # noqa: PLC0415 - see main.py
+    from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
+    from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
+    from trunkline.profiles import installer  # noqa: PLC0415 - see main.py
+
+    chosen = profiles.get(name)
+    wanted: Sequence[str] = [p.name for p in chosen.phases] if all_phases else phases
+    with resolve_ready(dsn) as target:
+        applied = installer.install(target, chosen, wanted, schema=schema)
+    if as_json:
+        print_json({"applied": applied})
+    elif applied:
+        click.echo("Applied " + ", ".join(applied))
+    else:
+        click.echo("Nothing to do: all of it is in force")
+
+
+@profile.command()
+@with_options(_name, dsn, _schema, as_json)
+@click.pass_context
+def status(
+    ctx: click.Context, *, name: str, dsn: str | None, schema: str | None, as_json: bool
+) -> None:
+    """Show which scripts are in force; the exit code is 1 if the core is not."""
+    from trunkline import profiles  # noqa: PLC0415 - see main.py
+    from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
+    from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
+    from trunkline.profiles import installer  # noqa: PLC0415 - see main.py
+
+    chosen = profiles.get(name)
+    with resolve_ready(dsn) as target:
+        states = installer.status(target, chosen, schema=schema)
+    core = {phase.name for phase in chosen.phases if phase.core}
+    if as_json:
+        print_json(list(states))
+    else:
+        for one in states:
+            click.echo(f"{one.state:8}  {one.phase}/{one.script}")
+    ctx.exit(0 if all(s.state == "applied" for s in states if s.phase in core) else 1)
+
+
+@profile.command(
+    epilog=examples(
+        "trunkline profile rollback executor --yes",
+        "trunkline profile rollback executor --purge --yes",
+    )
+)
+@with_options(_name, dsn, _schema, as_json, yes)
+@click.option("--purge", is_flag=True, help="Also remove the profile's own tables and settings.")
+@click.option("--force", is_flag=True, help="Also drop what somebody still calls.")
+def rollback(
+    *,
+    name: str,
+    dsn: str | None,
+    schema: str | None,
+    as_json: bool,
+    yes: bool,
+    purge: bool,
+    force: bool,
+) -> None:
+    """Take a profile back, step by step. Jobs stay, and it can be installed again."""
+    from trunkline import profiles  # noqa: PLC0415 - see main.py
+    from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
+    from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
+    from trunkline.profiles import installer  # noqa: PLC0415 - see main.py
+
+    chosen = profiles.get(name)
+    if not yes:
+        steps = [s.title for s in chosen.rollback if purge or not s.optional]
+        click.confirm(f"This will {', '.join(steps)}. Go on?", abort=True, err=True)
+    with resolve_ready(dsn) as target:
+        done = installer.rollback(target, chosen, schema=schema, purge=purge, force=force)
+    if as_json:
+        print_json({"steps": done})
+    else:
+        click.echo("Done: " + ", ".join(done) if done else "It was not installed")
+
+
+@profile.command()
+@with_options(_name, dsn, _schema, as_json)
+@click.pass_context
+def validate(
+    ctx: click.Context, *, name: str, dsn: str | None, schema: str | None, as_json: bool
+) -> None:
+    """Run the validation tests, in a transaction that is rolled back; exit code 1 if one fails."""
+    from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
+    from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
+    from trunkline.profiles.executor import checks  # noqa: PLC0415 - see main.py
+
+    _only_executor(name)
+    with resolve_ready(dsn) as target:
+        results = checks.validate(target, schema=schema)
+    if as_json:
+        print_json(list(results))
+    else:
+        for one in results:
+            click.echo(f"{'passed' if one.passed else 'FAILED'}  {one.requirement}  {one.test}")
+            if not one.passed:
+                click.echo(f"        expected {one.expected}\n        found    {one.found}")
+    ctx.exit(0 if all(one.passed for one in results) else 1)
+
+
+@profile.command(
+    epilog=examples(
+        "trunkline profile troubleshoot executor stuck", "trunkline profile troubleshoot executor"
+    )
+)
+@with_options(_name, dsn, _schema, as_json)
+@click.argument("topics", metavar="[stuck|nothing|many]...", type=click.Choice(_TOPICS), nargs=-1)
+@click.option("--sql", "show_sql", is_flag=True, help="Show the SQL of each question, too.")
+def troubleshoot(
+    *,
+    name: str,
+    dsn: str | None,
+    schema: str | None,
+    as_json: bool,
+    topics: tuple[str, ...],
+    show_sql: bool,
+) -> None:
+    """Answer what one asks when jobs are stuck, reclaim finds nothing, or reclaims too many."""
+    from trunkline import profiles  # noqa: PLC0415 - see main.py
+    from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
+    from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
+    from trunkline.profiles.executor.trouble import troubleshoot as ask  # noqa: PLC0415
+
+    chosen = profiles.get(name)
+    with resolve_ready(dsn) as target:
+        answers = [
+            (topic, answer)
+            for topic in topics or chosen.topics
+            for answer in ask(target, chosen, topic, schema=schema)
+        ]
+    if as_json:
+        print_json(
+            [{"topic": topic, "title": a.title, "rows": list(a.rows)} for topic, a in answers]
+        )
+        return
+    for _, answer in answers:
+        click.secho(answer.title, bold=True)
+        if show_sql:
+            click.echo(answer.sql.strip())
+        _print_rows(answer.rows)
+
+
+@profile.command(epilog=examples("trunkline profile wake executor", "... wake executor --once"))
+@with_options(_name, dsn, _schema)
+@click.option("--once", is_flag=True, help="Look once and end.")
+def wake(*, name: str, dsn: str | None, schema: str | None, once: bool) -> None:
+    """Keep the wake-ups going, one every 15 seconds; any number of these may run."""
+    from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
+    from trunkline.profiles.executor.pacer import keep_waking  # noqa: PLC0415 - see main.py
+
+    _only_executor(name)
+    with resolve_ready(dsn) as target:
+        keep_waking(target, schema=schema, once=once, say=click.echo)
+
+
+@profile.command()
+@with_options(_name, as_json)
+@click.option("--documents", default=5, show_default=True, type=click.IntRange(1, 100))
+@click.pass_context
+def demo(ctx: click.Context, *, name: str, as_json: bool, documents: int) -> None:
+    """Run the profile end to end on a server of its own, kill a worker, and print the account.
+
+    The exit code is 0 only when every document has its proof and nothing happened twice.
+    """
+    from dataclasses import asdict  # noqa: PLC0415 - see main.py
+
+    from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
+    from trunkline.profiles.executor import demo as play  # noqa: PLC0415 - see main.py
+
+    _only_executor(name)
+    account = play.run(documents, say=(lambda _: None) if as_json else click.echo)
+    facts = asdict(account) | {"balanced": account.balanced}
+    if as_json:
+        print_json(facts)
+    else:
+        for fact, value in facts.items():
+            click.echo(f"{fact.replace('_', ' '):15}  {value}")
+    ctx.exit(0 if account.balanced else 1)
+
+
+def _only_executor(name: str) -> None:
+    """Refuse unknown names; the tests and the demonstration so far belong to one profile."""
+    from trunkline import profiles  # noqa: PLC0415 - see main.py
+
+    profiles.get(name)
+
+
+def _print_rows(rows: Sequence[dict[str, Any]]) -> None:
+    from trunkline.cli.output import clean  # noqa: PLC0415 - see main.py
+    from trunkline.cli.tables import Column, console, table  # noqa: PLC0415 - see main.py
+
+    if not rows:
+        click.echo("  none\n")
+        return
+    columns = [
+        Column[dict[str, Any]](title, lambda row, title=title: clean(_text(row[title])))
+        for title in rows[0]
+    ]
+    out = console()
+    out.print(table(columns, rows, out.width))
+    click.echo()
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value.isoformat(sep=" ", timespec="seconds") if hasattr(value, "tzinfo") else str(value)

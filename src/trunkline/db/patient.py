@@ -1,0 +1,58 @@
+"""Connections that give a silent server up.
+
+Keepalives notice a peer whose machine is gone. A proxy, a pooler or a frozen server still
+acknowledges packets and never answers: only a deadline of our own ends that wait.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeVar
+
+import psycopg
+
+__all__ = ["CALL_PATIENCE", "PING_PATIENCE", "AsyncPatientConnection", "PatientConnection"]
+
+T = TypeVar("T")
+
+# For one call of the engine by a client; none of them takes a second on a server that is well.
+CALL_PATIENCE: Final = 30.0
+# For a sign of life.
+PING_PATIENCE: Final = 5.0
+
+_TimedOut = psycopg.errors._WaitTimeout  # noqa: SLF001 - as the documentation of wait() names it
+
+
+class PatientConnection(psycopg.Connection[Any]):
+    """Waits for an answer no longer than its patience; None, as handlers get it, waits for ever."""
+
+    patience: float | None = None
+
+    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        """See psycopg; a silent connection is closed, not cancelled, which would wait again."""
+        try:
+            return super().wait(gen, interval, self.patience if timeout is None else timeout)
+        except _TimedOut as error:
+            if timeout is not None:
+                raise
+            self.pgconn.finish()
+            raise psycopg.OperationalError(_silent(self.patience)) from error
+
+
+class AsyncPatientConnection(psycopg.AsyncConnection[Any]):
+    """The same, asynchronous."""
+
+    patience: float | None = None
+
+    async def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        """See `PatientConnection`."""
+        try:
+            return await super().wait(gen, interval, self.patience if timeout is None else timeout)
+        except _TimedOut as error:
+            if timeout is not None:
+                raise
+            self.pgconn.finish()
+            raise psycopg.OperationalError(_silent(self.patience)) from error
+
+
+def _silent(patience: float | None) -> str:
+    return f"no answer from the server within {patience:g} seconds"
