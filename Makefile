@@ -33,8 +33,8 @@ generate: setup ## Write the generated files: catalogue, register and diagram
 test: setup system-packages check ## Everything in check, then all tests on PostgreSQL 15 and 18
 	$(BIN)/pytest -n $(TEST_PROCESSES) $(TEST_ARGS)
 
-demo: setup ## Run the first job on an embedded server
-	$(BIN)/python examples/first_job.py
+demo: setup ## See the product at work for a quarter of a minute, on an embedded server
+	$(BIN)/trunkline demo
 
 bench: setup ## Compare the engine with plain SQL; the last line is one JSON object
 	$(BIN)/python -m bench
