@@ -56,12 +56,14 @@ class DemoFailed(TrunklineError):
 
 def play(seconds: float, show: Callable[[Scene], None]) -> Account:
     """Play it and return the account."""
+    opening = "a PostgreSQL server starts in a temporary folder"
+    show(Scene(happened=[opening]))
     with set_stage() as stage:
         previous = os.environ.get(DSN_VARIABLE)
         os.environ[DSN_VARIABLE] = stage.dsn
         try:
             with tasks.app.sync:
-                return _Demo(stage, seconds, show).play()
+                return _Demo(stage, seconds, show, opening).play()
         finally:
             if previous is None:
                 del os.environ[DSN_VARIABLE]
@@ -70,12 +72,14 @@ def play(seconds: float, show: Callable[[Scene], None]) -> Account:
 
 
 class _Demo:
-    def __init__(self, stage: Stage, seconds: float, show: Callable[[Scene], None]) -> None:
+    def __init__(
+        self, stage: Stage, seconds: float, show: Callable[[Scene], None], opening: str
+    ) -> None:
         self._stage = stage
         self._seconds = seconds
         self._show = show
         self._run = tasks.app.sync.run
-        self._scene = Scene()
+        self._scene = Scene(happened=[opening])
         self._left_behind: tuple[str, list[UUID], list[int]] | None = None
         self._stale_rejected = 0
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.live import Live
 from rich.panel import Panel
@@ -40,8 +41,20 @@ def live_screen(console: Console) -> Iterator[Any]:
 
 
 def _drawn(scene: Scene) -> Group:
-    jobs = Table(title=f"{scene.seconds:.1f} s, {scene.enqueued} jobs enqueued", expand=True)
-    for name in ("task", "waiting", "running", "progress", "retrying", "completed", "dead"):
+    jobs = Table(
+        title=f"{scene.seconds:.1f} s, {scene.enqueued} jobs enqueued", expand=True, box=SIMPLE_HEAD
+    )
+    columns = (
+        "task",
+        "waiting",
+        "running",
+        "progress",
+        "retrying",
+        "completed",
+        "cancelled",
+        "dead",
+    )
+    for name in columns:
         jobs.add_column(name, justify="left" if name in {"task", "progress"} else "right")
     for one in scene.standing:
         bar: Any = ""
@@ -49,8 +62,9 @@ def _drawn(scene: Scene) -> Group:
             bar = ProgressBar(total=100, completed=one.progress, width=16)
         dead = Text(str(one.dead), style="red" if one.dead else "dim")
         counts = [str(number) for number in (one.waiting, one.running)]
-        jobs.add_row(one.task, *counts, bar, str(one.retrying), str(one.completed), dead)
-    workers = Table(expand=True)
+        ended = [str(number) for number in (one.retrying, one.completed, one.cancelled)]
+        jobs.add_row(one.task, *counts, bar, *ended, dead)
+    workers = Table(expand=True, box=SIMPLE_HEAD)
     for name in ("worker", "state", "running"):
         workers.add_column(name, justify="right" if name == "running" else "left")
     for worker, state, running in scene.workers:
