@@ -18,7 +18,7 @@ from trunkline.errors import (
 __all__ = ["CONTRACT", "SchemaVersion", "check_contract", "check_contract_async", "judge"]
 
 # The contract this client was written for; trunkline.schema_version() has the same number.
-CONTRACT: Final = 1
+CONTRACT: Final = 2
 
 _QUERY: Final[LiteralString] = (
     "select v.version, v.contract, v.oldest_contract from trunkline.schema_version() as v"
