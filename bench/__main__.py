@@ -1,4 +1,4 @@
-"""``python -m bench``: run the measures, print a table, end with one JSON object."""
+"""``python -m bench [suite]``: run the measures, print a table, end with one JSON object."""
 
 import argparse
 import json
@@ -6,27 +6,41 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from bench.figures import Figure
-from bench.place import Place, open_place
+from bench.place import open_place
+from bench.rivals.environment import EnvironmentMissing
 from bench.sizes import FULL, QUICK, Sizes
+from bench.suites import SUITES, Suite
 
-# In the order of the run; modules of bench.measures.
-MEASURES = ("claim_complete", "enqueue_many", "enqueue", "wal", "depth", "held_snapshot")
 DSN_VARIABLE = "TRUNKLINE_BENCH_DSN"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run; a missed goal is told, not an error."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    suite = SUITES[options.suite]
+    for name in options.only or ():
+        if name not in suite.measures:
+            known = ", ".join(suite.measures)
+            parser.error(f"argument --only: invalid choice: {name!r} (choose from {known})")
     sizes = QUICK if options.quick else FULL
     begin = time.monotonic()
-    with open_place(options.dsn, options.bindir, durable=not options.quick) as place:
-        facts = place.facts
-        print(", ".join(f"{name} {value}" for name, value in facts.items()), flush=True)
-        figures = _measure(place, sizes, options.only or MEASURES)
+    try:
+        suite.prepare(options.rivals)
+        with (
+            open_place(options.dsn, options.bindir, durable=not options.quick) as place,
+            suite.open(place, options.rivals) as (scene, more),
+        ):
+            facts = {**place.facts, **more}
+            print(", ".join(f"{name} {value}" for name, value in facts.items()), flush=True)
+            figures = _measure(suite, scene, sizes, options.only or suite.measures)
+    except EnvironmentMissing as error:
+        print(f"{error}\nWithout a package index, measure without rivals: --no-rivals")
+        return 1
     _summarise(figures)
     result = {
         **{figure.key: round(figure.value, 3) for figure in figures},
@@ -39,14 +53,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _measure(place: Place, sizes: Sizes, names: Sequence[str]) -> list[Figure]:
+def _measure(suite: Suite, scene: Any, sizes: Sizes, names: Sequence[str]) -> list[Figure]:
     figures: list[Figure] = []
     for name in names:
         begin = time.monotonic()
-        found: list[Figure] = import_module(f"bench.measures.{name}").run(place, sizes)
+        found = suite.run(name, scene, sizes)
         print(f"\n{name} ({time.monotonic() - begin:.0f} s)")
         for figure in found:
-            print(_line(figure), flush=True)
+            print(figure.line, flush=True)
         figures += found
     return figures
 
@@ -59,17 +73,16 @@ def _summarise(figures: Sequence[Figure]) -> None:
         print(f"\n{len(goals) - len(missed)} of {len(goals)} goals met{what}")
 
 
-def _line(figure: Figure) -> str:
-    value = f"{figure.value:,.0f}" if figure.unit else f"{figure.value:.2f}"
-    line = f"  {figure.text:<44} {value:>10} {figure.unit:<7}"
-    if figure.goal is not None:
-        goal = f"{figure.goal:,.0f}" if figure.unit else f"{figure.goal:g}"
-        line += f" goal {figure.better} {goal}: {figure.verdict}"
-    return line.rstrip()
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument(
+        "suite",
+        nargs="?",
+        choices=tuple(SUITES),
+        default="engine",
+        help="engine: the functions against plain SQL; worker: our processes against PgQueuer's; "
+        "drivers: ways to call the engine from Python (default: engine)",
+    )
     parser.add_argument(
         "--dsn",
         default=os.environ.get(DSN_VARIABLE),
@@ -77,7 +90,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--bindir", type=Path, help="PostgreSQL programs for the embedded server")
     parser.add_argument(
-        "--only", action="append", choices=MEASURES, help="run this measure only; may be repeated"
+        "--only", action="append", metavar="MEASURE", help="run this only; may be repeated"
+    )
+    parser.add_argument(
+        "--no-rivals", dest="rivals", action="store_false", help="measure ours alone"
     )
     parser.add_argument("--quick", action="store_true", help="tiny sizes: proves that it runs")
     return parser

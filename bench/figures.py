@@ -25,3 +25,18 @@ class Figure:
         if self.better == "at least":
             return "met" if self.value >= self.goal else "MISSED"
         return "met" if self.value <= self.goal else "MISSED"
+
+    @property
+    def line(self) -> str:
+        """The figure as a line of the table."""
+        line = f"  {self.text:<48} {self._shown(self.value):>10} {self.unit:<7}"
+        if self.goal is not None:
+            goal = self._shown(self.goal) if self.unit else f"{self.goal:g}"
+            line += f" goal {self.better} {goal}: {self.verdict}"
+        return line.rstrip()
+
+    def _shown(self, value: float) -> str:
+        # Whole numbers where fractions say nothing; small times and ratios need them.
+        if float(value).is_integer() or abs(value) >= 100:
+            return f"{value:,.0f}" if self.unit else f"{value:.2f}"
+        return f"{value:.2f}"

@@ -11,7 +11,7 @@ from psycopg.rows import tuple_row
 from bench import plain
 from bench.fill import connect
 
-__all__ = ["BATCH", "FunctionSide", "PlainSide", "Side", "cpu_seconds"]
+__all__ = ["BATCH", "FunctionSide", "PlainSide", "Side", "cpu_seconds", "process_cpu_seconds"]
 
 BATCH = 100
 
@@ -114,8 +114,13 @@ class PlainSide:
 
 def cpu_seconds(connection: psycopg.Connection) -> float:
     """Tell the processor time its server process has used: not a number if it runs elsewhere."""
+    return process_cpu_seconds(connection.info.backend_pid)
+
+
+def process_cpu_seconds(pid: int) -> float:
+    """The same for any process of this machine."""
     try:
-        text = Path(f"/proc/{connection.info.backend_pid}/schedstat").read_text(encoding="ascii")
+        text = Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii")
     except OSError:
         return float("nan")
     return int(text.split()[0]) / 1e9

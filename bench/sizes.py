@@ -30,6 +30,18 @@ class Sizes:
     held_scheduled: int
     # wal: jobs per payload size, for payloads of 100 bytes, 8 KB and 200 KB.
     wal_jobs: tuple[int, int, int]
+    # Whole processes: jobs per drain and drains a contender; jobs picked up; turns of single
+    # enqueues; jobs over which memory stays flat, and seconds for it to settle; calls of --help.
+    drain_jobs: int
+    drain_repetitions: int
+    pickup_jobs: int
+    single_turns: int
+    memory_jobs: int
+    memory_settle: float
+    help_calls: int
+    # drivers: turns of each form, and jobs in each turn.
+    driver_turns: int
+    driver_jobs: int
 
 
 FULL = Sizes(
@@ -49,6 +61,15 @@ FULL = Sizes(
     held_probe=150_000,
     held_scheduled=180_000,
     wal_jobs=(5_000, 2_000, 200),
+    drain_jobs=40_000,
+    drain_repetitions=5,
+    pickup_jobs=500,
+    single_turns=20,
+    memory_jobs=200_000,
+    memory_settle=3.0,
+    help_calls=11,
+    driver_turns=6,
+    driver_jobs=3_000,
 )
 
 QUICK = Sizes(
@@ -68,4 +89,13 @@ QUICK = Sizes(
     held_probe=30_000,
     held_scheduled=3_000,
     wal_jobs=(200, 100, 10),
+    drain_jobs=2_000,
+    drain_repetitions=2,
+    pickup_jobs=10,
+    single_turns=2,
+    memory_jobs=2_000,
+    memory_settle=0.1,
+    help_calls=2,
+    driver_turns=2,
+    driver_jobs=500,
 )

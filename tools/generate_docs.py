@@ -1,4 +1,4 @@
-"""Generates the parts of sql/README.md that the SQL itself says: the register and the transitions.
+"""Generates parts of READMEs: the register, the transitions and the example of the first screen.
 
 What stands between `<!-- generated: name -->` and `<!-- end: name -->` is replaced, the rest is
 written by hand.
@@ -13,12 +13,15 @@ from typing import Any
 
 from pglast import ast, parse_sql
 
+from tools.markdown import fence
 from trunkline import sql
 from trunkline.errors import SQLSTATES
 
 __all__ = ["diagram", "generate", "inserted", "refusals", "transitions"]
 
 _README = Path(__file__).parents[1] / "src" / "trunkline" / "sql" / "README.md"
+_FIRST_SCREEN = Path(__file__).parents[1] / "README.md"
+_EXAMPLE = Path(__file__).parents[1] / "examples" / "quickstart.py"
 _REGISTER = "security/internal/refusals.sql"
 
 
@@ -27,7 +30,10 @@ def generate() -> dict[Path, str]:
     text = _README.read_text(encoding="utf-8")
     text = _between(text, "register", _register_table())
     text = _between(text, "transitions", diagram())
-    return {_README: text}
+    first = _FIRST_SCREEN.read_text(encoding="utf-8")
+    if "<!-- generated: quickstart -->" in first:
+        first = _between(first, "quickstart", fence(_EXAMPLE.read_text(encoding="utf-8"), "python"))
+    return {_README: text, _FIRST_SCREEN: first}
 
 
 def refusals() -> list[tuple[str, str, str, str]]:

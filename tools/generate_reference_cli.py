@@ -15,8 +15,7 @@ __all__ = ["commands", "generate"]
 _WIDTH = 90
 _INTRODUCTION = """
 Each command as its own `--help` tells it. Commands that print tables for people print JSON with
-`--json`; [exit codes](exit-codes.md) are stable. Shell completion:
-`eval "$(_TRUNKLINE_COMPLETE=bash_source trunkline)"`, likewise with `zsh_source` and `fish_source`.
+`--json`; [exit codes](exit-codes.md) are stable.
 """
 
 

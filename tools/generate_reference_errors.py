@@ -28,9 +28,9 @@ With any code but 0 the reason is on standard error: a message, a hint and the
 """
 # What the command line exits with beside the codes that errors have.
 _OTHER_EXITS = {
-    0: "Done.",
-    1: "Refused or failed; or a check found something, such as `schema verify` a difference.",
-    2: "Wrong usage: an unknown command, a missing or wrong option.",
+    0: "Done; also when Ctrl-C ends what it is meant to end (`--watch`, `jobs tail`, `up`).",
+    1: "Refused or failed; or a check found something (`schema verify`, `doctor`).",
+    2: "Wrong usage: an unknown command, a missing or wrong option;",
     130: "Interrupted with Ctrl-C.",
 }
 

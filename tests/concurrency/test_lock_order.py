@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 
 from tests.support.calls import Attempt, Calls
 from tests.support.databases import Database
@@ -120,3 +121,54 @@ def test_promotion_passes_a_locked_row_by(
     holder.rollback()
     assert worker.run_duty("promote()") == 1
     assert worker.claim("w", 10).jobs == [jobs[1]]
+
+
+def test_registrations_of_the_same_tasks_in_opposite_order_do_not_deadlock(
+    guarded: Database, observer: psycopg.Connection[Any]
+) -> None:
+    """Each batch locks in the order of the names, whatever the order of its document."""
+    tasks = [{"task": f"task {n}"} for n in range(10)]
+    holder, first, second = (
+        Calls(guarded.connect("trunkline_worker", autocommit=False)) for _ in range(3)
+    )
+    register = "select trunkline.register_tasks(%s)"
+    holder.value(register, Jsonb(tasks))
+    holder.connection.commit()
+    holder.register("task 5", priority=1)
+    changed = [task | {"priority": 2} for task in tasks]
+    with ThreadPoolExecutor() as pool:
+        one = pool.submit(first.value, register, Jsonb(changed))
+        assert until_blocked(observer, backend(first.connection)) == [backend(holder.connection)]
+        two = pool.submit(second.value, register, Jsonb(changed[::-1]))
+        # At the first name, which the first has locked: it holds none of what that one waits for.
+        assert until_blocked(observer, backend(second.connection)) == [backend(first.connection)]
+        holder.connection.commit()
+        assert one.result(60) == 10
+        first.connection.commit()
+        # It looks again after the wait and finds nothing to write any more.
+        assert two.result(60) == 0
+        second.connection.commit()
+    policies = observer.execute(
+        "select distinct priority from trunkline.tasks where task <> 'work'"
+    )
+    assert policies.fetchall() == [(2,)]
+
+
+def test_reclaim_passes_by_a_flag_that_is_being_taken_back(
+    guarded: Database, worker: Calls, observer: psycopg.Connection[Any]
+) -> None:
+    """Who is found gone while he wakes up is no reason to wait."""
+    worker.value("select trunkline.register_worker('gone')")
+    worker.value("select trunkline.sleep('gone')")
+    other = guarded.connect("trunkline_worker", autocommit=False)
+    other.execute("select trunkline.wake('gone')")
+    guarded.move_time("1 minute")
+    worker.connection.execute("set lock_timeout = '1ms'")
+    worker.reclaim()
+    other.rollback()
+    failures = "select failures from trunkline_internal.duties where duty = 'reclaim'"
+    assert observer.execute(failures).fetchone() == (0,)
+    flags = "select count(*) from trunkline_internal.sleepers"
+    assert observer.execute(flags).fetchone() == (1,)
+    worker.reclaim()
+    assert observer.execute(flags).fetchone() == (0,)

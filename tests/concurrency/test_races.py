@@ -12,7 +12,7 @@ import pytest
 from tests.support import guard
 from tests.support.calls import Calls, Claim, Position
 from tests.support.databases import Database
-from tests.support.waiting import duel
+from tests.support.waiting import backend, duel, until_blocked
 
 ROUNDS = 300
 WRONG_STATE = "TL019"
@@ -196,3 +196,50 @@ def test_a_batch_may_name_an_old_and_the_present_attempt_of_a_job(
             verdicts = worker.batch(end, "w", batch)
         told = [(verdict.attempt, verdict.verdict) for verdict in verdicts]
         assert told == [(a.number, "ok" if a in present else "lost") for a in batch]
+
+
+def test_retry_against_retry_of_a_finished_job(
+    producer: Calls, operator: Calls, worker: Calls, guarded: Database
+) -> None:
+    """T1: two who press the button at once get one new job; the second is answered with it."""
+    other = Calls(guarded.connect("trunkline_operator"))
+    with ThreadPoolExecutor() as pool:
+        for _ in range(ROUNDS // 3):
+            job = producer.enqueue().job_id
+            worker.batch("complete", "w", worker.claim("w").attempts)
+            one, two = duel(
+                pool, partial(operator.change, "retry", job), partial(other.change, "retry", job)
+            )
+            assert not isinstance(one, Exception), one
+            assert not isinstance(two, Exception), two
+            assert one.job_id == two.job_id != job
+            assert {one.created, two.created} == {True, False}
+            claim = worker.claim("w", 10)
+            assert claim.jobs == [one.job_id]
+            worker.batch("complete", "w", claim.attempts)
+            # Once the new one is over, the old one can be retried again.
+            again = operator.change("retry", job)
+            assert again.created
+            assert again.job_id != one.job_id
+            worker.batch("complete", "w", worker.claim("w", 10).attempts)
+
+
+def test_a_retry_waits_for_the_one_before_it(
+    producer: Calls,
+    operator: Calls,
+    worker: Calls,
+    guarded: Database,
+    observer: psycopg.Connection[Any],
+) -> None:
+    """The first may still roll back: only then does the second make a job."""
+    job = producer.enqueue().job_id
+    worker.batch("complete", "w", worker.claim("w").attempts)
+    first = Calls(guarded.connect("trunkline_operator", autocommit=False))
+    first.change("retry", job)
+    with ThreadPoolExecutor() as pool:
+        second = pool.submit(operator.change, "retry", job)
+        until_blocked(observer, backend(operator.connection))
+        first.connection.rollback()
+        answer = second.result(60)
+    assert answer.created
+    assert worker.claim("w", 10).jobs == [answer.job_id]

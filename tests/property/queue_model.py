@@ -46,6 +46,7 @@ class Job:
     cancel_asked: bool = False
     lease_until: datetime | None = None
     deadline: datetime | None = None
+    retried_as: UUID | None = None
 
     @property
     def policy(self) -> Policy:

@@ -275,9 +275,15 @@ class QueueSteps:
             assert (answer.job_id, answer.state) == (id_, "ready")
             self.seen["retry of a dead letter"] += 1
             self.model.replay(id_, answer.run_at)
-        else:
-            request = {"task": job.task, "priority": job.priority, "unique_key": job.unique_key}
-            self._expect(request, answer)
+            return
+        made = self.model.jobs.get(job.retried_as) if job.retried_as else None
+        if made is not None and made.state in {"waiting", "running"}:
+            self.seen["retry again"] += 1
+            assert (answer.job_id, answer.created) == (job.retried_as, False)
+            return
+        request = {"task": job.task, "priority": job.priority, "unique_key": job.unique_key}
+        self._expect(request, answer)
+        job.retried_as = answer.job_id
 
     def pause(self, queue: str) -> None:
         self.operator.value("select trunkline.pause_queue(%s)::text", queue)

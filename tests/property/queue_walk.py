@@ -76,6 +76,10 @@ class Walk:
             # The right worker with an attempt that is none, or no more: only the number tells.
             ghost = attempt._replace(number=attempt.number + rng.choice([-1, 1]))
             self.steps.end(rng.choice(ENDS), attempt.worker, [ghost], True, None)
+        if over := [i for i, job in model.jobs.items() if job.state in {"completed", "cancelled"}]:
+            id_ = rng.choice(over)
+            self.steps.change("retry", id_)
+            self.steps.change("retry", id_)
         dead = [i for i, job in model.jobs.items() if job.state == "dead" and job.unique_key]
         if dead:
             id_ = rng.choice(dead)

@@ -30,8 +30,9 @@ MET = {
     *("fail to waiting", "fail to dead", "fail lost", "snooze to waiting", "snooze lost"),
     *("release to waiting", "release lost", "acknowledge_cancel to cancelled"),
     *("heartbeat ok", "heartbeat cancel", "reclaim to waiting", "reclaim to dead"),
-    *("reclaim from the dead", "cancel done", "retry done", "retry of a dead letter"),
-    *("retry TL018", "retry TL019", "discard done", "reprioritise done", "reprioritise TL019"),
+    *("reclaim from the dead", "cancel done", "retry done", "retry again"),
+    *("retry of a dead letter", "retry TL018", "retry TL019", "discard done"),
+    *("reprioritise done", "reprioritise TL019"),
 }
 EXAMPLES = int(os.environ.get("TRUNKLINE_PROPERTY_EXAMPLES", "0"))
 

@@ -219,10 +219,14 @@ def retry(ctx: click.Context, *, job_ids: tuple[UUID, ...], dsn: str | None, as_
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
     from trunkline.db.calls import produce  # noqa: PLC0415 - see above
 
+    def told(made: Enqueued) -> str:
+        if made.created:
+            return f"{made.job_id}  {made.state}, a new job"
+        # A dead letter keeps its id; another id belongs to a job that does the same already.
+        return f"{made.job_id}  {made.state}" + ("" if made.job_id in job_ids else " already")
+
     with opened(dsn) as session:
-        code = each(
-            job_ids, lambda job: session.ask(produce.retry(job)), _told_enqueued, as_json=as_json
-        )
+        code = each(job_ids, lambda job: session.ask(produce.retry(job)), told, as_json=as_json)
     ctx.exit(code)
 
 

@@ -18,10 +18,10 @@ from click.shell_completion import CompletionItem
 from trunkline import __version__
 from trunkline.errors import TrunklineError
 
-__all__ = ["cli", "main", "report"]
+__all__ = ["COMMANDS", "cli", "main", "report"]
 
 # Each command is imported when it is used: `trunkline --help` must not wait for the driver.
-_COMMANDS = {
+COMMANDS = {
     "bench": ("trunkline.cli.bench:bench", "Measure the queue on your own database."),
     "completion": ("trunkline.cli.completion:completion", "Print the completion for a shell."),
     "db": ("trunkline.cli.database:db", "The embedded PostgreSQL server."),
@@ -44,16 +44,16 @@ _COMMANDS = {
 
 class _LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return sorted(_COMMANDS)
+        return sorted(COMMANDS)
 
     def get_command(
         self,
         ctx: click.Context,  # noqa: ARG002 - click's signature
         cmd_name: str,
     ) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in COMMANDS:
             return None
-        path, text = _COMMANDS[cmd_name]
+        path, text = COMMANDS[cmd_name]
         module, _, name = path.partition(":")
         try:
             command = getattr(importlib.import_module(module), name)
@@ -66,13 +66,13 @@ class _LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in sorted(_COMMANDS.items())])
+            formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         # From the table, because the command line is waiting for the tabulator key.
         own = [
             CompletionItem(name, help=text)
-            for name, (_, text) in sorted(_COMMANDS.items())
+            for name, (_, text) in sorted(COMMANDS.items())
             if name.startswith(incomplete)
         ]
         return own + click.Command.shell_complete(self, ctx, incomplete)

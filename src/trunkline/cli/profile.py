@@ -161,7 +161,7 @@ def validate(
     from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
     from trunkline.profiles.executor import checks  # noqa: PLC0415 - see main.py
 
-    _only_executor(name)
+    _known(name)
     with resolve_ready(dsn) as target:
         results = checks.validate(target, schema=schema)
     if as_json:
@@ -224,7 +224,7 @@ def wake(*, name: str, dsn: str | None, schema: str | None, once: bool) -> None:
     from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
     from trunkline.profiles.executor.pacer import keep_waking  # noqa: PLC0415 - see main.py
 
-    _only_executor(name)
+    _known(name)
     with resolve_ready(dsn) as target:
         keep_waking(target, schema=schema, once=once, say=click.echo)
 
@@ -243,7 +243,7 @@ def demo(ctx: click.Context, *, name: str, as_json: bool, documents: int) -> Non
     from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
     from trunkline.profiles.executor import demo as play  # noqa: PLC0415 - see main.py
 
-    _only_executor(name)
+    _known(name)
     account = play.run(documents, say=(lambda _: None) if as_json else click.echo)
     facts = asdict(account) | {"balanced": account.balanced}
     if as_json:
@@ -254,30 +254,35 @@ def demo(ctx: click.Context, *, name: str, as_json: bool, documents: int) -> Non
     ctx.exit(0 if account.balanced else 1)
 
 
-def _only_executor(name: str) -> None:
-    """Refuse unknown names; the tests and the demonstration so far belong to one profile."""
+def _known(name: str) -> None:
+    """Refuse unknown names: the tests and the demonstration belong to the one profile so far."""
     from trunkline import profiles  # noqa: PLC0415 - see main.py
 
     profiles.get(name)
 
 
 def _print_rows(rows: Sequence[dict[str, Any]]) -> None:
-    from trunkline.cli.output import clean  # noqa: PLC0415 - see main.py
+    from functools import partial  # noqa: PLC0415 - see main.py
+
     from trunkline.cli.tables import Column, console, table  # noqa: PLC0415 - see main.py
 
     if not rows:
         click.echo("  none\n")
         return
-    columns = [
-        Column[dict[str, Any]](title, lambda row, title=title: clean(_text(row[title])))
-        for title in rows[0]
+    columns: list[Column[dict[str, Any]]] = [
+        Column(title, partial(_cell, title)) for title in rows[0]
     ]
     out = console()
     out.print(table(columns, rows, out.width))
     click.echo()
 
 
-def _text(value: Any) -> str:
+def _cell(title: str, row: dict[str, Any]) -> str:
+    from datetime import datetime  # noqa: PLC0415 - see main.py
+
+    from trunkline.cli.output import clean, moment  # noqa: PLC0415 - see main.py
+
+    value = row[title]
     if value is None:
         return ""
-    return value.isoformat(sep=" ", timespec="seconds") if hasattr(value, "tzinfo") else str(value)
+    return moment(value) if isinstance(value, datetime) else clean(value)

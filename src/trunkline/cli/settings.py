@@ -55,7 +55,11 @@ def get(*, name: str, dsn: str | None, as_json: bool) -> None:
     with opened(dsn) as session:
         found = {row.name: row for row in session.ask(views.settings())}
     if name not in found:
-        raise UnknownSetting("unknown setting", detail={"setting": name, "known": sorted(found)})
+        raise UnknownSetting(
+            "unknown setting",
+            detail={"setting": name, "known": sorted(found)},
+            hint="See those there are with: trunkline settings list",
+        )
     if as_json:
         print_json(found[name])
     else:

@@ -116,7 +116,12 @@ class Trunkline:
         """
 
         def declare(function: Callable[..., Any]) -> Task[..., Any]:
-            if not callable(function):
+            if isinstance(function, Task):
+                raise InvalidTask(
+                    f"{function!r} is a task already", hint="Decorate each function once."
+                )
+            # Neither a class nor an object that can be called: their annotations are elsewhere.
+            if isinstance(function, type) or not hasattr(function, "__name__"):
                 raise InvalidTask(
                     f"{function!r} is not a function",
                     hint="Write @app.task or @app.task(queue=...) above a function.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any, Final
 
@@ -33,14 +34,19 @@ def _decode_unknown(kind: type, value: Any) -> Any:
 
 
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=_encode_unknown)
+# After an even number of backslashes, which stand for themselves.
+_NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 def encode(value: object) -> bytes:
     """Encode, or raise TypeError (also for what msgspec refuses with another class)."""
     try:
-        return _ENCODER.encode(value)
+        document = _ENCODER.encode(value)
     except (TypeError, NotImplementedError, ValueError, OverflowError, RecursionError) as error:
         raise TypeError(str(error)) from error
+    if b"\\u0000" in document and _NUL.search(document):
+        raise TypeError("PostgreSQL cannot store text with a NUL character (U+0000)")
+    return document
 
 
 class Codec:
@@ -56,7 +62,7 @@ class Codec:
 
     def convert(self, value: Any) -> Any:
         """The same from what a JSON reader made."""
-        return msgspec.convert(value, self.kind, dec_hook=_decode_unknown)
+        return msgspec.convert(value, self.kind, str_keys=True, dec_hook=_decode_unknown)
 
     def custom_types(self) -> list[type]:
         """Classes in it that neither msgspec nor pydantic can read."""

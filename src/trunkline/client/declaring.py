@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, TypedDict, cast
 
+from trunkline.errors import InvalidTask
 from trunkline.model import Backoff, Duration, Schedule, TaskPolicy, seconds
 
 __all__ = ["TaskArguments", "as_policy", "as_schedule"]
@@ -56,7 +57,20 @@ def as_policy(handler: Callable[..., Any], arguments: TaskArguments) -> TaskPoli
         if policy.get(name) is not None:
             policy[name] = seconds(cast("Duration", policy[name]))
     policy.setdefault("queue", "default")
-    return TaskPolicy(task=arguments.get("name") or handler.__name__, **policy)
+    name = arguments.get("name") or handler.__name__
+    _check_backoff(name, policy.get("backoff"))
+    return TaskPolicy(task=name, **policy)
+
+
+def _check_backoff(task: str, backoff: object) -> None:
+    if isinstance(backoff, Backoff):
+        # Lengths of time that are none are a mistake of now, not of the first failure.
+        backoff.as_json()
+    elif backoff is not None:
+        raise InvalidTask(
+            f"backoff of {task} is {type(backoff).__qualname__}",
+            hint='Pass Backoff(base="10s", factor=2, cap="10m", jitter=0.2).',
+        )
 
 
 def as_schedule(arguments: TaskArguments) -> Schedule | None:

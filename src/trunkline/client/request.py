@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, Generic, Self, TypedDict, TypeVar
 
 import msgspec
 
+from trunkline.errors import InvalidArgument
 from trunkline.model import Duration, seconds
 
 __all__ = ["PLAIN", "OptionArguments", "Options", "Request", "document"]
@@ -53,6 +54,27 @@ class Options:
     # The caller's own connection or session: the job exists if and when its transaction commits.
     connection: Any = None
 
+    def __post_init__(self) -> None:
+        if self.run_at is not None and getattr(self.run_at, "tzinfo", None) is None:
+            raise InvalidArgument(
+                "run_at has no time zone",
+                hint="Pass an aware datetime, such as datetime.now(UTC) + timedelta(hours=1).",
+                detail={"run_at": str(self.run_at)},
+            )
+        if self.delay is not None:
+            seconds(self.delay)
+
+    def but(self, **changes: Any) -> Self:
+        """These options with some of them changed."""
+        unknown = changes.keys() - {field.name for field in fields(self)}
+        if unknown:
+            raise InvalidArgument(
+                "unknown option",
+                hint="The options are " + ", ".join(field.name for field in fields(self)) + ".",
+                detail={"option": ", ".join(sorted(unknown))},
+            )
+        return replace(self, **changes)
+
     def as_fields(self) -> dict[str, Any]:
         """As enqueue_many takes them."""
         if self is PLAIN:
@@ -89,4 +111,11 @@ def document(requests: Iterable[Request[Any]]) -> str:
         | request.options.as_fields()
         for request in requests
     ]
-    return msgspec.json.encode(jobs).decode()
+    try:
+        return msgspec.json.encode(jobs).decode()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidArgument(
+            "an option is not what it must be",
+            hint="Keys, tags, queue and tenant are text, priority and max_attempts whole numbers.",
+            detail={"problem": str(error)},
+        ) from error

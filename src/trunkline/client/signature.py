@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import types
 import typing
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,7 +12,8 @@ import msgspec
 
 from trunkline.client.codec import Codec, encode
 from trunkline.client.context import Context
-from trunkline.errors import InvalidTask, PayloadMismatch
+from trunkline.errors import InvalidTask, PayloadMismatch, ResultMismatch
+from trunkline.model import Outcome
 
 __all__ = ["Schema"]
 
@@ -26,8 +28,8 @@ class Schema:
 
     def __init__(self, task: str, handler: Callable[..., Any]) -> None:
         self.task = task
-        signature = inspect.signature(handler)
         hints = _hints(task, handler)
+        signature = _signature(task, handler)
         parameters = list(signature.parameters.values())
         self.takes_context = bool(parameters) and hints.get(parameters[0].name) is Context
         if self.takes_context:
@@ -39,7 +41,7 @@ class Schema:
         )
         self._names = tuple(parameter.name for parameter in parameters)
         self._payload = self._codec(_struct(task, parameters, hints), "parameters")
-        self._result = self._result_codec(hints.get("return", Any))
+        self._result = self._result_codec(_without_outcomes(hints.get("return", Any)))
 
     def _check(self, parameter: inspect.Parameter, hints: Mapping[str, Any]) -> None:
         problem = _UNSUPPORTED.get(parameter.kind)
@@ -126,7 +128,24 @@ class Schema:
 
     def result(self, value: Any) -> Any:
         """Return a stored result as the type the handler is annotated with."""
-        return self._result.convert(value)
+        try:
+            return self._result.convert(value)
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise ResultMismatch(f"The result does not fit {self.task}: {error}") from error
+
+    def with_defaults(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """A payload with what the handler would add to it."""
+        defaults = {
+            name: parameter.default
+            for name, parameter in self._signature.parameters.items()
+            if parameter.default is not inspect.Parameter.empty
+        }
+        return {**defaults, **payload}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters of the handler, without the context."""
+        return self._names
 
 
 def _struct(task: str, parameters: list[inspect.Parameter], hints: Mapping[str, Any]) -> Any:
@@ -144,6 +163,24 @@ def _struct(task: str, parameters: list[inspect.Parameter], hints: Mapping[str, 
         )
     except (TypeError, ValueError) as error:
         raise InvalidTask(f"The parameters of {task} are no schema: {error}") from error
+
+
+def _without_outcomes(kind: Any) -> Any:
+    """`Receipt | Snooze` stores receipts only."""
+    if typing.get_origin(kind) not in {typing.Union, types.UnionType}:
+        return kind
+    outcomes = typing.get_args(Outcome)
+    left = tuple(part for part in typing.get_args(kind) if part not in outcomes)
+    return typing.Union[left] if left else None  # noqa: UP007 - the parts are not known here
+
+
+def _signature(task: str, handler: Callable[..., Any]) -> inspect.Signature:
+    try:
+        return inspect.signature(handler)
+    except (TypeError, ValueError) as error:
+        raise InvalidTask(
+            f"The handler of {task} has no signature: {error}", hint="Write a `def` around it."
+        ) from error
 
 
 def _hints(task: str, handler: Callable[..., Any]) -> dict[str, Any]:

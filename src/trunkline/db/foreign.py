@@ -137,9 +137,13 @@ def _driver_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        # The innermost one is the driver's own: wrappers repeat its code and lose the detail.
         found: BaseException | None = error
+        innermost = None
         while found is not None:
             if getattr(found, "sqlstate", None) or getattr(found, "pgcode", None):
-                raise from_driver(found) from error
+                innermost = found
             found = getattr(found, "orig", None) or found.__cause__
-        raise
+        if innermost is None:
+            raise
+        raise from_driver(innermost) from error

@@ -52,6 +52,10 @@ TrunklineError
 │   ├── UnknownWorker               TL025  the worker is not registered
 │   ├── WorkerRequired              TL007  the name of the worker is missing
 │   └── WrongState                  TL019  the state of the job does not allow this
+├── SandboxError                    a disposable database of a test
+│   ├── DrainUnfinished             jobs were still made after very many
+│   ├── JobNotRunnable              the job to run cannot be claimed
+│   └── SandboxMisused              not open, or in the wrong kind of test
 ├── SchemaError                     the schema in a database, and the files it is made of
 │   ├── InstallationRefused         the database or the installer does not allow it; a Refusal
 │   │   ├── ForeignSchema           TL092  a schema of our name belongs to another role
@@ -72,8 +76,10 @@ TrunklineError
     ├── AppNotFound                 the path leads to no application
     ├── DuplicateTask               two handlers of one name
     ├── InvalidDuration             a length of time that is none
+    ├── InvalidOptions              options with which no worker can work
     ├── InvalidTask                 a function that cannot be a handler
     ├── PayloadMismatch             arguments do not fit the handler
+    ├── ResultMismatch              a stored result does not fit the handler
     ├── ResultNotStorable           a result that is not JSON
     ├── TaskNotCallable             a task was called like a function
     └── UnsupportedConnection       a connection of an unknown or the wrong kind
@@ -163,12 +169,20 @@ from trunkline.errors.tasks import (
     AppNotFound,
     DuplicateTask,
     InvalidDuration,
+    InvalidOptions,
     InvalidTask,
     PayloadMismatch,
+    ResultMismatch,
     ResultNotStorable,
     TaskError,
     TaskNotCallable,
     UnsupportedConnection,
+)
+from trunkline.errors.testing import (
+    DrainUnfinished,
+    JobNotRunnable,
+    SandboxError,
+    SandboxMisused,
 )
 
 __all__ = [
@@ -181,6 +195,7 @@ __all__ = [
     "DatabaseProblem",
     "DatabaseReadOnly",
     "DatabaseUnreachable",
+    "DrainUnfinished",
     "DuplicateTask",
     "EmbeddedBinariesMissing",
     "EmbeddedDataVersion",
@@ -199,6 +214,7 @@ __all__ = [
     "InvalidArgument",
     "InvalidCron",
     "InvalidDuration",
+    "InvalidOptions",
     "InvalidPolicy",
     "InvalidSetting",
     "InvalidTask",
@@ -206,6 +222,7 @@ __all__ = [
     "JobCancelled",
     "JobError",
     "JobFailed",
+    "JobNotRunnable",
     "LimitOutOfRange",
     "MalformedSql",
     "MigrationChanged",
@@ -218,7 +235,10 @@ __all__ = [
     "QueueFull",
     "QueuePaused",
     "Refusal",
+    "ResultMismatch",
     "ResultNotStorable",
+    "SandboxError",
+    "SandboxMisused",
     "SchemaChangeFailed",
     "SchemaError",
     "SchemaForbidden",

@@ -37,6 +37,13 @@ class InvalidDuration(TaskError):
         super().__init__(f"{value!r} is not a length of time from zero to ten years")
 
 
+class InvalidOptions(TaskError):
+    """A worker was given options with which it could not work."""
+
+    code = "invalid_options"
+    exit_code = 2
+
+
 class InvalidTask(TaskError):
     """A function cannot be a handler as it is."""
 
@@ -48,6 +55,16 @@ class PayloadMismatch(TaskError):
 
     code = "payload_mismatch"
     hint = "The parameters of the handler are the schema; pass them by name with those types."
+
+
+class ResultMismatch(TaskError):
+    """A stored result does not fit what the handler is annotated to return."""
+
+    code = "result_mismatch"
+    hint = (
+        "The job ended well; its result is in `app.jobs.get(id).result`. It was stored by another "
+        "version of the handler, or the annotation is wrong."
+    )
 
 
 class ResultNotStorable(TaskError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -13,7 +13,7 @@ from trunkline.client.context import Context, Transaction
 from trunkline.db.calls import work
 from trunkline.db.pool import AsyncPool, SyncPool
 from trunkline.db.runner import run, run_async
-from trunkline.errors import InvalidTask, StaleAttempt
+from trunkline.errors import InvalidTask, ResultNotStorable, StaleAttempt
 from trunkline.model import Cancel, ClaimedJob
 from trunkline.worker.report import result_text
 from trunkline.worker.roster import Held
@@ -54,7 +54,10 @@ def judge_progress(job: ClaimedJob, verdict: str) -> None:
 
 def complete_call(worker: str, job: ClaimedJob, ctx: Context) -> Any:
     """The completion that commits with a handler's own writes, or with nothing."""
-    result = result_text(ctx.result)
+    try:
+        result = result_text(ctx.result)
+    except TypeError as error:
+        raise ResultNotStorable(f"The result of {job.task} cannot be stored: {error}") from error
     return work.complete(worker, [job.job_id], [job.attempt], [result], strict=True)
 
 
@@ -114,10 +117,13 @@ class _LoopTransaction(Transaction):
         self._ctx = ctx
 
     async def __aenter__(self) -> Any:
-        self._borrowed = self._services.pool.connection()
-        self._connection = await self._borrowed.__aenter__()
-        self._transaction = self._connection.transaction()
-        await self._transaction.__aenter__()
+        async with AsyncExitStack() as stack:
+            borrowed = self._services.pool.connection()
+            self._connection = await stack.enter_async_context(borrowed)
+            self._transaction = self._connection.transaction()
+            await self._transaction.__aenter__()
+            # Until here an error gives the connection back.
+            self._borrowed = stack.pop_all()
         return self._connection
 
     async def __aexit__(
@@ -132,18 +138,25 @@ class _LoopTransaction(Transaction):
             else:
                 await self._transaction.__aexit__(kind, error, trace)
         finally:
-            await self._borrowed.__aexit__(None, None, None)
+            await self._borrowed.aclose()
 
     async def _complete(self) -> None:
-        call = complete_call(self._services.worker, self._held.job, self._ctx)
         try:
+            call = complete_call(self._services.worker, self._held.job, self._ctx)
             await run_async(self._connection, call)
         except BaseException as error:
             await self._transaction.__aexit__(type(error), error, error.__traceback__)
             raise
         # From here on a lost connection leaves open whether it was committed; a repeated report
         # would be answered `lost` or `already`, so asking again is safe.
-        await asyncio.shield(self._transaction.__aexit__(None, None, None))
+        commit = asyncio.ensure_future(self._transaction.__aexit__(None, None, None))
+        try:
+            await asyncio.shield(commit)
+        except asyncio.CancelledError:
+            # The connection is the commit's until it is done, and what is done is done.
+            await asyncio.wait({commit})
+            self._held.ended_in_transaction = commit.exception() is None
+            raise
         self._held.ended_in_transaction = True
 
     def __enter__(self) -> Any:
@@ -160,12 +173,14 @@ class _ThreadTransaction(Transaction):
         self._services = services
         self._held = held
         self._ctx = ctx
-        self._stack = ExitStack()
 
     def __enter__(self) -> Any:
-        self._connection = self._stack.enter_context(self._services.sync_pool.connection())
-        transaction: AbstractContextManager[Any] = self._connection.transaction()
-        self._stack.enter_context(transaction)
+        with ExitStack() as stack:
+            self._connection = stack.enter_context(self._services.sync_pool.connection())
+            transaction: AbstractContextManager[Any] = self._connection.transaction()
+            stack.enter_context(transaction)
+            # Until here an error gives the connection back.
+            self._stack = stack.pop_all()
         return self._connection
 
     def __exit__(

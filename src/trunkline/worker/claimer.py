@@ -61,6 +61,11 @@ class Claimer(Part):
         """Look now: there is new work, or a free runner."""
         self._signal.set()
 
+    def forget_sleep(self) -> None:
+        """The engine knows no longer that this worker wants to be notified."""
+        self._asleep_since = None
+        self._signal.set()
+
     def interrupt(self) -> None:
         """Let a waiting turn end."""
         self._signal.set()

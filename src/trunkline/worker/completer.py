@@ -9,7 +9,7 @@ from typing import Any, Final
 from trunkline.db.call import Call
 from trunkline.db.calls import work
 from trunkline.db.lasting import LastingConnection
-from trunkline.errors import ConnectionLost, DatabaseProblem, Refusal, TrunklineError
+from trunkline.errors import DatabaseProblem, DatabaseUnreachable, Refusal, TrunklineError
 from trunkline.model import Verdict
 from trunkline.worker.part import Part
 from trunkline.worker.report import End, Report
@@ -17,6 +17,8 @@ from trunkline.worker.roster import Roster
 
 __all__ = ["Completer"]
 
+# Classes of SQLSTATE: a value that cannot be stored; a value that is too complex.
+_ABOUT_THE_DATA: Final = frozenset({"22", "54"})
 # Above it one call would hold its locks for too long.
 _LARGEST_BATCH: Final = 1000
 
@@ -68,38 +70,53 @@ class Completer(Part):
             batch = self._reports[:_LARGEST_BATCH]
             end = batch[0].end
             same = [report for report in batch if report.end is end]
+            if end is End.RELEASE:
+                # One call has one reason.
+                same = [report for report in same if report.reason == batch[0].reason]
             await self._record(end, same)
-            done = {id(report) for report in same}
-            self._reports = [report for report in self._reports if id(report) not in done]
         self._arrived.clear()
         self._empty.set()
 
     async def _record(self, end: End, reports: Sequence[Report]) -> None:
         try:
             verdicts = await self._connection.run(_call(end, self._worker, reports))
-        except (ConnectionLost, DatabaseProblem):
-            raise
-        except Refusal as refusal:
+        except Exception as error:
+            if not _is_final(error):
+                raise
             if len(reports) > 1:
                 # One of them spoils the batch: find it.
                 for report in reports:
                     await self._record(end, [report])
                 return
-            await self._bury(reports[0], refusal)
+            await self._bury(reports[0], error)
             return
         self._settle(end, reports, verdicts)
 
-    async def _bury(self, report: Report, refusal: TrunklineError) -> None:
-        """The engine will never take this end (a result too large, say): the job is dead."""
+    async def _bury(self, report: Report, refusal: Exception) -> None:
+        """Nobody will ever take this end (a result too large, say): the job is dead."""
         self.log.error(
             "the end of job %s was refused: %s", report.job.job_id, refusal, extra=_who(report)
         )
-        error = {"type": type(refusal).__qualname__, "message": str(refusal), "code": refusal.code}
+        error = {"type": type(refusal).__qualname__, "message": str(refusal)}
+        if isinstance(refusal, TrunklineError):
+            error["code"] = refusal.code
         failed = Report(report.job, End.FAIL, error=error, retryable=False)
-        verdicts = await self._connection.run(_call(End.FAIL, self._worker, [failed]))
+        verdicts: list[Verdict] = []
+        try:
+            verdicts = await self._connection.run(_call(End.FAIL, self._worker, [failed]))
+        except Exception as again:
+            if not _is_final(again):
+                raise
+            self.log.exception("job %s is left to its lease", report.job.job_id, extra=_who(report))
+        self._drop([report])
         self._settle(End.FAIL, [failed], verdicts)
 
+    def _drop(self, reports: Sequence[Report]) -> None:
+        done = {id(report) for report in reports}
+        self._reports = [report for report in self._reports if id(report) not in done]
+
     def _settle(self, end: End, reports: Sequence[Report], verdicts: Sequence[Verdict]) -> None:
+        self._drop(reports)
         self.counts[end] += len(reports)
         self._roster.remove([report.job for report in reports])
         for verdict in verdicts:
@@ -111,6 +128,15 @@ class Completer(Part):
                     verdict.attempt,
                     extra={"job_id": str(verdict.job_id), "attempt": verdict.attempt},
                 )
+
+
+def _is_final(error: Exception) -> bool:
+    """Whether the same call would fail for ever, and with it every end that waits behind it."""
+    if isinstance(error, (DatabaseProblem, DatabaseUnreachable)):
+        sqlstate = getattr(error.__cause__, "sqlstate", None)
+        return sqlstate is not None and sqlstate[:2] in _ABOUT_THE_DATA
+    # What is no error of the database at all was raised while the call was put together.
+    return isinstance(error, Refusal) or not isinstance(error, TrunklineError)
 
 
 def _call(end: End, worker: str, reports: Sequence[Report]) -> Call[list[Verdict]]:

@@ -40,7 +40,9 @@ class Duties(Part):
             if self.stopping.is_set():
                 return
         self._failed = True
-        for run in await self._connection.run(run_duties(), patience=_PATIENCE):
+        # Dropped at the end of the worker: another one carries on.
+        running = self.unless_stopping(self._connection.run(run_duties(), patience=_PATIENCE))
+        for run in await running or ():
             if run.error:
                 self.log.error("duty %s failed: %s", run.duty, run.error)
             elif run.ran and run.rows:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from trunkline.client import Context, Task
-from trunkline.model import Discard, Retry
+from trunkline.model import Discard, Outcome, Retry
 from trunkline.telemetry.logs import enter_job
 from trunkline.worker.backends import LoopBackend, Services, ThreadBackend
 from trunkline.worker.process_pool import ProcessPool
@@ -61,7 +61,9 @@ class Executor:
         # Average seconds a job takes; at first unknown, so nothing is claimed ahead.
         self._average = 1.0
         self.last_start = time.monotonic()
+        # Whether jobs are claimed and started; what runs goes on either way.
         self.accepting = True
+        self._closing = False
 
     def start(self) -> None:
         """Begin to run."""
@@ -115,6 +117,7 @@ class Executor:
 
     async def close(self) -> None:
         """End the runners; whatever still runs is left to its lease."""
+        self._closing = True
         for runner in self._runners:
             runner.cancel()
         if self._runners:
@@ -124,16 +127,21 @@ class Executor:
 
     async def _run_forever(self) -> None:
         buffer = self._buffer
+        runner = asyncio.current_task()
+        assert runner is not None  # noqa: S101 - it is the task this runs in
         while True:
-            if not buffer:
+            if not buffer or not self.accepting:
                 waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
                 self._idle.append(waiter)
                 self._on_demand()
                 await waiter
                 continue
             held = buffer.popleft()
+            if self._idle and not buffer:
+                # The claimer counted this job as one for a runner that still has none.
+                self._on_demand()
             if held.stop is None:
-                await self._run(held)
+                await self._run(held, runner)
             elif report := of_stop(held.job, held.stop):
                 self._report(report)
             else:
@@ -141,9 +149,8 @@ class Executor:
             if len(buffer) < 2:
                 self._on_demand()
 
-    async def _run(self, held: Held) -> None:
+    async def _run(self, held: Held, runner: asyncio.Task[None]) -> None:
         job = held.job
-        runner = asyncio.current_task()
         held.runner = runner
         started = held.started = self.last_start = time.monotonic()
         enter_job(job)
@@ -151,28 +158,30 @@ class Executor:
         try:
             report = await self._call(held, self._tasks[job.task])
         except asyncio.CancelledError as error:
-            if held.stop is None and runner is not None and runner.cancelling():
+            if self._closing:
                 # The runner itself is to end; the lease brings the job back.
                 raise
-            if runner is not None:
-                runner.uncancel()
             report = of_stop(job, held.stop) if held.stop else of_error(job, error)
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its answer
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
                 _log.error("the handler of %s raised %s", job.task, type(error).__name__)
-            report = of_error(job, error)
+            if held.stop is not None and not isinstance(error, Outcome):
+                # What an interruption became on its way out of the handler.
+                report = of_stop(job, held.stop)
+            else:
+                report = of_error(job, error)
             self._tell(held, error, report)
         finally:
             held.runner = None
-        if held.stop is not None and runner is not None and runner.cancelling():
-            # The handler ended before the interruption reached it: it must not meet the next one.
-            await _swallow_cancellation(runner)
         taken = time.monotonic() - started
         self._average += (taken - self._average) * _NEWEST
         if report is None or held.ended_in_transaction:
             self._services.forget(held)
         else:
             self._report(report)
+        if runner.cancelling() and not self._closing:
+            # Whoever asked, and however often: it must not meet the next job.
+            await _swallow_cancellation(runner)
 
     async def _call(self, held: Held, task: Task[..., Any]) -> Report:
         job = held.job
@@ -213,4 +222,5 @@ class Executor:
 async def _swallow_cancellation(runner: asyncio.Task[Any]) -> None:
     with contextlib.suppress(asyncio.CancelledError):
         await asyncio.sleep(0)
-    runner.uncancel()
+    while runner.cancelling():
+        runner.uncancel()

@@ -109,17 +109,29 @@ class Heart:
 
     async def _beat(self, connection: LastingConnection) -> None:
         now = time.monotonic()
-        due = [held for held in self._roster.snapshot() if now - held.last_beat >= held.beat_every]
+        due = [
+            held
+            for held in self._roster.snapshot()
+            if held.beat_now or now - held.last_beat >= held.beat_every
+        ]
         if not due:
             return
-        verdicts = await connection.run(
-            work.heartbeat(
-                self._worker,
-                [held.job.job_id for held in due],
-                [held.job.attempt for held in due],
-            ),
-            patience=self._patience,
-        )
+        asked = [held for held in due if held.beat_now]
+        for held in asked:
+            held.beat_now = False
+        try:
+            verdicts = await connection.run(
+                work.heartbeat(
+                    self._worker,
+                    [held.job.job_id for held in due],
+                    [held.job.attempt for held in due],
+                ),
+                patience=self._patience,
+            )
+        except BaseException:
+            for held in asked:
+                held.beat_now = True
+            raise
         for held in due:
             held.last_beat = now
         by_job = {held.job.job_id: held for held in due}
@@ -150,7 +162,8 @@ class Heart:
             return
         self._told_at = late
         current = asyncio.current_task(self._loop)
-        held = next((one for one in self._roster if one.runner is current), None)
+        # Without a task it is a callback that blocks; jobs that do not run have no runner either.
+        held = current and next((one for one in self._roster if one.runner is current), None)
         who = f"task {held.job.task}, job {held.job.job_id}" if held else "no handler of ours"
         frame = sys._current_frames().get(self._loop_thread)  # noqa: SLF001 - as documented
         stack = "".join(traceback.format_stack(frame)[-_STACK_LINES:]) if frame else ""

@@ -7,6 +7,8 @@ import socket
 import uuid
 from dataclasses import dataclass
 
+from trunkline.errors import InvalidOptions
+
 __all__ = ["WorkerOptions", "new_worker_id"]
 
 
@@ -37,6 +39,22 @@ class WorkerOptions:
     log_level: str = "info"
     # Beginning of the worker's id; by default the name of the host.
     name: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what would make a worker that does nothing."""
+        at_least_one = {"concurrency": self.concurrency, "processes": self.processes}
+        if self.threads is not None:
+            at_least_one["threads"] = self.threads
+        for option, value in at_least_one.items():
+            if value < 1:
+                raise InvalidOptions(f"{option} is {value}", hint="Pass 1 or more.")
+        if not self.grace >= 0:
+            raise InvalidOptions(f"grace is {self.grace}", hint="Pass 0 or more seconds.")
+        for option, names in {"queues": self.queues, "tasks": self.tasks}.items():
+            if names is not None and not (names and isinstance(names, (tuple, list))):
+                raise InvalidOptions(
+                    f"{option} is {names!r}", hint="Pass names in a tuple, or None for all."
+                )
 
 
 def new_worker_id(name: str | None) -> str:

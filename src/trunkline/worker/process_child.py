@@ -27,6 +27,9 @@ from trunkline.worker.report import End, Report, of_error, of_value
 
 __all__ = ["main"]
 
+# Whether the worker asked this process to end.
+_stopped = threading.Event()
+
 
 class _Parent:
     """The worker at the other end. A thread reads, so that its death is noticed at any time."""
@@ -78,13 +81,14 @@ class _ChildTransaction(Transaction):
     def __init__(self, backend: _ChildBackend, ctx: Context) -> None:
         self._backend = backend
         self._ctx = ctx
-        self._stack = ExitStack()
 
     def __enter__(self) -> Any:
-        self._connection = self._stack.enter_context(
-            connect(self._backend.dsn, name="trunkline handler")
-        )
-        self._stack.enter_context(self._connection.transaction())
+        with ExitStack() as stack:
+            self._connection = stack.enter_context(
+                connect(self._backend.dsn, name="trunkline handler")
+            )
+            stack.enter_context(self._connection.transaction())
+            self._stack = stack.pop_all()
         return self._connection
 
     def __exit__(
@@ -114,7 +118,7 @@ def main(descriptor: int) -> None:
     assert isinstance(hello, Hello)  # noqa: S101 - the worker always says it first
     sys.path[:] = hello.path
     signal.signal(signal.SIGTERM, _stop)
-    while True:
+    while not _stopped.is_set():
         order = parent.next()
         backend = _ChildBackend(parent, hello.dsn, order)
         parent.say(_ended(_run(order, backend), backend))
@@ -165,7 +169,10 @@ def _ended(report: Report | None, backend: _ChildBackend) -> Ended:
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:
-    raise Cancel("asked to stop")
+    # Once: a second exception would interrupt what the handler does to clean up.
+    if not _stopped.is_set():
+        _stopped.set()
+        raise Cancel("asked to stop")
 
 
 if __name__ == "__main__":

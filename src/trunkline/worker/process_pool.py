@@ -33,17 +33,17 @@ class ProcessPool:
 
     async def run(self, held: Held, task: Task[..., Any]) -> Report:
         """Run the handler of a job in a process and return how it ended."""
+        order = Run(*_importable(task), self._services.worker, held.job)
         child = await self._take()
         try:
-            ended = await self._converse(child, held, task)
+            ended = await self._converse(child, held, order)
+            if ended is None:
+                code = await child.process.wait()
+                raise HandlerProcessDied(f"The process of {task.name} ended with {_said(code)}")
         except BaseException:
             # Cancelled, at its limit, or something unknown: what the process does is over.
             await self._end(child, politely=held.stop in {Stop.CANCELLED, Stop.SHUTDOWN})
             raise
-        if ended is None:
-            code = await child.process.wait()
-            self._all.discard(child)
-            raise HandlerProcessDied(f"The process of {task.name} ended with {_said(code)}")
         self._idle.append(child)
         held.ended_in_transaction = ended.in_transaction
         return _report(held, ended)
@@ -62,10 +62,9 @@ class ProcessPool:
         self._all.add(child)
         return child
 
-    async def _converse(self, child: _Child, held: Held, task: Task[..., Any]) -> Ended | None:
+    async def _converse(self, child: _Child, held: Held, order: Run) -> Ended | None:
         job = held.job
-        module, name = _importable(task)
-        child.send(Run(module, name, self._services.worker, job))
+        child.send(order)
         while (message := await receive_async(child.reader)) is not None:
             match message:
                 case Ended():
@@ -81,22 +80,23 @@ class ProcessPool:
                     )
                     child.send(Verdict(await self._services.pool.run(call)))
                 case _:
-                    raise HandlerProcessDied(f"The process of {task.name} said {message!r}")
+                    raise HandlerProcessDied(f"The process of {job.task} said {message!r}")
         return None
 
     async def _end(self, child: _Child, *, politely: bool) -> None:
-        self._all.discard(child)
-        if child.process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                if politely:
+        try:
+            if politely:
+                with contextlib.suppress(ProcessLookupError, TimeoutError):
                     child.process.terminate()
-                    with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(_POLITE):
-                            await child.process.wait()
-                if child.process.returncode is None:
-                    child.process.kill()
-                    await child.process.wait()
-        child.writer.close()
+                    async with asyncio.timeout(_POLITE):
+                        await child.process.wait()
+        finally:
+            # Also when this is interrupted: nobody else would end the process.
+            with contextlib.suppress(ProcessLookupError):
+                child.process.kill()
+            self._all.discard(child)
+            child.writer.close()
+        await child.process.wait()
 
 
 class _Child:

@@ -103,16 +103,21 @@ def of_stop(job: ClaimedJob, stop: Stop) -> Report | None:
 
 
 def _described(error: BaseException) -> dict[str, Any]:
-    described: dict[str, Any] = {
-        "type": type(error).__qualname__,
-        "message": str(error) or type(error).__qualname__,
-    }
+    kind = type(error).__qualname__
+    described: dict[str, Any] = {"type": kind, "message": _said(error) or kind}
     if isinstance(error, TrunklineError):
         described["code"] = error.code
     elif not isinstance(error, (Retry, Discard)):
         lines = traceback.format_exception(*own_traceback(error))
         described["traceback"] = "".join(lines[-_TRACEBACK_LINES:])[-_LONGEST_TRACEBACK:]
     return described
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as failure:  # noqa: BLE001 - it is the handler's own class
+        return f"its text could not be made: {type(failure).__qualname__}"
 
 
 def own_traceback(
@@ -134,5 +139,6 @@ def _is_conflict(error: BaseException | None) -> bool:
             getattr(error, "pgcode", None) in _CONFLICTS
         ):
             return True
-        error = getattr(error, "orig", None) or error.__cause__
+        wrapped = getattr(error, "orig", None)
+        error = wrapped if isinstance(wrapped, BaseException) else error.__cause__
     return False

@@ -30,11 +30,22 @@ class Stop(Enum):
 class Held:
     """One claimed job and where it stands here. Times are monotonic, never the clock's."""
 
-    __slots__ = ("_limits", "ended_in_transaction", "job", "last_beat", "runner", "started", "stop")
+    __slots__ = (
+        "_limits",
+        "beat_now",
+        "ended_in_transaction",
+        "job",
+        "last_beat",
+        "runner",
+        "started",
+        "stop",
+    )
 
     def __init__(self, job: ClaimedJob, now: float) -> None:
         self.job = job
         self.last_beat = now
+        # There is reason to ask the engine before the next beat is due.
+        self.beat_now = False
         self._limits: tuple[float, float] | None = None
         self.started: float | None = None
         self.runner: asyncio.Task[None] | None = None

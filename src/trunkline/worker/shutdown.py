@@ -45,6 +45,11 @@ class Shutdown:
         if not self._wanted.is_set():
             self.want(reason)
 
+    def hurry(self, reason: str) -> None:
+        """Begin to end, and grant no grace."""
+        self.want_once(reason)
+        self._hurry.set()
+
     async def wanted(self) -> None:
         """Wait until somebody wants the end."""
         await self._wanted.wait()

@@ -53,15 +53,16 @@ class Threads:
     def _work(self) -> None:
         while (work := self._queue.get()) is not None:
             function, future = work
+            settle: Callable[[Any], None] = future.set_result
             try:
-                result = function()
+                answer = function()
             except BaseException as error:  # noqa: BLE001 - it is the answer of the handler
-                self._tell(future, future.set_exception, _storable(error))
-            else:
-                self._tell(future, future.set_result, result)
-            del work, function, future
+                settle, answer = future.set_exception, _storable(error)
+            # First free, then told: who hears of it finds this thread and needs no new one.
             with self._lock:
                 self._idle += 1
+            self._tell(future, settle, answer)
+            del work, function, future, settle, answer
 
     @staticmethod
     def _tell(future: asyncio.Future[Any], settle: Callable[[Any], None], value: Any) -> None:
@@ -77,7 +78,7 @@ class Threads:
 
 
 def _storable(error: BaseException) -> BaseException:
-    if isinstance(error, StopIteration):
-        # A future refuses it, since it would end the coroutine that awaits it.
+    if isinstance(error, (StopIteration, GeneratorExit)):
+        # They would end the coroutine that awaits the future, and a runner with it.
         return RuntimeError(f"handler raised {error!r}")
     return error

@@ -64,8 +64,10 @@ class Wakeup(Part):
             raise
 
     async def _subscribe(self) -> None:
-        self.hears = await self._listener.listen()
+        self.hears = bool(await self.unless_stopping(self._listener.listen()))
         self._checked_at = time.monotonic()
+        if self.stopping.is_set():
+            return
         if self.hears:
             # What was enqueued while nobody listened.
             self._on_work()

@@ -32,7 +32,7 @@ from trunkline.worker.looker import Looker
 from trunkline.worker.memory import Memory, resident
 from trunkline.worker.options import WorkerOptions, new_worker_id
 from trunkline.worker.part import Part
-from trunkline.worker.roster import Held, Roster, Stop
+from trunkline.worker.roster import Held, Roster
 from trunkline.worker.shutdown import Shutdown
 from trunkline.worker.wakeup import Wakeup
 from trunkline.worker.watch import Watch
@@ -54,6 +54,7 @@ class Worker:
         self._tasks = _served(app, self._options.tasks)
         self._exit_code = 0
         self._ready = asyncio.Event()
+        self._registering: asyncio.Task[None] | None = None
         self._shutdown = Shutdown(self._options.grace)
         self.id = new_worker_id(self._options.name)
 
@@ -181,10 +182,22 @@ class Worker:
                 part.start()
             _log.info("worker ready", extra={"worker": self.id, "tasks": len(names)})
             self._ready.set()
-            await shutdown.wanted()
-            await shutdown.carry_out([claimer, looker, wakeup], executor, completer, roster)
-            await executor.close()
-            await asyncio.gather(*(part.stop() for part in others))
+            try:
+                await shutdown.wanted()
+            except asyncio.CancelledError:
+                # Who cancels the task of a worker does not wait for the grace.
+                shutdown.hurry("cancelled")
+                raise
+            finally:
+                await self._end([claimer, looker, wakeup], others, heart)
+
+    async def _end(self, claiming: Sequence[Part], others: Sequence[Part], heart: Heart) -> None:
+        try:
+            await self._shutdown.carry_out(claiming, self._executor, self._completer, self._roster)
+        finally:
+            # Whatever happens: a heart that went on would keep the jobs of a dead worker.
+            await self._executor.close()
+            await asyncio.gather(*(part.stop() for part in (*claiming, *others)))
             await heart.stop()
             await self._say_goodbye()
 
@@ -197,7 +210,8 @@ class Worker:
     def _cancel(self, job_id: UUID) -> None:
         held = self._roster.get(job_id)
         if held is not None:
-            self._executor.stop_job(held, Stop.CANCELLED)
+            # Anybody may send on a channel; the engine's answer to a heartbeat is what counts.
+            held.beat_now = True
 
     def _restart(self) -> None:
         self._exit_code = RESTART
@@ -208,8 +222,17 @@ class Worker:
             self._shutdown.want_once("drained by an operator")
             return
         # Given up while it was cut off: its jobs are others' by now, and it begins anew.
-        _log.warning("the engine gave this worker up (%s); registering again", state)
-        self._registering = asyncio.ensure_future(self._register())
+        if self._registering is None or self._registering.done():
+            _log.warning("the engine gave this worker up (%s); registering again", state)
+            self._registering = asyncio.ensure_future(self._register_again())
+
+    async def _register_again(self) -> None:
+        try:
+            await self._register()
+        except TrunklineError as error:
+            _log.warning("could not register again: %s", error)
+        else:
+            self._claimer.forget_sleep()
 
     def _detail(self) -> dict[str, Any]:
         if not self._ready.is_set():

@@ -43,6 +43,7 @@ FUNCTIONS = """
     register_tasks       producer worker   operator .
     register_worker      .        worker   .        .
     release              .        worker   .        .
+    release_forgotten    .        worker   .        .
     remove_schedule      .        .        operator .
     reprioritise         producer .        operator .
     resume_queue         .        .        operator .

@@ -48,6 +48,7 @@ CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
     "pause_schedule": [("operator", "trunkline.pause_schedule('yearly_b')", UNKNOWN_SCHEDULE)],
     "progress": [("worker", "trunkline.progress('worker_b', <b running>, 1, 50)", [("lost",)])],
     "release": [("worker", f"trunkline.release({THEIRS})", LOST)],
+    "release_forgotten": [("worker", "trunkline.release_forgotten('worker_b', '{}')", [])],
     "remove_schedule": [("operator", "trunkline.remove_schedule('yearly_b')", UNKNOWN_SCHEDULE)],
     "reprioritise": [
         ("producer", f"trunkline.reprioritise(<b {state}>, 9)", UNKNOWN_JOB) for state in STATES

@@ -52,7 +52,9 @@ class AsyncJobs:
             document = encode(payload or {})
         except TypeError as error:
             raise PayloadMismatch(f"The payload of {task} is not JSON: {error}") from error
-        request: Request[Any] = Request(task, document, Options(**options), lambda value: value)
+        request: Request[Any] = Request(
+            task, document, Options().but(**options), lambda value: value
+        )
         return (await self._client.enqueue_many([request]))[0]
 
     async def get(self, job: UUID | str | AsyncJobHandle[Any]) -> Job:

@@ -30,7 +30,7 @@ class SyncCalls(Generic[P, R]):
 
     def options(self, **options: Unpack[OptionArguments]) -> SyncCalls[P, R]:
         """The same task with these options on top of those it has."""
-        return SyncCalls(self._client, self._schema, replace(self._options, **options))
+        return SyncCalls(self._client, self._schema, self._options.but(**options))
 
     def request(self, *args: P.args, **kwargs: P.kwargs) -> Request[R]:
         """A call that can be passed to `enqueue_many`, alone or among those of other tasks."""

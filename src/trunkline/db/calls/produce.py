@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
-from trunkline.db.call import Call, json_text, one, rows_of, scalar
+from trunkline.db.call import Call, json_text, one, plain_text, rows_of, scalar
 from trunkline.model import ChangedJob, Enqueued, TaskPolicy
 
 __all__ = [
@@ -38,7 +38,7 @@ def cancel(job: UUID, reason: str | None = None) -> Call[ChangedJob]:
     """Cancel a waiting job at once, or ask the worker of a running one to stop."""
     return Call(
         "select job_id, outcome, state from trunkline.cancel(p_job => %s::uuid, p_reason => %s)",
-        (job, reason),
+        (job, plain_text(reason)),
         one(ChangedJob),
     )
 
@@ -56,7 +56,7 @@ def discard(job: UUID, reason: str | None = None) -> Call[ChangedJob]:
     """Throw a dead letter away."""
     return Call(
         "select job_id, outcome, state from trunkline.discard(p_job => %s::uuid, p_reason => %s)",
-        (job, reason),
+        (job, plain_text(reason)),
         one(ChangedJob),
     )
 

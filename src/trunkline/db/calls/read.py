@@ -8,7 +8,7 @@ from uuid import UUID
 from trunkline.db.call import Call, Row, rows_of
 from trunkline.model import Explanation, Job, JobState
 
-__all__ = ["explain", "job", "list_jobs"]
+__all__ = ["detailed_jobs", "explain", "job", "list_jobs"]
 
 _DETAIL: Final[LiteralString] = """
 select job_id, state, task, queue, priority, tenant, payload, result, attempt, failures, crashes,
@@ -66,6 +66,17 @@ def job(job_id: UUID) -> Call[Job | None]:
         return _job(_DETAIL_NAMES, rows[0]) if rows else None
 
     return Call(_DETAIL, (job_id,), decode)
+
+
+def detailed_jobs(ids: LiteralString) -> Call[list[Job]]:
+    """The same of every job whose id a query gives."""
+    columns = _DETAIL.partition("from trunkline.job")[0]
+    return Call(
+        columns + "from (" + ids + ") as asked (asked)"
+        " cross join lateral trunkline.job(p_job => asked.asked)",
+        (),
+        lambda rows: [_job(_DETAIL_NAMES, row) for row in rows],
+    )
 
 
 def list_jobs(

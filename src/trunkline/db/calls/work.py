@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
-from trunkline.db.call import Call, Row, json_text, nothing, rows_of, scalar
+from trunkline.db.call import Call, Row, json_text, nothing, plain_text, rows_of, scalar
 from trunkline.model import ClaimedJob, Verdict
 
 __all__ = [
@@ -146,7 +146,7 @@ def release(
     return Call(
         "select job_id, attempt, verdict, state, run_at from trunkline.release("
         "p_worker => %s, p_jobs => %s::uuid[], p_attempts => %s::integer[], p_reason => %s)",
-        (worker, list(jobs), list(attempts), reason),
+        (worker, list(jobs), list(attempts), plain_text(reason)),
         rows_of(Verdict),
     )
 
@@ -159,7 +159,7 @@ def acknowledge_cancel(
         "select job_id, attempt, verdict, state, run_at from trunkline.acknowledge_cancel("
         "p_worker => %s, p_jobs => %s::uuid[], p_attempts => %s::integer[],"
         " p_reasons => %s::text[])",
-        (worker, list(jobs), list(attempts), list(reasons)),
+        (worker, list(jobs), list(attempts), [plain_text(reason) for reason in reasons]),
         rows_of(Verdict),
     )
 
@@ -177,7 +177,7 @@ def progress(
     return Call(
         "select trunkline.progress(p_worker => %s, p_job => %s::uuid, p_attempt => %s::integer,"
         " p_percent => %s::integer, p_message => %s, p_phase => %s)",
-        (worker, job, attempt, percent, message, phase),
+        (worker, job, attempt, percent, plain_text(message), plain_text(phase)),
         scalar,
     )
 

@@ -195,7 +195,6 @@ def _account(stage: _Stage, names: list[str], killed: int, seconds: float) -> Ac
     ledgers: list[Ledger[Any]] = [stage.authority.ledger]
     ledgers += [stage.chain.ledger(chain) for chain in CHAINS]
     effects = sum(len(ledger.keys()) for ledger in ledgers)
-    slow = sum(n for kind, n in by_type.items() if kind == "run_tsa" or "anchor" in kind)
     reclaims = stage.ask("reclaims")
     proofs = stage.proofs(names)
     return Account(
@@ -207,8 +206,8 @@ def _account(stage: _Stage, names: list[str], killed: int, seconds: float) -> Ac
         reclaimed=int(reclaims[0][0]),
         workers_killed=killed,
         effects=effects,
-        # An effect more than there are jobs that cause one.
-        duplicates=max(0, effects - slow),
+        # A stamp and two anchors for each document, and not one more.
+        duplicates=max(0, effects - len(names) * len(ledgers)),
         refused=sum(len(ledger.refused) for ledger in ledgers),
         lost=len(names) - proofs,
         seconds=round(seconds, 1),

@@ -8,7 +8,7 @@ rows of the profile in the database; install it before a worker starts.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -22,10 +22,12 @@ from trunkline.profiles.executor.handlers.http import Service
 from trunkline.profiles.executor.handlers.problems import BadWork
 from trunkline.profiles.executor.handlers.store import Store
 
-__all__ = ["DECISIONS", "ORCHESTRATOR", "TYPES", "Services", "build"]
+__all__ = ["DECISIONS", "ORCHESTRATOR", "TYPES", "Services", "build", "effect_key"]
 
 ORCHESTRATOR: Final = "orchestrator"
 DECISIONS: Final = "fase1-executor"
+
+_DECISION: Final = "decide_next_step"
 
 TYPES: Final = (
     "protect_document_v2",
@@ -34,7 +36,7 @@ TYPES: Final = (
     "submit_anchor_polygon",
     "submit_anchor_bitcoin",
     "build_artifact",
-    "decide_next_step",
+    _DECISION,
 )
 
 
@@ -70,23 +72,27 @@ class _Handlers:
         inbox = self._services.inbox
         with _judged(), protect.open_document(inbox, path=path, content=content) as stream:
             record = asdict(protect.protect(self._store, document, stream))
-        return self._end(ctx, record, {"document.protected": "protected"}, document)
+        return self._end(ctx, record, ("document.protected",), document)
 
     def document_protected(self, ctx: Context, document: str) -> dict[str, Any]:
         """Confirm the hash of what was kept."""
         with _judged():
             record = asdict(protect.confirm(self._store, document))
-        return self._end(ctx, record, _DECIDE, document)
+        return self._end(ctx, record, (_DECISION,), document)
 
     def run_tsa(self, ctx: Context, document: str) -> dict[str, Any]:
         """Have the hash stamped."""
         services = self._services
         with _judged():
             found = stamp.stamp(
-                self._store, document, services.authority, services.trusted, _key(ctx)
+                self._store,
+                document,
+                services.authority,
+                services.trusted,
+                effect_key(ctx.task, document),
             )
         result = {"at": found.at.isoformat(), "serial": str(found.serial)}
-        return self._end(ctx, result, _DECIDE, document)
+        return self._end(ctx, result, (_DECISION,), document)
 
     def submit_anchor_polygon(self, ctx: Context, document: str) -> dict[str, Any]:
         """Anchor the hash in Polygon."""
@@ -105,7 +111,7 @@ class _Handlers:
         """Enqueue what the document still needs."""
         with _judged():
             steps = decide.next_steps(self._store.names(document))
-        return self._end(ctx, {"steps": list(steps)}, {step: step for step in steps}, document)
+        return self._end(ctx, {"steps": list(steps)}, steps, document)
 
     def _submit(self, ctx: Context, document: str, chain: str) -> dict[str, Any]:
         services = self._services
@@ -116,27 +122,28 @@ class _Handlers:
                 document,
                 services.chain,
                 chain,
-                _key(ctx),
+                effect_key(ctx.task, document),
                 confirmations=needed,
                 wait=_waiter(ctx, needed, services.look_every),
             )
         result = {"transaction": found.transaction, "height": found.height}
-        return self._end(ctx, result, _DECIDE, document)
+        return self._end(ctx, result, (_DECISION,), document)
 
     def _end(
-        self, ctx: Context, result: dict[str, Any], following: dict[str, str], document: str
+        self, ctx: Context, result: dict[str, Any], following: Sequence[str], document: str
     ) -> dict[str, Any]:
-        """End the job and enqueue what follows, by task and prefix of its key, in one commit."""
+        """End the job and enqueue what follows, in one commit."""
         with ctx.transaction() as connection:
             ctx.result = result
-            for name, prefix in following.items():
-                self.tasks[name].sync.options(
-                    connection=connection, unique_key=f"{prefix}:{document}"
-                ).enqueue(document=document)
+            for name in following:
+                key = effect_key(name, document)
+                calls = self.tasks[name].sync.options(connection=connection, unique_key=key)
+                if name != _DECISION:
+                    # Once for a document: a decision may have looked just before the step before
+                    # it ended, when its key was held no more.
+                    calls = calls.options(idempotency_key=f"executor:{key}")
+                calls.enqueue(document=document)
         return result
-
-
-_DECIDE: Final = {"decide_next_step": "decide"}
 
 
 def build(app: Trunkline, services: Services) -> dict[str, Task[..., Any]]:
@@ -159,9 +166,9 @@ def build(app: Trunkline, services: Services) -> dict[str, Task[..., Any]]:
     return handlers.tasks
 
 
-def _key(ctx: Context) -> str:
-    """The key of an effect: the same for every attempt of the job, another for every other job."""
-    return f"{ctx.task}:{ctx.job_id}"
+def effect_key(task: str, document: str) -> str:
+    """The key of a job and of its effect outside: one for a document, whatever attempt or job."""
+    return f"{task}:{document}"
 
 
 def _waiter(ctx: Context, needed: int, seconds: float) -> Callable[[int], None]:

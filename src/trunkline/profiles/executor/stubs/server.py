@@ -24,14 +24,13 @@ def as_json(status: int, value: Any) -> Answer:
 class StubServer:
     """Serves until closed, on a free port of this machine.
 
-    ``hold`` delays nothing by itself: while it is cleared, requests wait, so that a test can stop
-    the world between an effect and its answer.
+    While ``hold`` is cleared, the answer to a POST waits: a test can stop the world between an
+    effect and its answer.
     """
 
     def __init__(self) -> None:
         self.hold = threading.Event()
         self.hold.set()
-        self.requests = 0
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -45,9 +44,9 @@ class StubServer:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 path = [unquote(part) for part in self.path.strip("/").split("/")]
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                server.requests += 1
                 status, kind, data = server.handle(method, path, headers, body)
-                server.hold.wait()
+                if method == "POST":
+                    server.hold.wait()
                 try:
                     self.send_response(status)
                     self.send_header("Content-Type", kind)

@@ -23,10 +23,6 @@ declare
   v_now timestamptz := trunkline.clock();
   v_scope text := trunkline.tenant_scope();
   v_tenant text := trunkline_internal.scoped_tenant(p_tenant => p_tenant);
-  -- Code that sets its schedules at every start must not undo an operator's pause.
-  v_paused boolean := coalesce(
-    p_paused, (select s.paused from trunkline_internal.schedules as s where s.schedule = p_schedule), false
-  );
   v_time_zone text := coalesce(p_time_zone, 'UTC');
   v_next timestamptz;
   v_change trunkline.schedule_change;
@@ -58,7 +54,7 @@ begin
   )
   values (
     p_schedule, p_cron, v_time_zone, p_task, p_payload, p_queue, p_priority, v_tenant, coalesce(p_missed, 'once'),
-    v_paused, case when not v_paused then v_next end, v_now, v_now
+    coalesce(p_paused, false), case when not coalesce(p_paused, false) then v_next end, v_now, v_now
   )
   on conflict (schedule) do update
   set
@@ -70,9 +66,12 @@ begin
     priority = excluded.priority,
     tenant = excluded.tenant,
     missed = excluded.missed,
-    paused = excluded.paused,
+    -- Code that sets its schedules at every start must not undo an operator's pause, also one that
+    -- commits while this waits for the row.
+    paused = coalesce(p_paused, s.paused),
     next_run_at = case
-      when excluded.paused or s.paused or s.cron <> excluded.cron or s.time_zone <> excluded.time_zone then excluded.next_run_at
+      when coalesce(p_paused, s.paused) then null
+      when s.paused or s.cron <> excluded.cron or s.time_zone <> excluded.time_zone then v_next
       else s.next_run_at
     end,
     last_error = null,

@@ -1,0 +1,1 @@
+"""What the measured processes run: the application of the worker, and the producers."""

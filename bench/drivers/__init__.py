@@ -1,0 +1,1 @@
+"""Ways to call the engine from Python, compared: the driver, the shape of answers, the loop."""

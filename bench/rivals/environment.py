@@ -1,0 +1,69 @@
+"""Virtual environments of the rivals, made when first needed and kept in a cache folder."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = ["CACHE", "Environment", "EnvironmentMissing"]
+
+CACHE = Path(os.environ.get("TRUNKLINE_BENCH_CACHE") or Path(__file__).parents[2] / ".cache/bench")
+
+
+class EnvironmentMissing(Exception):
+    """It could not be made; the message says why."""
+
+
+class Environment:
+    """The environment with exactly these requirements."""
+
+    def __init__(self, name: str, requirements: Sequence[str]) -> None:
+        self._requirements = list(requirements)
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        digest = hashlib.sha256("\n".join([version, *requirements]).encode()).hexdigest()[:8]
+        self._folder = CACHE / f"{name}-{digest}"
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter."""
+        return self._folder / "bin/python"
+
+    @property
+    def exists(self) -> bool:
+        """Whether it was made before."""
+        return self.python.exists()
+
+    def make(self) -> None:
+        """Make it unless it is there; needs uv and a package index."""
+        if self.exists:
+            return
+        CACHE.mkdir(parents=True, exist_ok=True)
+        # The folder hides itself from git, as environments of uv do.
+        (CACHE / ".gitignore").write_text("*\n", encoding="ascii")
+        # Under another name until it is complete, so that an interrupted run leaves nothing usable.
+        unfinished = self._folder.with_suffix(f".{os.getpid()}")
+        try:
+            _uv("venv", "--relocatable", "--python", sys.executable, str(unfinished))
+            python = unfinished / "bin/python"
+            _uv("pip", "install", "--python", str(python), *self._requirements)
+            unfinished.rename(self._folder)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+
+    def versions(self, *packages: str) -> dict[str, str]:
+        """Tell which versions are in it."""
+        code = "import sys, importlib.metadata as m; print(*map(m.version, sys.argv[1:]))"
+        done = subprocess.run(
+            [str(self.python), "-c", code, *packages], check=True, capture_output=True, text=True
+        )
+        return dict(zip(packages, done.stdout.split(), strict=True))
+
+
+def _uv(*arguments: str) -> None:
+    command = [sys.executable, "-m", "uv", "--quiet", *arguments]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise EnvironmentMissing(f"uv {' '.join(arguments[:2])} failed: {done.stderr.strip()}")

@@ -1,0 +1,1 @@
+"""Whole processes compared: our worker and client against other queues on the same server."""

@@ -1,0 +1,152 @@
+"""How fast one worker process empties a backlog of jobs that do nothing.
+
+The clock of the baseline: from the start of the first handler until the backlog is empty by a query
+of another connection. That query is asked only once every handler has started, so that it takes
+nothing from what is measured. Contenders take turns; the books are checked after each.
+"""
+
+import time
+from dataclasses import dataclass
+from statistics import median
+
+import psycopg
+
+from bench import fill
+from bench.figures import Figure
+from bench.sides import process_cpu_seconds
+from bench.sizes import Sizes
+from bench.worker.contender import Contender
+from bench.worker.processes import producing, wait_for, working
+from bench.worker.stage import Stage
+
+__all__ = ["run"]
+
+_PATIENCE = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Drain:
+    rate: float
+    # From the start of the process; tells what claiming ahead of the first handler may hide.
+    rate_from_start: float
+    lost: int
+    repeated: int
+    worker_cpu: float
+    server_cpu: float
+
+
+def run(stage: Stage, sizes: Sizes) -> list[Figure]:
+    """Measure; goal 2.5 times the rival."""
+    done: dict[str, list[_Drain]] = {each.key: [] for each in stage.contenders}
+    for _ in range(sizes.drain_repetitions):
+        for contender in stage.contenders:
+            done[contender.key].append(_drain(stage, contender, sizes.drain_jobs))
+    figures = []
+    for contender in stage.contenders:
+        figures += _describe(contender, done[contender.key], sizes.drain_jobs)
+    for rival in stage.rivals:
+        figures += _compare(stage.ours, rival, done)
+    return figures
+
+
+def _drain(stage: Stage, contender: Contender, jobs: int) -> _Drain:
+    path, slate = stage.slate(jobs)
+    with fill.connect(contender.dsn) as connection:
+        connection.execute(contender.forget, prepare=False)
+        with producing(contender, path) as producer:
+            producer.do("fill", 0, jobs)
+        connection.execute("vacuum analyze", prepare=False)
+        fill.checkpoint(connection)
+        with working(contender, path) as worker:
+            wait_for(lambda: slate.unstarted == 0, worker, seconds=_PATIENCE)
+            wait_for(lambda: _is_empty(connection, contender), worker, seconds=_PATIENCE)
+            end = time.monotonic_ns()
+            worker_cpu, server_cpu = worker.cpu_seconds, _server_cpu(connection)
+        ends, ended = connection.execute(contender.ended).fetchone() or (0, 0)
+    return _Drain(
+        rate=jobs / (end - min(slate.starts)) * 1e9,
+        rate_from_start=jobs / (end - worker.started) * 1e9,
+        lost=jobs - ended,
+        repeated=max(slate.repeated, ends - ended),
+        worker_cpu=worker_cpu / jobs * 1e6,
+        server_cpu=server_cpu / jobs * 1e6,
+    )
+
+
+def _is_empty(connection: psycopg.Connection, contender: Contender) -> bool:
+    row = connection.execute(contender.is_empty).fetchone()
+    return row is not None and bool(row[0])
+
+
+def _server_cpu(connection: psycopg.Connection) -> float:
+    """Processor time of the server processes that serve others than us in this database."""
+    rows = connection.execute(
+        """
+        select a.pid
+        from pg_stat_activity as a
+        where a.datname = current_database() and a.backend_type = 'client backend'
+          and a.pid <> pg_backend_pid()
+        """
+    ).fetchall()
+    return sum(process_cpu_seconds(pid) for (pid,) in rows)
+
+
+def _describe(contender: Contender, drains: list[_Drain], jobs: int) -> list[Figure]:
+    key, name = contender.key, contender.name
+    rates = [drain.rate for drain in drains]
+    return [
+        Figure(f"drain_{key}", median(rates), f"{name}: {jobs:,} jobs", "jobs/s"),
+        Figure(f"drain_{key}_slowest", min(rates), "  slowest turn", "jobs/s"),
+        Figure(f"drain_{key}_fastest", max(rates), "  fastest turn", "jobs/s"),
+        Figure(
+            f"drain_{key}_from_start",
+            median(drain.rate_from_start for drain in drains),
+            "  from the start of the process",
+            "jobs/s",
+        ),
+        Figure(
+            f"drain_{key}_worker_cpu",
+            median(drain.worker_cpu for drain in drains),
+            "  processor time of the worker",
+            "us/job",
+        ),
+        Figure(
+            f"drain_{key}_server_cpu",
+            median(drain.server_cpu for drain in drains),
+            "  processor time of its connections",
+            "us/job",
+        ),
+        Figure(
+            f"drain_{key}_lost",
+            sum(drain.lost for drain in drains),
+            "  lost",
+            "jobs",
+            goal=0,
+            better="at most",
+        ),
+        Figure(
+            f"drain_{key}_repeated",
+            sum(drain.repeated for drain in drains),
+            "  ran twice",
+            "jobs",
+            goal=0,
+            better="at most",
+        ),
+    ]
+
+
+def _compare(us: Contender, rival: Contender, done: dict[str, list[_Drain]]) -> list[Figure]:
+    ratios = [
+        mine.rate / theirs.rate for mine, theirs in zip(done[us.key], done[rival.key], strict=True)
+    ]
+    key = f"drain_vs_{rival.key}"
+    return [
+        Figure(
+            key,
+            median(ratios),
+            f"over {rival.name}",
+            goal=2.5 if rival.key == "pgqueuer" else None,
+        ),
+        Figure(f"{key}_least", min(ratios), "  least of the turns"),
+        Figure(f"{key}_most", max(ratios), "  most of the turns"),
+    ]

@@ -1,0 +1,128 @@
+"""Runs claimed jobs one after another, with the pieces of the worker and none of its loops."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from trunkline.client import Task, Trunkline
+from trunkline.db.calls import read, work
+from trunkline.db.calls.produce import register_tasks
+from trunkline.db.pool import AsyncPool, SyncPool
+from trunkline.errors import InvalidTask
+from trunkline.model import ClaimedJob, Job, JobState
+from trunkline.worker.backends import Services
+from trunkline.worker.completer import Completer
+from trunkline.worker.executor import Executor
+from trunkline.worker.report import End, Report
+from trunkline.worker.roster import Held, Roster
+
+__all__ = ["Attempt", "Hand"]
+
+_WORKER = "sandbox"
+# The engine's own limit of one claim.
+LARGEST_CLAIM = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What one attempt came to: the job afterwards, and what the handler raised."""
+
+    job: Job
+    end: End | None
+    error: BaseException | None
+    report: Report | None
+
+    @property
+    def outcome(self) -> str:
+        """As the counts of a drain call it."""
+        if self.end is None:
+            return "completed" if self.job.state is JobState.COMPLETED else "lost"
+        if self.job.state is JobState.DEAD:
+            return "dead"
+        return {
+            End.COMPLETE: "completed",
+            End.FAIL: "failed",
+            End.SNOOZE: "snoozed",
+            End.CANCEL: "cancelled",
+            End.RELEASE: "released",
+        }[self.end]
+
+
+class _Executor(Executor):
+    """Keeps what a handler raised: a test wants the error itself, not its description."""
+
+    error: BaseException | None = None
+
+    def _tell(self, held: Held, error: BaseException, report: Report | None) -> None:
+        self.error = error
+        super()._tell(held, error, report)
+
+
+class Hand:
+    """A worker that does one thing at a time and stops when there is none."""
+
+    def __init__(self, app: Trunkline, dsn: str) -> None:
+        if not app.tasks:
+            raise InvalidTask(
+                "The application has no tasks",
+                hint="Import the modules that declare them before the test runs jobs.",
+            )
+        self._tasks = app.tasks
+        self._stack = AsyncExitStack()
+        self._pool = AsyncPool(dsn, size=4, name="trunkline sandbox")
+        self._sync_pool = SyncPool(dsn, size=4, name="trunkline sandbox")
+        self._roster = Roster()
+        self._completer = Completer(dsn, _WORKER, self._roster)
+        self._reports: asyncio.Queue[Report | None] = asyncio.Queue()
+        self._executor = _Executor(
+            self._tasks,
+            Services(dsn, _WORKER, self._pool, self._sync_pool, self._forget),
+            concurrency=1,
+            threads=None,
+            report=self._reports.put_nowait,
+            on_demand=lambda: None,
+        )
+
+    async def __aenter__(self) -> Self:
+        self._stack.push_async_callback(self._pool.close)
+        self._stack.callback(self._sync_pool.close)
+        self._stack.push_async_callback(self._completer.close)
+        self._stack.push_async_callback(self._executor.close)
+        await self._pool.run(register_tasks(task.policy for task in self._tasks.values()))
+        self._executor.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._stack.aclose()
+
+    async def claim(self, limit: int = 1) -> list[ClaimedJob]:
+        """Take what is ready, best first."""
+        call = work.claim(_WORKER, None, limit, list(self._tasks), None)
+        return (await self._pool.run(call)).jobs
+
+    async def run(self, job: ClaimedJob) -> Attempt:
+        """Run one claimed job and record how it ended."""
+        self._executor.error = None
+        self._executor.submit(self._roster.add([job]))
+        report = await self._reports.get()
+        if report is not None:
+            self._completer.add(report)
+            await self._completer.turn()
+        after = await self._pool.run(read.job(job.job_id))
+        assert after is not None  # noqa: S101 - nothing forgets jobs in a sandbox
+        end = None if report is None else report.end
+        return Attempt(after, end, self._executor.error, report)
+
+    def _forget(self, held: Held) -> None:
+        """Nothing to record: it ended in the handler's own transaction, or was lost."""
+        self._roster.remove([held.job])
+        self._reports.put_nowait(None)

@@ -1,0 +1,146 @@
+"""The server goes away and comes back; the worker stays."""
+
+import signal
+import time
+
+import psycopg
+import pytest
+
+from tests.chaos.private_server import PrivateServer
+from tests.chaos.scene import RETURN, Scene
+from tests.support.worker_process import WorkerProcess
+
+STREAM = 150
+
+
+def connections_of(scene: Scene) -> int:
+    """Count the worker's connections; the ledger's are a superuser's."""
+    found: int = scene.value(
+        "select count(*) from pg_stat_activity where datname = current_database() "
+        "and usename = 'trunkline_installer'"
+    )
+    return found
+
+
+def terminate_connections(scene: Scene) -> None:
+    scene.superuser.execute(
+        "select pg_terminate_backend(pid) from pg_stat_activity "
+        "where datname = current_database() and usename = 'trunkline_installer'"
+    )
+
+
+def require_resumed(scene: Scene, worker: WorkerProcess, since: float) -> None:
+    """A new job is run by the same process within ten seconds of the return."""
+    new = scene.enqueue("quick")
+    scene.until_all("completed", new, deadline=30)
+    assert time.monotonic() - since <= RETURN
+    worker.require_alive()
+    assert {run.pid for run in scene.runs(*new)} == {worker.pid}
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGQUIT, signal.SIGKILL], ids=["fast", "immediate", "kill"]
+)
+def test_work_goes_on_after_a_restart(
+    private_server: PrivateServer, private_scene: Scene, number: signal.Signals
+) -> None:
+    scene = private_scene
+    worker = scene.start("--concurrency", "4")
+    done = scene.enqueue("quick", STREAM)
+    posted = scene.enqueue("posted", 20)
+    held = scene.enqueue("gated", 2, gate="away")
+    scene.until_running(held)
+    private_server.stop(number)
+    # These end while nobody can be told.
+    scene.open("away")
+    private_server.start()
+    back = time.monotonic()
+    require_resumed(scene, worker, back)
+    scene.until_all("completed")
+    scene.require_balance()
+    assert len(done) + len(posted) + len(held) < len(scene.jobs)
+
+
+def test_a_worker_started_before_its_server_waits_for_it(
+    private_server: PrivateServer, private_scene: Scene
+) -> None:
+    """Started together by systemd or compose, in any order."""
+    scene = private_scene
+    jobs = scene.enqueue("quick", 3)
+    private_server.stop()
+    worker = scene.launch("--concurrency", "2")
+    scene.until(lambda: worker.says("database_unreachable"), "the worker says what it waits for")
+    private_server.start()
+    scene.until_all("completed", jobs, deadline=30)
+    worker.require_alive()
+    scene.require_balance()
+
+
+def test_killed_connections_are_replaced(scene: Scene) -> None:
+    worker = scene.start("--concurrency", "4")
+    held = scene.enqueue("gated", 2, gate="meanwhile")
+    scene.until_running(held)
+    for _ in range(5):
+        scene.enqueue("quick", STREAM)
+        posted = scene.enqueue("posted", 10)
+        scene.until(lambda: connections_of(scene) > 0, "the worker is connected")
+        terminate_connections(scene)
+        since = time.monotonic()
+        require_resumed(scene, worker, since)
+        scene.until_all("completed", posted)
+    scene.open("meanwhile")
+    scene.until_all("completed")
+    assert {scene.job(job).attempt for job in held} == {1}
+    scene.require_balance()
+
+
+def test_a_full_server_is_waited_for_and_named(private_scene: Scene) -> None:
+    """max_connections reached: the worker waits and comes back, a client is told why."""
+    scene = private_scene
+    worker = scene.start("--concurrency", "2")
+    held = scene.enqueue("gated", 2, gate="meanwhile")
+    scene.until_running(held)
+    crowd: list[psycopg.Connection] = []
+    try:
+        _crowd(scene, crowd)
+        scene.until(lambda: worker.says("too_many_connections"), "the worker says what is wrong")
+        _require_refused(scene)
+        scene.open("meanwhile")
+    finally:
+        for connection in crowd:
+            connection.close()
+    back = time.monotonic()
+    require_resumed(scene, worker, back)
+    scene.until_all("completed")
+    scene.require_balance()
+
+
+def _crowd(scene: Scene, crowd: list[psycopg.Connection]) -> None:
+    """Take every connection of the server, the worker's too."""
+    scene.value("select 1")
+    while connections_of(scene) > len(crowd) or not crowd:
+        terminate_connections_but(scene, crowd)
+        try:
+            while True:
+                crowd.append(psycopg.connect(scene.database.dsn, autocommit=True))
+        except psycopg.OperationalError as error:
+            assert "slots" in str(error) or "too many clients" in str(error)  # noqa: PT017
+
+
+def terminate_connections_but(scene: Scene, crowd: list[psycopg.Connection]) -> None:
+    scene.superuser.execute(
+        "select pg_terminate_backend(pid) from pg_stat_activity where "
+        "datname = current_database() and usename = 'trunkline_installer' and pid <> all(%s)",
+        ([connection.info.backend_pid for connection in crowd],),
+    )
+
+
+def _require_refused(scene: Scene) -> None:
+    from trunkline import Trunkline  # noqa: PLC0415
+    from trunkline.errors import TooManyConnections  # noqa: PLC0415
+
+    app = Trunkline(scene.database.dsn)
+    with app.sync, pytest.raises(TooManyConnections) as caught:
+        app.sync.jobs.enqueue("quick", {})
+    assert caught.value.code == "too_many_connections"
+    assert caught.value.hint

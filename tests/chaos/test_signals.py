@@ -1,0 +1,133 @@
+"""Signals to a worker in the middle of its work."""
+
+import signal
+
+import pytest
+
+from tests.chaos.scene import Scene
+from tests.support.waiting import until
+from tests.support.worker_process import lives
+
+HELD_BACK = 6
+
+
+def test_sigterm_lets_running_jobs_end_and_hands_the_others_back(scene: Scene) -> None:
+    first = scene.start("--concurrency", "2")
+    running = scene.enqueue("gated", 2, gate="mine")
+    scene.until_running(running)
+    ahead = scene.enqueue("gated", HELD_BACK, gate="others")
+    first.signal(signal.SIGTERM)
+    scene.until_all("ready", ahead, deadline=20)
+    second = scene.start("--concurrency", str(HELD_BACK))
+    scene.until_running(ahead, deadline=20)
+    assert first.process.poll() is None
+    assert scene.states(running) == {"running": 2}
+    scene.open("mine")
+    assert first.until_ended(20) == 0
+    assert {run.pid for run in scene.runs(*running)} == {first.pid}
+    assert scene.states(running) == {"completed": 2}
+    scene.open("others")
+    scene.until_all("completed")
+    assert {run.pid for run in scene.runs(*ahead)} == {second.pid}
+    assert {scene.job(job).failures for job in scene.jobs} == {0}
+    assert scene.value(
+        "select array_agg(state) from trunkline.workers where pid = %s", first.pid
+    ) == ["stopped"]
+    assert scene.lost(*scene.jobs) == []
+    scene.require_balance()
+
+
+@pytest.mark.parametrize("task", ["gated", "gated_thread", "gated_process", "stubborn"])
+def test_sigterm_past_the_grace_releases_what_still_runs(scene: Scene, task: str) -> None:
+    first = scene.start("--grace", "1s")
+    [job] = scene.enqueue(task, gate="late")
+    scene.until_running([job])
+    first.signal(signal.SIGTERM)
+    assert first.until_ended(20) == 0
+    released = scene.job(job)
+    assert (released.state, released.attempt, released.failures) == ("ready", 1, 0)
+    scene.start()
+    scene.open("late")
+    scene.until_all("completed")
+    assert scene.job(job).attempt == 2
+    assert scene.lost(job) == []
+    scene.require_balance()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_the_grace(scene: Scene, number: signal.Signals) -> None:
+    first = scene.start("--concurrency", "1", "--grace", "10m")
+    running = scene.enqueue("gated", gate="late")
+    scene.until_running(running)
+    ahead = scene.enqueue("gated", 3, gate="late")
+    first.signal(number)
+    scene.until_all("ready", ahead, deadline=20)
+    until(
+        lambda: first.says("shutting down"), "the worker says that it is shutting down", deadline=20
+    )
+    first.signal(number)
+    assert first.until_ended(20) in {0, 130, 143}
+    assert scene.states(scene.jobs) == {"ready": 4}
+    scene.start()
+    scene.open("late")
+    scene.until_all("completed")
+    assert scene.lost(*scene.jobs) == []
+    scene.require_balance()
+
+
+@pytest.mark.parametrize("task", ["gated", "gated_thread", "gated_process"])
+def test_work_of_a_killed_worker_is_taken_over(scene: Scene, task: str) -> None:
+    """Two missed pulses of a second each, then a reclaim."""
+    first = scene.start("--concurrency", "4")
+    running = scene.enqueue(task, 2, gate="later")
+    scene.until_running(running)
+    second = scene.start("--concurrency", "4")
+    first.kill()
+    scene.until_running(running, attempt=2, deadline=20)
+    scene.open("later")
+    scene.until_all("completed")
+    assert scene.lost(*running) == ["worker_gone"] * 2
+    assert scene.value("select state from trunkline.workers where pid = %s", first.pid) == "gone"
+    second.require_alive()
+    assert {scene.job(job).attempt for job in running} == {2}
+    scene.require_balance()
+
+
+def test_a_killed_worker_leaves_no_handler_process_behind(scene: Scene) -> None:
+    first = scene.start()
+    [job] = scene.enqueue("gated_process", gate="never")
+    scene.until_running([job])
+    [run] = scene.runs(job)
+    assert run.pid != first.pid
+    first.kill()
+    until(lambda: not lives(run.pid), "the handler's process ends with its worker", deadline=20)
+    scene.start()
+    scene.open("never")
+    scene.until_all("completed")
+    scene.require_balance()
+
+
+@pytest.mark.parametrize("task", ["gated", "gated_thread", "gated_process", "gated_posting"])
+def test_the_late_completion_of_a_stopped_worker_is_refused(scene: Scene, task: str) -> None:
+    first = scene.start()
+    [job] = scene.enqueue(task, gate="open")
+    scene.until_running([job])
+    first.signal(signal.SIGSTOP)
+    second = scene.start()
+    scene.until_running([job], attempt=2, deadline=20)
+    scene.open("open")
+    scene.until_all("completed")
+    assert scene.job(job).attempt == 2
+    first.signal(signal.SIGCONT)
+    until(
+        lambda: first.says(str(job), "refused") or first.says(str(job), "lost"),
+        "the stopped worker is told that the job is not its own any more",
+    )
+    # It was given up for dead, and must find its way back.
+    second.signal(signal.SIGTERM)
+    assert second.until_ended() == 0
+    more = scene.enqueue("quick", 3)
+    scene.until_all("completed", more)
+    assert {run.pid for run in scene.runs(*more)} == {first.pid}
+    assert scene.job(job).attempt == 2
+    scene.require_balance()

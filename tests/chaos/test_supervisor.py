@@ -1,0 +1,96 @@
+"""Several processes under one supervisor."""
+
+import os
+import signal
+
+from tests.chaos.scene import Scene
+from tests.support.worker_process import WorkerProcess, descendants, lives
+
+
+def live_pids(scene: Scene, worker: WorkerProcess) -> set[int]:
+    """The registered worker processes of this supervisor that live."""
+    rows = scene.superuser.execute(
+        "select pid from trunkline.workers where state = 'active' and pid = any(%s)",
+        (descendants(worker.pid),),
+    ).fetchall()
+    return {row[0] for row in rows}
+
+
+def test_a_killed_child_is_replaced(scene: Scene) -> None:
+    worker = scene.start("--processes", "2", "--concurrency", "2", processes=2)
+    before = live_pids(scene, worker)
+    assert len(before) == 2
+    held = scene.enqueue("gated", 4, gate="later")
+    scene.until_running(held)
+    victim = scene.runs(*held)[0].pid
+    assert victim in before
+    os.kill(victim, signal.SIGKILL)
+    after = scene.until(
+        lambda: (found := live_pids(scene, worker)) != before and len(found) == 2 and found,
+        "the supervisor replaced the killed process",
+        deadline=30,
+    )
+    assert after
+    assert victim not in after
+    lost = {run.job for run in scene.runs(*held) if run.pid == victim}
+    scene.until_running(list(lost), attempt=2, deadline=30)
+    scene.open("later")
+    scene.until_all("completed")
+    worker.signal(signal.SIGTERM)
+    assert worker.until_ended(20) == 0
+    scene.require_balance()
+
+
+def test_sigterm_to_the_supervisor_ends_every_process(scene: Scene) -> None:
+    worker = scene.start("--processes", "2", "--concurrency", "2", processes=2)
+    family = descendants(worker.pid)
+    held = scene.enqueue("gated", 4, gate="later")
+    scene.until_running(held)
+    worker.signal(signal.SIGTERM)
+    scene.until(
+        lambda: worker.says("shutting down"), "the supervisor says that it is shutting down"
+    )
+    scene.open("later")
+    assert worker.until_ended(20) == 0
+    assert scene.states(held) == {"completed": 4}
+    assert [pid for pid in family if lives(pid)] == []
+    scene.require_balance()
+
+
+def test_a_killed_supervisor_leaves_no_worker_behind(scene: Scene) -> None:
+    """Or a restart of the service would run twice as many processes."""
+    worker = scene.start("--processes", "2", processes=2)
+    family = descendants(worker.pid)
+    assert len(family) >= 2
+    held = scene.enqueue("gated", 2, gate="later")
+    scene.until_running(held)
+    worker.kill()
+    scene.until(
+        lambda: not [pid for pid in family if lives(pid)], "the processes ended", deadline=30
+    )
+    scene.start()
+    scene.open("later")
+    scene.until_all("completed")
+    scene.require_balance()
+
+
+def test_a_process_over_its_memory_limit_drains_and_is_replaced(scene: Scene) -> None:
+    worker = scene.start(
+        "--processes", "2", "--concurrency", "2", "--memory-limit", "200MB", processes=2
+    )
+    before = live_pids(scene, worker)
+    [hog] = scene.enqueue("hoards", megabytes=300)
+    scene.until_all("completed", [hog])
+    [hoarder] = {run.pid for run in scene.runs(hog)}
+    assert hoarder in before
+    work = scene.enqueue("quick", 100)
+    scene.until(
+        lambda: (found := live_pids(scene, worker)) and hoarder not in found and len(found) == 2,
+        "the process that took too much memory was replaced",
+        deadline=40,
+    )
+    scene.until_all("completed", work)
+    assert scene.lost(*scene.jobs) == []
+    assert scene.value("select state from trunkline.workers where pid = %s", hoarder) == "stopped"
+    assert worker.says("memory")
+    scene.require_balance()

@@ -1,0 +1,129 @@
+"""Help: quick, complete, and with examples in every command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from tests.cli.driving import PROGRAM, process
+from trunkline.cli import main
+from trunkline.cli.main import cli
+
+# These talk to no server, or to one of their own.
+WITHOUT_DSN = {"completion", "db dsn", "db psql", "db start", "db status", "db stop", "schema sql"}
+# Their output is not ours: psql's, a script, a log.
+WITHOUT_JSON = {"completion", "db psql", "schema sql", "up", "worker"}
+# Written and tested elsewhere.
+ELSEWHERE = ("demo", "profile")
+
+
+def commands(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        assert found is not None
+        if isinstance(found, click.Group):
+            yield from commands(found, f"{path}{name} ")
+        elif not (path + name).startswith(ELSEWHERE):
+            yield path + name, found
+
+
+ALL = dict(commands(cli))
+
+
+def test_the_table_has_the_commands_that_were_promised() -> None:
+    promised = (
+        "bench completion db dead demo doctor duties jobs profile queues schedules schema settings"
+        " tasks up worker workers"
+    )
+    assert " ".join(cli.list_commands(click.Context(cli))) == promised
+    groups = {
+        "dead": "list show replay discard acknowledge",
+        "duties": "list run",
+        "jobs": "list show tail enqueue cancel retry explain",
+        "queues": "list pause resume limit",
+        "schedules": "list set pause resume remove next",
+        "settings": "list get set reset",
+        "tasks": "list show",
+        "workers": "list drain",
+    }
+    assert {f"{group} {name}" for group, names in groups.items() for name in names.split()} <= set(
+        ALL
+    )
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_command_says_what_it_does_and_shows_examples(name: str) -> None:
+    command = ALL[name]
+    text = command.get_help(click.Context(command, info_name=name))
+    assert command.help, name
+    assert "Examples:\n" in text
+    examples = text.partition("Examples:\n")[2].splitlines()
+    assert any(f"trunkline {name}" in line for line in examples), examples
+    for option in command.params:
+        if isinstance(option, click.Option) and option.name not in {"tenant", "time_zone", "count"}:
+            assert option.help or option.name == "log_level", f"{name} {option.name}"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_command_takes_a_server_and_prints_json(name: str) -> None:
+    options = {option for parameter in ALL[name].params for option in parameter.opts}
+    assert ("--dsn" in options) == (name not in WITHOUT_DSN)
+    assert ("--json" in options) == (name not in WITHOUT_JSON)
+
+
+@pytest.mark.parametrize("name", ["jobs", "jobs tail", "queues list", "doctor", "worker", "up"])
+def test_help_of_commands_waits_for_neither_driver_nor_rich(name: str) -> None:
+    result = subprocess.run(
+        [sys.executable, "-X", "importtime", *PROGRAM[1:], *name.split(), "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Usage: trunkline" in result.stdout
+    imported = {line.rpartition("|")[2].strip() for line in result.stderr.splitlines()}
+    assert "click" in imported
+    assert not {"psycopg", "rich", "rich.console", "asyncio", "trunkline.worker"} & imported
+
+
+def test_help_is_quick() -> None:
+    taken = []
+    for _ in range(5):
+        started = time.monotonic()
+        subprocess.run([*PROGRAM, "--help"], capture_output=True, check=True)
+        taken.append(time.monotonic() - started)
+    assert min(taken) < 0.3, taken
+
+
+def test_help_lists_the_exit_codes() -> None:
+    shown = process("--help").stdout
+    assert "Exit codes:" in shown
+    for code in ("0", "1", "2", "3", "4", "130"):
+        assert f"\n    {code} " in shown
+
+
+def test_a_command_that_is_not_there_breaks_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(main.COMMANDS, "gone", ("trunkline.cli.gone:gone", "Not there."))
+    context = click.Context(cli)
+    assert "gone" in cli.get_help(context)
+    absent = cli.get_command(context, "gone")
+    assert absent is not None
+    with pytest.raises(click.ClickException, match="not part of this installation"):
+        absent.main(["--some", "argument"], standalone_mode=False)
+
+
+def test_a_mistake_inside_a_command_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(main.COMMANDS, "bad", ("trunkline.nowhere.bad:bad", ""))
+    with pytest.raises(ModuleNotFoundError, match=r"trunkline\.nowhere"):
+        cli.get_command(click.Context(cli), "bad")
+
+
+def test_wrong_usage_is_code_2() -> None:
+    assert process("nonsense").returncode == 2
+    assert process("jobs", "show", "not-an-id").returncode == 2
+    assert "is not a valid UUID" in process("jobs", "show", "not-an-id").stderr

@@ -1,0 +1,83 @@
+"""``trunkline settings``, ``tasks`` and ``duties``."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.driving import Cli
+from tests.support.calls import Calls
+from tests.support.databases import Database
+from trunkline.errors import InvalidSetting, UnknownSetting, UnknownTask
+
+
+def test_settings(cli: Cli) -> None:
+    assert "claims_enabled" in cli.text("settings", "list")
+    assert cli.text("settings", "get", "lease") == "300 seconds\n"
+    assert cli.text("settings", "set", "lease", "10m") == "lease = 10m\n"
+    row = cli.json("settings", "get", "lease")
+    assert (row["value"], row["origin"], row["default_value"]) == ("10m", "operator", "300 seconds")
+    assert {row["name"] for row in cli.json("settings", "list") if row["origin"] != "default"} == {
+        "lease"
+    }
+    assert cli.text("settings", "reset", "lease") == "lease = 300 seconds (the default)\n"
+    assert cli.json("settings", "set", "crash_limit", "5") == {"name": "crash_limit", "value": "5"}
+
+
+def test_settings_are_refused_with_a_reason(cli: Cli) -> None:
+    for command in (("get", "nonsense"), ("set", "nonsense", "1"), ("reset", "nonsense")):
+        with pytest.raises(UnknownSetting) as caught:
+            cli.run("settings", *command)
+        assert "claims_enabled" in str(caught.value)
+        assert caught.value.hint
+    with pytest.raises(InvalidSetting):
+        cli.run("settings", "set", "crash_limit", "many")
+    with pytest.raises(InvalidSetting):
+        cli.run("settings", "set", "lease", "1 second")
+
+
+def test_tasks(cli: Cli) -> None:
+    shown = [line.split()[:2] for line in cli.text("tasks", "list").splitlines()]
+    assert shown == [
+        ["TASK", "QUEUE"],
+        ["once", "default"],
+        ["send", "mail"],
+        ["watched", "default"],
+    ]
+    policy = cli.text("tasks", "show", "send")
+    assert "10s x 2 for each failure, at most 1h, ± 20%" in policy
+    row = cli.json("tasks", "show", "watched")
+    assert (row["audit"], row["lease"], row["max_attempts"]) == (True, 300.0, 4)
+    with pytest.raises(UnknownTask) as caught:
+        cli.run("tasks", "show", "nonsense")
+    assert "send" in str(caught.value)
+
+
+def test_duties(cli: Cli, calls: Calls, database: Database) -> None:
+    database.move_time("1 hour")
+    listed = {row["duty"]: row for row in cli.json("duties", "list")}
+    assert listed["reclaim"]["late"]
+    assert "late" in cli.text("duties", "list")
+    ran = {row["duty"]: row for row in cli.json("duties", "run")}
+    assert ran["reclaim"]["ran"]
+    assert not any(row["late"] for row in cli.json("duties", "list"))
+    assert cli.text("duties", "run", "promote") == "promote  0 rows\n"
+    assert cli.run("duties", "run", "nonsense").exit_code == 2
+
+
+def test_one_duty_does_its_work(cli: Cli, calls: Calls, database: Database) -> None:
+    calls.enqueue("send", delay="1 minute")
+    database.move_time("5 minutes")
+    assert cli.json("duties", "run", "promote") == [
+        {"duty": "promote", "ran": True, "rows": 1, "error": None}
+    ]
+
+
+def test_a_duty_that_fails_says_so_and_fails_the_command(
+    cli: Cli, calls: Calls, database: Database
+) -> None:
+    database.superuser().execute(
+        "alter table trunkline_internal.idempotency_keys rename to elsewhere"
+    )
+    result = cli.run("duties", "run", "sweep_idempotency")
+    assert result.exit_code == 1
+    assert "sweep_idempotency  failed: " in result.stdout

@@ -1,0 +1,243 @@
+"""A network that can be broken: a TCP proxy before a server, steered connection by connection.
+
+The proxy acknowledges at the level of TCP whatever it is sent, so keepalives and TCP_USER_TIMEOUT
+never notice a silence made here: who is to find out must have a deadline of its own.
+"""
+
+import asyncio
+import contextlib
+import socket
+import struct
+import threading
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from psycopg.conninfo import conninfo_to_dict
+
+__all__ = ["FaultProxy", "Link"]
+
+_T = TypeVar("_T")
+_CHUNK = 65536
+_RESET = struct.pack("ii", 1, 0)
+_ANSWER = 10.0
+
+
+class Link:
+    """One connection through the proxy. Its methods may be called from any thread."""
+
+    def __init__(self, proxy: "FaultProxy", client: socket.socket) -> None:
+        self.to_server = 0
+        self.to_client = 0
+        self.delay = 0.0
+        self._proxy = proxy
+        self._client = client
+        self._upstream: socket.socket | None = None
+        self._passes = asyncio.Event()
+        self._passes.set()
+        self.task: asyncio.Task[None] | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self.task is not None and not self.task.done()
+
+    def blackhole(self) -> None:
+        """Forward nothing more in either direction, and close nothing: a half-open connection."""
+        self._proxy.call(self._passes.clear)
+
+    def resume(self) -> None:
+        """Forward again, beginning with what was held back, as TCP would."""
+        self._proxy.call(self._passes.set)
+
+    def cut(self) -> None:
+        """Reset both sides."""
+        self._proxy.call(self.reset)
+
+    def close_half(self) -> None:
+        """Tell the client that the server says no more; what the client says still arrives."""
+        self._proxy.call(lambda: self._client.shutdown(socket.SHUT_WR))
+
+    async def run(self, upstream: Path | tuple[str, int], *, passes: bool) -> None:
+        """Forward until both sides have closed; called by the proxy."""
+        loop = asyncio.get_running_loop()
+        if not passes:
+            self._passes.clear()
+        try:
+            await self._passes.wait()
+            family = socket.AF_UNIX if isinstance(upstream, Path) else socket.AF_INET
+            self._upstream = socket.socket(family, socket.SOCK_STREAM)
+            self._upstream.setblocking(False)
+            address = str(upstream) if isinstance(upstream, Path) else upstream
+            await loop.sock_connect(self._upstream, address)
+            async with asyncio.TaskGroup() as pumps:
+                pumps.create_task(self._pump(self._client, self._upstream, outward=True))
+                pumps.create_task(self._pump(self._upstream, self._client, outward=False))
+        except* OSError:
+            # A side is gone; the other one learns it by the reset.
+            pass
+        finally:
+            self._close()
+
+    def reset(self) -> None:
+        """Close at once without the usual farewell; in the proxy's own thread."""
+        if self.task is not None:
+            self.task.cancel()
+
+    async def _pump(self, source: socket.socket, sink: socket.socket, *, outward: bool) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            data = await loop.sock_recv(source, _CHUNK)
+            if self.delay:
+                await asyncio.sleep(self.delay)
+            await self._passes.wait()
+            if not data:
+                sink.shutdown(socket.SHUT_WR)
+                return
+            await loop.sock_sendall(sink, data)
+            if outward:
+                self.to_server += len(data)
+            else:
+                self.to_client += len(data)
+
+    def _close(self) -> None:
+        for side in (self._client, self._upstream):
+            if side is None:
+                continue
+            with contextlib.suppress(OSError):
+                # Whoever closed properly is not disturbed by it; the others get a reset.
+                side.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            side.close()
+
+
+class FaultProxy:
+    """Listens on a loopback port and forwards to a Unix socket or an address."""
+
+    def __init__(self, upstream: Path | tuple[str, int]) -> None:
+        self._upstream = upstream
+        self._links: list[Link] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._new = "pass"
+        self._delay = 0.0
+        self._loop = asyncio.new_event_loop()
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self._listener.setblocking(False)
+        self.port: int = self._listener.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve, name="fault-proxy", daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def before(cls, dsn: str) -> Self:
+        """Stand before the server of a connection string."""
+        fields = conninfo_to_dict(dsn)
+        host, port = str(fields["host"]), int(str(fields.get("port", 5432)))
+        if host.startswith("/"):
+            return cls(Path(host) / f".s.PGSQL.{port}")
+        return cls((host, port))
+
+    def dsn(self, dsn: str) -> str:
+        """Return the same connection string, by way of this proxy."""
+        fields = conninfo_to_dict(dsn)
+        return f"postgresql://{fields['user']}@127.0.0.1:{self.port}/{fields['dbname']}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def links(self) -> list[Link]:
+        """The connections that live now, oldest first."""
+        return [link for link in list(self._links) if link.alive]
+
+    def open(self) -> None:
+        """Let everything pass again, old connections and new ones."""
+        self._new, self._delay = "pass", 0.0
+        for link in self.links:
+            link.delay = 0.0
+            link.resume()
+
+    def blackhole(self) -> None:
+        """Let nothing pass: old connections fall silent, new ones are accepted and not answered."""
+        self._new = "hold"
+        for link in self.links:
+            link.blackhole()
+
+    def blackhole_present(self) -> list[Link]:
+        """Silence the connections of this moment for good; new ones work."""
+        silenced = self.links
+        for link in silenced:
+            link.blackhole()
+        return silenced
+
+    def refuse(self) -> None:
+        """Reset every connection, and every new one."""
+        self._new = "refuse"
+        self.cut()
+
+    def cut(self) -> None:
+        """Reset the connections of this moment; new ones work."""
+        for link in self.links:
+            link.cut()
+
+    def slow(self, seconds: float) -> None:
+        """Delay each piece in each direction."""
+        self._delay = seconds
+        for link in self.links:
+            link.delay = seconds
+
+    def close(self) -> None:
+        if self._thread.is_alive():
+            self._await(self._shut)
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(_ANSWER)
+            self._loop.close()
+
+    def call(self, action: Callable[[], _T]) -> _T:
+        """Run something in the proxy's thread and return its answer."""
+
+        async def act() -> _T:
+            return action()
+
+        return self._await(act)
+
+    def _await(self, make: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
+        return asyncio.run_coroutine_threadsafe(make(), self._loop).result(_ANSWER)
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._start(self._accept())
+        self._loop.run_forever()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _accept(self) -> None:
+        while True:
+            client, _ = await self._loop.sock_accept(self._listener)
+            client.setblocking(False)
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self._new == "refuse":
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                client.close()
+                continue
+            link = Link(self, client)
+            link.delay = self._delay
+            link.task = self._start(link.run(self._upstream, passes=self._new == "pass"))
+            self._links = [*(known for known in self._links if known.alive), link]
+
+    async def _shut(self) -> None:
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._listener.close()

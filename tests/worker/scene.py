@@ -1,0 +1,175 @@
+"""What tests of the worker share: an application, a worker in this process, and made-up jobs."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import namedtuple_row
+
+from tests.support import guard
+from tests.support.databases import Database
+from trunkline import Trunkline
+from trunkline.db.pool import AsyncPool, SyncPool
+from trunkline.model import ClaimedJob
+from trunkline.worker.backends import Services
+from trunkline.worker.options import WorkerOptions
+from trunkline.worker.roster import Held
+from trunkline.worker.worker import Worker
+
+__all__ = ["Scene", "a_job", "eventually", "held_job", "no_services", "timed"]
+
+_T = TypeVar("_T")
+
+# Only a failing test ever takes it.
+DEADLINE = 20.0
+
+# The shortest beats that the engine allows.
+_HURRY = """
+select trunkline.set_setting('pulse_interval', '1 second');
+select trunkline.set_setting('heartbeat_interval', '1 second');
+select trunkline.set_setting('reclaim_jitter', '0 seconds');
+update trunkline_internal.duties set every = '500 milliseconds'
+where duty in ('promote', 'reclaim');
+"""
+
+
+class Scene:
+    """One test's database and application."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.app = Trunkline(database.dsn)
+        guard.install(database)
+        self.superuser = database.superuser()
+        self.superuser.execute(_HURRY)
+
+    @asynccontextmanager
+    async def working(
+        self, options: WorkerOptions | None = None, **fields: Any
+    ) -> AsyncIterator[Worker]:
+        """A worker that serves the application until the block ends."""
+        worker = Worker(self.app, replace(options or WorkerOptions(), **fields))
+        async with ended_in_a_hurry(worker):
+            yield worker
+
+    async def enqueue(self, task: str, count: int = 1, **payload: Any) -> list[UUID]:
+        """Enqueue so many equal jobs, through the application."""
+        requests = [self.app.tasks[task].request(**payload) for _ in range(count)]
+        return [job.id for job in await self.app.enqueue_many(requests)]
+
+    def rows(self, query: str, *arguments: Any) -> list[Any]:
+        with self.superuser.cursor(row_factory=namedtuple_row) as cursor:
+            return cursor.execute(query.encode(), arguments or None).fetchall()
+
+    def value(self, query: str, *arguments: Any) -> Any:
+        return self.rows(query, *arguments)[0][0]
+
+    def job(self, job: UUID) -> Any:
+        """The job as the engine shows it."""
+        return self.rows("select * from trunkline.job(%s)", job)[0]
+
+    def state(self, job: UUID) -> str:
+        found: str = self.job(job).state
+        return found
+
+    async def until_state(self, job: UUID, *states: str) -> Any:
+        """Wait until the job is in one of these states; return it."""
+        await eventually(lambda: self.state(job) in states, f"the job is {states}")
+        return self.job(job)
+
+    async def until_ended(self, jobs: list[UUID]) -> None:
+        """Wait until none of the jobs is alive."""
+        ended = (
+            "select (select count(*) from trunkline_internal.finished where job_id = any(%s))"
+            " + (select count(*) from trunkline_internal.dead where job_id = any(%s))"
+        )
+        await eventually(lambda: self.value(ended, jobs, jobs) == len(jobs), "all jobs ended")
+
+    def events(self, job: UUID) -> list[str]:
+        found = self.rows(
+            "select event from trunkline.events where job_id = %s order by at, event_id", job
+        )
+        return [row.event for row in found]
+
+
+@asynccontextmanager
+async def ended_in_a_hurry(worker: Worker) -> AsyncIterator[asyncio.Task[int]]:
+    """Run a worker; at the end its handlers are interrupted at once."""
+    running = asyncio.create_task(worker.run())
+    ready = asyncio.create_task(worker.ready())
+    await asyncio.wait({running, ready}, return_when=asyncio.FIRST_COMPLETED)
+    ready.cancel()
+    if running.done():
+        running.result()
+        raise AssertionError("the worker ended at once")
+    try:
+        yield running
+    finally:
+        worker.stop()
+        worker.stop()
+        await running
+
+
+async def eventually(
+    condition: Callable[[], _T], what: str, *, deadline: float = DEADLINE
+) -> _T:
+    """Look until the condition holds and return its value; fail after the deadline."""
+    end = time.monotonic() + deadline
+    while True:
+        found = condition()
+        if found:
+            return found
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {deadline} s: {what}")
+        await asyncio.sleep(0.005)
+
+
+def timed() -> Callable[[], float]:
+    """A stopwatch: seconds since now."""
+    begin = time.monotonic()
+    return lambda: time.monotonic() - begin
+
+
+def a_job(task: str = "work", payload: str = "{}", **fields: Any) -> ClaimedJob:
+    """A claimed job that no database knows."""
+    now = datetime.now(UTC)
+    job = ClaimedJob(
+        job_id=uuid.uuid4(),
+        attempt=1,
+        task=task,
+        payload=payload,
+        queue="default",
+        tenant=None,
+        correlation_id=None,
+        tags=None,
+        failures=0,
+        max_attempts=5,
+        claimed_at=now,
+        lease_expires_at=now + timedelta(minutes=5),
+        hard_deadline=now + timedelta(minutes=20),
+        last_error=None,
+    )
+    return job._replace(**fields)
+
+
+def held_job(task: str = "work", payload: str = "{}", **fields: Any) -> Held:
+    """The same in the hands of a worker."""
+    return Held(a_job(task, payload, **fields), time.monotonic())
+
+
+def no_services(dsn: str = "") -> Services:
+    """For handlers that ask nothing of their worker."""
+    return Services(
+        dsn, "worker", AsyncPool(dsn), SyncPool(dsn), forget=lambda _held: None
+    )
+
+
+def connect(dsn: str) -> psycopg.Connection[Any]:
+    return psycopg.connect(dsn, autocommit=True)
