@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Final, TypeVar
 
 from trunkline.db.call import Call
 from trunkline.db.connect import connect_async
-from trunkline.db.patient import AsyncPatientConnection
-from trunkline.db.runner import run_async
-from trunkline.errors import ConnectionLost
+from trunkline.db.wire import Wire
 
 __all__ = ["CALL_TIMEOUT", "LastingConnection"]
 
@@ -22,32 +21,39 @@ CALL_TIMEOUT: Final = 8.0
 class LastingConnection:
     """Connects when it is used; after an error the next use connects again."""
 
-    def __init__(self, dsn: str, *, name: str) -> None:
+    def __init__(
+        self, dsn: str, *, name: str, on_notice: Callable[[str, str], None] | None = None
+    ) -> None:
         self._dsn = dsn
         self._name = name
+        self._on_notice = on_notice
         self._stack = AsyncExitStack()
-        self._connection: AsyncPatientConnection | None = None
+        self._wire: Wire | None = None
 
-    async def open(self) -> AsyncPatientConnection:
-        """The connection, made if there is none."""
-        if self._connection is None or self._connection.closed:
-            await self.close()
-            self._connection = await self._stack.enter_async_context(
-                connect_async(self._dsn, name=self._name)
-            )
-        return self._connection
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection that is not known to be broken."""
+        return self._wire is not None and not self._wire.closed
 
     async def run(self, call: Call[T], *, patience: float = CALL_TIMEOUT) -> T:
         """Run a call; raises ConnectionLost when there is no answer in time."""
-        connection = await self.open()
-        connection.patience = patience
-        try:
-            return await run_async(connection, call)
-        except ConnectionLost:
-            await self.close()
-            raise
+        wire = self._wire
+        if wire is None or wire.closed:
+            wire = await self._open()
+        return await wire.run(call, patience)
 
     async def close(self) -> None:
         """Close it; the next use makes a new one."""
-        stack, self._stack, self._connection = self._stack, AsyncExitStack(), None
+        wire, self._wire = self._wire, None
+        if wire is not None:
+            wire.abandon()
+        stack, self._stack = self._stack, AsyncExitStack()
         await stack.aclose()
+
+    async def _open(self) -> Wire:
+        await self.close()
+        connection = await self._stack.enter_async_context(
+            connect_async(self._dsn, name=self._name)
+        )
+        self._wire = Wire(connection, self._on_notice)
+        return self._wire

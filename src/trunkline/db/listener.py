@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Final
 
-from psycopg import sql
-
+from trunkline.db.call import Call, nothing
 from trunkline.db.lasting import LastingConnection
 from trunkline.db.patient import PING_PATIENCE
-from trunkline.db.translate import translated
+from trunkline.errors import ConnectionLost
 
 __all__ = ["CANCEL", "WAKE", "Listener"]
 
@@ -23,41 +23,55 @@ _TEST_WAIT: Final = 2.0
 
 
 class Listener:
-    """Hears the channels of the engine."""
+    """Hears the channels of the engine and passes on (channel, payload) as they arrive."""
 
-    def __init__(self, dsn: str) -> None:
-        self._connection = LastingConnection(dsn, name="trunkline listener")
+    def __init__(self, dsn: str, on_notice: Callable[[str, str], None]) -> None:
+        self._connection = LastingConnection(
+            dsn, name="trunkline listener", on_notice=self._on_notice
+        )
+        self._pass_on = on_notice
         self._test = f"trunkline_test_{uuid.uuid4().hex[:16]}"
+        self._echo = asyncio.Event()
+
+    @property
+    def connected(self) -> bool:
+        """Whether the connection is not known to be broken."""
+        return self._connection.connected
 
     async def listen(self) -> bool:
         """Subscribe; False where nothing arrives, as behind a pooler in transaction mode."""
-        connection = await self._connection.open()
-        connection.patience = PING_PATIENCE
-        with translated():
-            for channel in (WAKE, CANCEL, self._test):
-                await connection.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
-            # Such a pooler accepts LISTEN and then says nothing for ever; so ask for an echo.
-            await connection.execute(sql.SQL("notify {}").format(sql.Identifier(self._test)))
-        return any(channel == self._test for channel, _ in await self.hear(_TEST_WAIT))
-
-    async def hear(self, wait: float) -> Sequence[tuple[str, str]]:
-        """What arrives within that time, as (channel, payload); returns early with the first."""
-        connection = await self._connection.open()
-        # Silence is what is waited for here.
-        connection.patience = None
-        with translated():
-            return [
-                (notice.channel, notice.payload)
-                async for notice in connection.notifies(timeout=wait, stop_after=1)
-            ]
+        for channel in (WAKE, CANCEL, self._test):
+            await self._run(f"listen {channel}")
+        # Such a pooler accepts LISTEN and then says nothing for ever; so ask for an echo.
+        return await self._echoes(_TEST_WAIT)
 
     async def check(self) -> None:
-        """Ask the server for a sign of life: a frozen one is silent like an idle one."""
-        connection = await self._connection.open()
-        connection.patience = PING_PATIENCE
-        with translated():
-            await connection.execute("select 1")
+        """Ask for another echo: a frozen server is silent like an idle one."""
+        if not self._connection.connected or not await self._echoes(PING_PATIENCE):
+            await self.close()
+            raise ConnectionLost("the listening connection is silent")
 
     async def close(self) -> None:
         """Hear no more."""
         await self._connection.close()
+
+    async def _echoes(self, wait: float) -> bool:
+        self._echo.clear()
+        await self._run(f"notify {self._test}")
+        try:
+            async with asyncio.timeout(wait):
+                await self._echo.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _run(self, statement: str) -> None:
+        # Channels cannot be parameters; these are constants and hexadecimal digits.
+        call: Call[None] = Call(statement, (), nothing)  # type: ignore[arg-type, unused-ignore]
+        await self._connection.run(call, patience=PING_PATIENCE)
+
+    def _on_notice(self, channel: str, payload: str) -> None:
+        if channel == self._test:
+            self._echo.set()
+        else:
+            self._pass_on(channel, payload)

@@ -27,8 +27,9 @@ from trunkline.db.patient import (
     AsyncPatientConnection,
     PatientConnection,
 )
-from trunkline.db.runner import run, run_async
+from trunkline.db.runner import run
 from trunkline.db.translate import translated
+from trunkline.db.wires import Wires
 
 __all__ = ["AsyncPool", "SyncPool"]
 
@@ -53,11 +54,12 @@ def _settings(dsn: str, size: int, name: str) -> dict[str, Any]:
 
 
 class _Home:
-    """The pool of one event loop."""
+    """What belongs to one event loop: wires for calls, and connections that can be borrowed."""
 
-    __slots__ = ("lock", "pool")
+    __slots__ = ("lock", "pool", "wires")
 
     def __init__(self) -> None:
+        self.wires: Wires | None = None
         self.pool: psycopg_pool.AsyncConnectionPool[AsyncPatientConnection] | None = None
         self.lock = asyncio.Lock()
 
@@ -75,15 +77,15 @@ class AsyncPool:
 
     async def run(self, call: Call[T]) -> T:
         """Run one call on a connection of the pool; it commits by itself."""
-        async with self.connection(CALL_PATIENCE) as connection:
-            return await run_async(connection, call)
+        home = self._home()
+        wires = home.wires or await self._open_wires(home)
+        return await wires.run(call)
 
     @asynccontextmanager
-    async def connection(
-        self, patience: float | None = None
-    ) -> AsyncIterator[AsyncPatientConnection]:
-        """Borrow a connection in autocommit; without patience its statements may take long."""
-        pool = await self._opened()
+    async def connection(self) -> AsyncIterator[AsyncPatientConnection]:
+        """Borrow a connection in autocommit, whose statements may take as long as they like."""
+        home = self._home()
+        pool = home.pool or await self._open_pool(home)
         try:
             connection = await pool.getconn()
         except psycopg_pool.PoolTimeout as error:
@@ -91,7 +93,7 @@ class AsyncPool:
             async with connect_async(self._found, name=self._name):
                 with translated():
                     raise error
-        connection.patience = patience
+        connection.patience = None
         try:
             yield connection
         finally:
@@ -101,8 +103,11 @@ class AsyncPool:
     async def close(self) -> None:
         """Close the connections of this event loop, forget the others, leave an embedded server."""
         home = self._homes.get(asyncio.get_running_loop())
-        if home is not None and home.pool is not None:
-            await home.pool.close()
+        if home is not None:
+            if home.wires is not None:
+                await home.wires.close()
+            if home.pool is not None:
+                await home.pool.close()
         self.abandon()
 
     def abandon(self) -> None:
@@ -114,7 +119,7 @@ class AsyncPool:
         self._found = ""
         self._resources.close()
 
-    async def _opened(self) -> psycopg_pool.AsyncConnectionPool[AsyncPatientConnection]:
+    def _home(self) -> _Home:
         loop = asyncio.get_running_loop()
         home = self._homes.get(loop)
         if home is None:
@@ -122,36 +127,47 @@ class AsyncPool:
             for ended in [one for one in self._homes if one.is_closed()]:
                 del self._homes[ended]
             home = self._homes[loop] = _Home()
-        if home.pool is None:
-            async with home.lock:
-                if home.pool is None:
-                    home.pool = await self._open()
-        return home.pool
+        return home
 
-    async def _open(self) -> psycopg_pool.AsyncConnectionPool[AsyncPatientConnection]:
-        try:
-            if not self._found:
-                self._found = await asyncio.to_thread(
-                    self._resources.enter_context, resolve_ready(self._dsn)
+    async def _open_wires(self, home: _Home) -> Wires:
+        async with home.lock:
+            if home.wires is None:
+                await self._find()
+                home.wires = Wires(self._found, size=self._size, name=self._name)
+            return home.wires
+
+    async def _open_pool(
+        self, home: _Home
+    ) -> psycopg_pool.AsyncConnectionPool[AsyncPatientConnection]:
+        async with home.lock:
+            if home.pool is None:
+                await self._find()
+                pool: psycopg_pool.AsyncConnectionPool[AsyncPatientConnection] = (
+                    psycopg_pool.AsyncConnectionPool(
+                        connection_class=AsyncPatientConnection,
+                        check=check_if_idle_async,
+                        configure=configure_async,
+                        **_settings(self._found, self._size, self._name),
+                    )
                 )
-            # A first connection by hand: the pool would hide why it fails.
+                await pool.open()
+                home.pool = pool
+            return home.pool
+
+    async def _find(self) -> None:
+        if self._found:
+            return
+        try:
+            self._found = await asyncio.to_thread(
+                self._resources.enter_context, resolve_ready(self._dsn)
+            )
+            # A first connection by hand: a pool would hide why it fails.
             async with connect_async(self._found, name=self._name):
                 pass
         except BaseException:
-            if not any(home.pool for home in self._homes.values()):
-                # The next use looks anew, and starts an embedded server that died.
-                self._leave()
+            # The next use looks anew, and starts an embedded server that died.
+            self._leave()
             raise
-        pool: psycopg_pool.AsyncConnectionPool[AsyncPatientConnection] = (
-            psycopg_pool.AsyncConnectionPool(
-                connection_class=AsyncPatientConnection,
-                check=check_if_idle_async,
-                configure=configure_async,
-                **_settings(self._found, self._size, self._name),
-            )
-        )
-        await pool.open()
-        return pool
 
 
 class SyncPool:

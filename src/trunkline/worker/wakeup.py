@@ -12,7 +12,8 @@ from trunkline.worker.part import Part
 
 __all__ = ["Wakeup"]
 
-_LISTEN_FOR: Final = 5.0
+# How often the connection is looked at, and how often it is asked for a sign of life.
+_LOOK: Final = 0.5
 _CHECK_EVERY: Final = 15.0
 # Behind a pooler nothing will arrive; a direct connection may come with the next fail-over.
 _TRY_AGAIN: Final = 60.0
@@ -32,7 +33,7 @@ class Wakeup(Part):
         on_cancel: Callable[[UUID], None],
     ) -> None:
         super().__init__()
-        self._listener = Listener(dsn)
+        self._listener = Listener(dsn, self._act)
         self._queues = None if queues is None else set(queues)
         self._on_work = on_work
         self._on_cancel = on_cancel
@@ -46,16 +47,15 @@ class Wakeup(Part):
         await self._listener.close()
 
     async def turn(self) -> None:
-        """Subscribe if need be, then hear for a while."""
+        """Subscribe if need be; what is heard meanwhile is acted on at once."""
         if not self.hears:
             await self._subscribe()
             return
+        await self.pause(_LOOK)
+        if self.stopping.is_set():
+            return
         try:
-            for channel, payload in (
-                await self.unless_stopping(self._listener.hear(_LISTEN_FOR)) or ()
-            ):
-                self._act(channel, payload)
-            if time.monotonic() - self._checked_at > _CHECK_EVERY:
+            if not self._listener.connected or (time.monotonic() - self._checked_at > _CHECK_EVERY):
                 await self._listener.check()
                 self._checked_at = time.monotonic()
         except Exception:

@@ -9,9 +9,9 @@ from typing import Any, Self, TypeVar
 
 from trunkline.client._async.jobs import AsyncJobHandle, AsyncJobs
 from trunkline.client.registry import Registry
-from trunkline.client.request import Request, document
+from trunkline.client.request import PLAIN, Request, document
 from trunkline.db.call import Call
-from trunkline.db.calls.produce import enqueue_document, register_tasks
+from trunkline.db.calls.produce import enqueue, enqueue_document, register_tasks
 from trunkline.db.foreign import enqueue_on_async
 from trunkline.db.pool import AsyncPool
 from trunkline.errors import UnsupportedConnection
@@ -68,16 +68,19 @@ class AsyncClient:
         if not wanted:
             return []
         await self._make_known({request.task for request in wanted})
-        answers = await self._enqueue(_common_connection(wanted), document(wanted))
+        answers = await self._enqueue(wanted)
         return [
             AsyncJobHandle(self.jobs, request, answer)
             for request, answer in zip(wanted, answers, strict=True)
         ]
 
-    async def _enqueue(self, connection: Any, jobs: str) -> Sequence[Enqueued]:
+    async def _enqueue(self, requests: Sequence[Request[Any]]) -> Sequence[Enqueued]:
+        if len(requests) == 1 and requests[0].options is PLAIN:
+            return await self.run(enqueue(requests[0].task, requests[0].payload.decode()))
+        connection = _common_connection(requests)
         if connection is None:
-            return await self.run(enqueue_document(jobs))
-        return await enqueue_on_async(connection, jobs)
+            return await self.run(enqueue_document(document(requests)))
+        return await enqueue_on_async(connection, document(requests))
 
     async def _make_known(self, tasks: set[str]) -> None:
         """Register tasks of this application before their first job.

@@ -10,9 +10,9 @@ from typing import Any, Self, TypeVar
 
 from trunkline.client._sync.jobs import SyncJobHandle, SyncJobs
 from trunkline.client.registry import Registry
-from trunkline.client.request import Request, document
+from trunkline.client.request import PLAIN, Request, document
 from trunkline.db.call import Call
-from trunkline.db.calls.produce import enqueue_document, register_tasks
+from trunkline.db.calls.produce import enqueue, enqueue_document, register_tasks
 from trunkline.db.foreign import enqueue_on
 from trunkline.db.pool import SyncPool
 from trunkline.errors import UnsupportedConnection
@@ -69,16 +69,19 @@ class SyncClient:
         if not wanted:
             return []
         self._make_known({request.task for request in wanted})
-        answers = self._enqueue(_common_connection(wanted), document(wanted))
+        answers = self._enqueue(wanted)
         return [
             SyncJobHandle(self.jobs, request, answer)
             for request, answer in zip(wanted, answers, strict=True)
         ]
 
-    def _enqueue(self, connection: Any, jobs: str) -> Sequence[Enqueued]:
+    def _enqueue(self, requests: Sequence[Request[Any]]) -> Sequence[Enqueued]:
+        if len(requests) == 1 and requests[0].options is PLAIN:
+            return self.run(enqueue(requests[0].task, requests[0].payload.decode()))
+        connection = _common_connection(requests)
         if connection is None:
-            return self.run(enqueue_document(jobs))
-        return enqueue_on(connection, jobs)
+            return self.run(enqueue_document(document(requests)))
+        return enqueue_on(connection, document(requests))
 
     def _make_known(self, tasks: set[str]) -> None:
         """Register tasks of this application before their first job.

@@ -12,6 +12,7 @@ __all__ = [
     "acknowledge",
     "cancel",
     "discard",
+    "enqueue",
     "enqueue_document",
     "enqueue_many",
     "register_tasks",
@@ -19,9 +20,18 @@ __all__ = [
     "retry",
 ]
 
+ENQUEUE: Final[LiteralString] = (
+    "select job_id, created, state, run_at"
+    " from trunkline.enqueue(p_task => %s, p_payload => %s::text::jsonb)"
+)
 ENQUEUE_MANY: Final[LiteralString] = (
     "select job_id, created, state, run_at from trunkline.enqueue_many(p_jobs => %s::text::jsonb)"
 )
+
+
+def enqueue(task: str, payload: str) -> Call[list[Enqueued]]:
+    """One job that says nothing but its task and payload: a fifth less work than a document."""
+    return Call(ENQUEUE, (task, payload), rows_of(Enqueued), binary=True)
 
 
 def enqueue_document(document: str) -> Call[list[Enqueued]]:

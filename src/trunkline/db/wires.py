@@ -1,0 +1,71 @@
+"""A few wires for the calls of one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import AsyncExitStack
+from typing import Final, LiteralString, TypeVar
+
+from trunkline.db.call import Call, nothing
+from trunkline.db.connect import connect_async
+from trunkline.db.patient import CALL_PATIENCE, PING_PATIENCE
+from trunkline.db.wire import Wire
+from trunkline.errors import ConnectionLost
+
+__all__ = ["Wires"]
+
+T = TypeVar("T")
+
+# One that was used within this time is taken as alive without asking.
+_FRESH: Final = 1.0
+_PING: Final[LiteralString] = "select 1"
+
+
+class Wires:
+    """Opened as they are needed, up to a limit; the one used last is used next."""
+
+    def __init__(self, dsn: str, *, size: int, name: str) -> None:
+        self._dsn = dsn
+        self._name = name
+        self._slots = asyncio.Semaphore(size)
+        self._free: list[tuple[Wire, float]] = []
+        self._stack = AsyncExitStack()
+
+    async def run(self, call: Call[T]) -> T:
+        """Run one call; it commits by itself."""
+        async with self._slots:
+            wire = await self._take()
+            try:
+                return await wire.run(call, CALL_PATIENCE)
+            finally:
+                if not wire.closed:
+                    self._free.append((wire, time.monotonic()))
+
+    async def close(self) -> None:
+        """Close all of them."""
+        for wire, _ in self._free:
+            wire.abandon()
+        self._free.clear()
+        stack, self._stack = self._stack, AsyncExitStack()
+        await stack.aclose()
+
+    async def _take(self) -> Wire:
+        while self._free:
+            wire, used = self._free.pop()
+            if wire.closed or (time.monotonic() - used > _FRESH and not await _lives(wire)):
+                continue
+            return wire
+        connection = await self._stack.enter_async_context(
+            connect_async(self._dsn, name=self._name)
+        )
+        return Wire(connection)
+
+
+async def _lives(wire: Wire) -> bool:
+    """Silent ones are not told by the socket."""
+    try:
+        await wire.run(Call(_PING, (), nothing), PING_PATIENCE)
+    except ConnectionLost:
+        return False
+    return True
