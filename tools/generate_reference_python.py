@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, is_typeddict
 
+from tools.generate_reference_fields import fields
 from tools.markdown import REFERENCE, cell, code, fence, page, table
 from trunkline.errors import TrunklineError
 
@@ -22,6 +23,18 @@ MODULES = {
     "trunkline.worker": "Running workers from Python; the command line does it with these.",
     "trunkline.testing": "For tests of your own tasks, on the real engine.",
 }
+# What public names lead to without being imported by anybody: heading, and where it is.
+_LED_TO = {
+    "trunkline": {
+        "Arguments of `@app.task`": ("trunkline.client.declaring", "TaskArguments"),
+        "Arguments of `task.options`": ("trunkline.client.request", "Options"),
+        "`app.jobs`": ("trunkline.client._async.jobs", "AsyncJobs"),
+    },
+}
+# Made by us: how is nobody's business.
+_MADE = {"AsyncJobs", "AsyncJobHandle", "Context", "Job", "Options", "Request", "Task"}
+# Methods for the package itself, on classes that are public.
+_INNER = {"as_fields", "as_json", "but", "decode_result"}
 _WIDTH = 88
 _INTRODUCTION = """
 The public names with their signatures, as the code has them. A length of time is a `timedelta`, a
@@ -43,6 +56,9 @@ def generate() -> dict[Path, str | None]:
     for name, text in MODULES.items():
         module = importlib.import_module(name)
         parts += [f"## Module {code(name)}", text, *_module(module, shown)]
+        for heading, (home, led_to) in _LED_TO.get(name, {}).items():
+            value = getattr(importlib.import_module(home), led_to)
+            parts += [f"### {heading}", *_class(led_to, value)]
     return {REFERENCE / "python.md": page("Python reference", _INTRODUCTION, *parts)}
 
 
@@ -84,14 +100,33 @@ def _class(name: str, value: type) -> Iterator[str]:
         yield _doc(value)
         yield table(["member", "value"], [[code(one.name), code(str(one.value))] for one in value])
     else:
-        yield fence(_definition(name, value, keyword="class"))
+        if value.__name__ not in _MADE and not is_typeddict(value):
+            yield fence(_definition(name, value, keyword="class"))
         yield _doc(value)
+        yield from _fields(value)
     for member, found in _members(value):
         if isinstance(found, property):
             yield f"**{code(f'.{member}')}** · {_first_line(found)}"
         elif inspect.isfunction(found):
             yield fence(_definition(member, found))
             yield _doc(found)
+
+
+def _fields(value: type) -> Iterator[str]:
+    """A table of the fields, where a signature would not say all."""
+    found = fields(value)
+    if not found or not (value.__name__ in _MADE or any(one.meaning for one in found)):
+        return
+    rows = [
+        [
+            code(one.name),
+            code(one.kind) if one.kind else "",
+            code(one.default) if one.default not in {"", "None"} else "",
+            cell(one.meaning),
+        ]
+        for one in found
+    ]
+    yield table(["field", "type", "default", "meaning"], rows)
 
 
 def _members(value: type) -> Iterator[tuple[str, Any]]:
@@ -101,7 +136,7 @@ def _members(value: type) -> Iterator[tuple[str, Any]]:
         if not owner.__module__.startswith("trunkline"):
             continue
         for name, found in vars(owner).items():
-            public = not name.startswith("_")
+            public = not name.startswith("_") and name not in _INNER
             function = found.__func__ if isinstance(found, classmethod | staticmethod) else found
             if public and name not in seen and inspect.getdoc(function):
                 seen.add(name)
@@ -143,7 +178,8 @@ def _parameters(signature: inspect.Signature) -> Iterator[str]:
 
 def _annotation(value: Any) -> str:
     text = value if isinstance(value, str) else inspect.formatannotation(value)
-    return _QUALIFIER.sub("", text)
+    # The asynchronous handle is the one that is exported.
+    return _QUALIFIER.sub("", text).replace("AsyncJobHandle", "JobHandle")
 
 
 def _default(value: Any) -> str:

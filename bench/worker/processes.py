@@ -39,7 +39,7 @@ class Watched:
     def processes(self) -> list[int]:
         """It and its descendants."""
         found = [self._process.pid]
-        for pid in []:
+        for pid in found:
             for children in Path(f"/proc/{pid}/task").glob("*/children"):
                 found += [int(child) for child in children.read_text(encoding="ascii").split()]
         return found

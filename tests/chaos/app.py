@@ -24,6 +24,7 @@ _PAUSE = 0.01
 
 app = Trunkline(listen_dsn=os.environ.get(LISTEN_VARIABLE))
 
+_LEASE = "5s"
 _AT_ONCE = Backoff(base=0, factor=1, cap=0, jitter=0)
 _hoard: list[bytearray] = []
 
@@ -54,14 +55,14 @@ async def _post(ctx: Context) -> None:
         )
 
 
-@app.task(lease="3s", max_attempts=100, crash_limit=100, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, max_attempts=100, crash_limit=100, backoff=_AT_ONCE)
 async def quick(ctx: Context, number: int = 0) -> int:
     """Do nothing, and return its argument."""
     async with recorded_async(ctx.job_id, ctx.attempt):
         return number
 
 
-@app.task(lease="3s", max_attempts=100, crash_limit=100, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, max_attempts=100, crash_limit=100, backoff=_AT_ONCE)
 async def posted(ctx: Context) -> None:
     """Write in the transaction of its completion."""
     async with recorded_async(ctx.job_id, ctx.attempt):
@@ -73,14 +74,14 @@ async def posted(ctx: Context) -> None:
         )
 
 
-@app.task(lease="3s", max_attempts=100, crash_limit=100, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, max_attempts=100, crash_limit=100, backoff=_AT_ONCE)
 async def dawdles(ctx: Context) -> None:
     """Take a moment, so that a kill meets it."""
     async with recorded_async(ctx.job_id, ctx.attempt):
         await asyncio.sleep(0.2)
 
 
-@app.task(lease="3s", max_attempts=2, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, max_attempts=2, backoff=_AT_ONCE)
 async def naps(ctx: Context) -> None:
     """Put itself off once."""
     async with recorded_async(ctx.job_id, ctx.attempt):
@@ -88,14 +89,14 @@ async def naps(ctx: Context) -> None:
             raise Snooze("500ms")
 
 
-@app.task(lease="3s", max_attempts=2, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, max_attempts=2, backoff=_AT_ONCE)
 async def tells_time(ctx: Context) -> str:
     """Return the wall clock of its process."""
     async with recorded_async(ctx.job_id, ctx.attempt):
         return datetime.now(UTC).isoformat()
 
 
-@app.task(lease="3s", max_attempts=2, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, max_attempts=2, backoff=_AT_ONCE)
 async def fails_once(ctx: Context) -> None:
     """Fail the first time."""
     async with recorded_async(ctx.job_id, ctx.attempt):
@@ -103,7 +104,7 @@ async def fails_once(ctx: Context) -> None:
             raise ValueError("as it should")
 
 
-@app.task(lease="3s", hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
 async def gated(ctx: Context, gate: str) -> int:
     """Wait for a gate; return the attempt that came through."""
     async with recorded_async(ctx.job_id, ctx.attempt):
@@ -111,7 +112,7 @@ async def gated(ctx: Context, gate: str) -> int:
     return ctx.attempt
 
 
-@app.task(lease="3s", hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
 def gated_thread(ctx: Context, gate: str) -> int:
     """Do the same in a thread."""
     with recorded(ctx.job_id, ctx.attempt):
@@ -119,7 +120,7 @@ def gated_thread(ctx: Context, gate: str) -> int:
     return ctx.attempt
 
 
-@app.task(lease="3s", hard_limit="2m", max_attempts=5, backoff=_AT_ONCE, process=True)
+@app.task(lease=_LEASE, hard_limit="2m", max_attempts=5, backoff=_AT_ONCE, process=True)
 def gated_process(ctx: Context, gate: str) -> int:
     """Do the same in another process."""
     with recorded(ctx.job_id, ctx.attempt):
@@ -127,7 +128,7 @@ def gated_process(ctx: Context, gate: str) -> int:
     return ctx.attempt
 
 
-@app.task(lease="3s", hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
 async def gated_posting(ctx: Context, gate: str) -> None:
     """Wait for a gate, then write in the transaction of its completion."""
     async with recorded_async(ctx.job_id, ctx.attempt):
@@ -135,7 +136,7 @@ async def gated_posting(ctx: Context, gate: str) -> None:
     await _post(ctx)
 
 
-@app.task(lease="3s", hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
 async def stubborn(ctx: Context, gate: str) -> None:
     """Wait for a gate and do not let itself be cancelled."""
     async with recorded_async(ctx.job_id, ctx.attempt):
@@ -147,7 +148,7 @@ async def stubborn(ctx: Context, gate: str) -> None:
             return
 
 
-@app.task(lease="3s", hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
 async def blocking(ctx: Context, gate: str) -> int:
     """Wait for a gate the wrong way: nothing else runs on the event loop meanwhile."""
     async with recorded_async(ctx.job_id, ctx.attempt):
@@ -155,42 +156,42 @@ async def blocking(ctx: Context, gate: str) -> int:
     return ctx.attempt
 
 
-@app.task(lease="3s", max_attempts=1, hard_limit="1s")
+@app.task(lease=_LEASE, max_attempts=1, hard_limit="1s")
 async def endless(ctx: Context) -> None:
     """Run past the hard limit, on the event loop."""
     async with recorded_async(ctx.job_id, ctx.attempt):
         await asyncio.sleep(_PATIENCE)
 
 
-@app.task(lease="3s", max_attempts=1, hard_limit="1s")
+@app.task(lease=_LEASE, max_attempts=1, hard_limit="1s")
 def endless_thread(ctx: Context, gate: str) -> None:
     """Run past the hard limit, in a thread, until a gate opens."""
     with recorded(ctx.job_id, ctx.attempt):
         _pass_blocking(gate)
 
 
-@app.task(lease="3s", max_attempts=2, hard_limit="1s", backoff=_AT_ONCE, process=True)
+@app.task(lease=_LEASE, max_attempts=2, hard_limit="4s", backoff=_AT_ONCE, process=True)
 def endless_process(ctx: Context) -> None:
     """Run past the hard limit, in another process, deaf to everything but SIGKILL."""
     with recorded(ctx.job_id, ctx.attempt):
         time.sleep(_PATIENCE)
 
 
-@app.task(lease="3s", max_attempts=2, backoff=_AT_ONCE, process=True)
+@app.task(lease=_LEASE, max_attempts=2, backoff=_AT_ONCE, process=True)
 def leaves(ctx: Context, code: int) -> None:
     """End its process without a word."""
     with recorded(ctx.job_id, ctx.attempt):
         os._exit(code)
 
 
-@app.task(lease="3s", max_attempts=2, backoff=_AT_ONCE, process=True)
+@app.task(lease=_LEASE, max_attempts=2, backoff=_AT_ONCE, process=True)
 def crashes(ctx: Context) -> None:
     """Read where nothing may be read."""
     with recorded(ctx.job_id, ctx.attempt):
         ctypes.string_at(0)
 
 
-@app.task(lease="3s", hard_limit="2m", max_attempts=2, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, hard_limit="2m", max_attempts=2, backoff=_AT_ONCE)
 async def crosses(ctx: Context, first: str, second: str, gate: str) -> None:
     """Lock two rows in the given order, with a gate between: two of them deadlock."""
     async with recorded_async(ctx.job_id, ctx.attempt), ctx.transaction() as connection:
@@ -202,14 +203,14 @@ async def crosses(ctx: Context, first: str, second: str, gate: str) -> None:
         await connection.execute(change, (second,))
 
 
-@app.task(lease="3s", hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
 async def swallows(ctx: Context, body: str) -> int:
     """Take much and return little."""
     async with recorded_async(ctx.job_id, ctx.attempt):
         return len(body)
 
 
-@app.task(lease="3s", hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
 async def writes_much(ctx: Context, gate: str, length: int) -> str:
     """Wait for a gate and return a large result that does not compress."""
     async with recorded_async(ctx.job_id, ctx.attempt):
@@ -217,7 +218,7 @@ async def writes_much(ctx: Context, gate: str, length: int) -> str:
     return os.urandom(length // 2).hex()
 
 
-@app.task(lease="3s", hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
 async def hoards(ctx: Context, megabytes: int) -> int:
     """Take memory and never give it back; return the process that did."""
     async with recorded_async(ctx.job_id, ctx.attempt):

@@ -27,7 +27,7 @@ def until_gone(scene: Scene, worker: WorkerProcess) -> None:
     """Wait until another one has noticed the silence; a third party does the duties here."""
 
     def gone() -> bool:
-        scene.superuser.execute("select trunkline.run_duties()")
+        scene.run_duties()
         state: str = scene.value("select state from trunkline.workers where pid = %s", worker.pid)
         return state == "gone"
 

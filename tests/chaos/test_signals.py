@@ -37,7 +37,7 @@ def test_sigterm_lets_running_jobs_end_and_hands_the_others_back(scene: Scene) -
     scene.require_balance()
 
 
-@pytest.mark.parametrize("task", ["gated", "gated_thread", "gated_process", "stubborn"])
+@pytest.mark.parametrize("task", ["gated", "gated_thread", "gated_process"])
 def test_sigterm_past_the_grace_releases_what_still_runs(scene: Scene, task: str) -> None:
     first = scene.start("--grace", "1s")
     [job] = scene.enqueue(task, gate="late")
@@ -51,6 +51,21 @@ def test_sigterm_past_the_grace_releases_what_still_runs(scene: Scene, task: str
     scene.until_all("completed")
     assert scene.job(job).attempt == 2
     assert scene.lost(job) == []
+    scene.require_balance()
+
+
+@pytest.mark.slow
+def test_a_handler_deaf_to_its_cancellation_does_not_keep_the_worker(scene: Scene) -> None:
+    """Whether it still works nobody can know, so the job is left to its lease."""
+    first = scene.start("--grace", "1s")
+    [job] = scene.enqueue("stubborn", gate="late")
+    scene.until_running([job])
+    first.signal(signal.SIGTERM)
+    assert first.until_ended(40) == 0
+    scene.start()
+    scene.open("late")
+    scene.until_all("completed")
+    assert scene.job(job).attempt == 2
     scene.require_balance()
 
 

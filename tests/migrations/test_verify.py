@@ -47,8 +47,8 @@ def test_empty_database_is_not_compared(empty: str) -> None:
             "changed column trunkline_internal.waiting.attempt: default is '7', should be '0'",
         ),
         (
-            "alter table trunkline_internal.waiting drop constraint waiting_attempts_left",
-            "missing constraint trunkline_internal.waiting.waiting_attempts_left",
+            "alter table trunkline_internal.waiting drop constraint waiting_is_sound",
+            "missing constraint trunkline_internal.waiting.waiting_is_sound",
         ),
         (
             "alter table trunkline_internal.waiting disable row level security",

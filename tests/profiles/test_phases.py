@@ -9,11 +9,12 @@ import pytest
 from tests.profiles.conftest import Desk
 from tests.support.databases import Database
 from trunkline import profiles
-from trunkline.errors import MalformedSql, SchemaMissing
-from trunkline.errors.profiles import (
+from trunkline.errors import (
+    MalformedSql,
     ProfileInUse,
     ProfileNotInstalled,
     ProfileSchemaName,
+    SchemaMissing,
     UnknownPhase,
     UnknownProfile,
 )

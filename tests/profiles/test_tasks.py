@@ -6,9 +6,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import pytest
@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from tests.profiles.conftest import TYPES, Desk
 from tests.support.waiting import until
 from trunkline import Trunkline
-from trunkline.errors.profiles import ProfileError
+from trunkline.errors import ProfileError
 from trunkline.profiles.executor import tasks
 from trunkline.profiles.executor.handlers import artifact, evidence
 from trunkline.profiles.executor.handlers.http import Service
@@ -32,6 +32,8 @@ queues = tuple(sys.argv[1].split(","))
 path = "trunkline.profiles.executor.app:app"
 sys.exit(run_worker(WorkerOptions(app_path=path, queues=queues, log_level="warning")))
 """
+_T = TypeVar("_T")
+
 SLOW = ("run_tsa", "submit_anchor_polygon", "submit_anchor_bitcoin")
 
 
@@ -85,6 +87,17 @@ class Scene:
     def proof(self, document: str) -> bytes | None:
         return self.store.get(document, evidence.BUNDLE)
 
+    def wait(self, condition: Callable[[], _T], what: str) -> _T:
+        """Look until it holds; a worker that ended by itself will not bring it about."""
+
+        def look() -> _T:
+            ended = [worker.poll() for worker in self.workers]
+            # Killed by a signal of the test is no surprise.
+            assert all(code is None or code < 0 for code in ended), f"a worker ended: {ended}"
+            return condition()
+
+        return until(look, what)
+
     def quiet(self) -> bool:
         query = "select count(*) from executor.executor_jobs where status in ('queued', 'running')"
         return bool(self.desk.rows(query) == [(0,)])
@@ -111,7 +124,7 @@ def test_rc_63_two_kinds_of_workers_make_a_proof(scene: Scene) -> None:
     scene.work(tasks.DECISIONS)
     (scene.inbox / "contract.txt").write_bytes(b"signed")
     scene.protect("doc-1", path="contract.txt")
-    until(lambda: scene.proof("doc-1") and scene.quiet(), "the proof of doc-1")
+    scene.wait(lambda: scene.proof("doc-1") and scene.quiet(), "the proof of doc-1")
     parts = artifact.contents(scene.proof("doc-1") or b"")
     assert set(parts) == {*evidence.PARTS, "manifest.json"}
     rows = scene.desk.rows(
@@ -135,7 +148,7 @@ def test_rc_s06_a_killed_worker_leaves_one_effect(scene: Scene) -> None:
     scene.authority.hold.clear()
     doomed = scene.work()
     scene.protect("doc-1")
-    until(scene.authority.ledger.keys, "the stamp was made")
+    scene.wait(scene.authority.ledger.keys, "the stamp was made")
     lost = scene.running("run_tsa")
     doomed.send_signal(signal.SIGKILL)
     doomed.wait()
@@ -147,7 +160,7 @@ def test_rc_s06_a_killed_worker_leaves_one_effect(scene: Scene) -> None:
     desk.reclaim()
     desk.pass_time("2 minutes")
     scene.work()
-    until(lambda: scene.proof("doc-1") and scene.quiet(), "the proof of doc-1")
+    scene.wait(lambda: scene.proof("doc-1") and scene.quiet(), "the proof of doc-1")
     assert desk.row(lost.id).status == "succeeded"
     assert scene.authority.ledger.keys() == ["run_tsa:doc-1"]
     assert scene.authority.ledger.refused == []
@@ -161,7 +174,7 @@ def test_rc_s10_claimable_after_the_ttl_and_never_before(scene: Scene) -> None:
     os.mkfifo(scene.inbox / "endless")
     doomed = scene.work()
     job = scene.protect("doc-1", path="endless")
-    row = until(lambda: scene.running("protect_document_v2"), "the job runs")
+    row = scene.wait(lambda: scene.running("protect_document_v2"), "the job runs")
     doomed.send_signal(signal.SIGKILL)
     doomed.wait()
     row = desk.row(job)
@@ -192,12 +205,12 @@ def test_rc_30_the_worker_beats_for_long_jobs(scene: Scene) -> None:
     scene.authority.hold.clear()
     scene.work()
     scene.protect("doc-1")
-    row = until(lambda: scene.running("run_tsa"), "the stamp is asked for")
-    first = until(lambda: desk.row(row.id).heartbeat_at, "a first beat")
-    until(lambda: desk.row(row.id).heartbeat_at > first, "another one")
+    row = scene.wait(lambda: scene.running("run_tsa"), "the stamp is asked for")
+    first = scene.wait(lambda: desk.row(row.id).heartbeat_at, "a first beat")
+    scene.wait(lambda: desk.row(row.id).heartbeat_at > first, "another one")
     assert desk.reclaim() == []
     scene.authority.hold.set()
-    until(lambda: scene.proof("doc-1") and scene.quiet(), "the proof of doc-1")
+    scene.wait(lambda: scene.proof("doc-1") and scene.quiet(), "the proof of doc-1")
     ended = desk.row(row.id)
     assert (ended.status, ended.attempts) == ("succeeded", 1)
     assert ended.heartbeat_at > first
@@ -211,14 +224,14 @@ def test_rc_61_our_worker_needs_no_heartbeat_function(scene: Scene) -> None:
     installer.rollback(scene.desk.database.dsn, profiles.get("executor"))
     scene.work()
     scene.protect("doc-1")
-    until(lambda: scene.proof("doc-1") and scene.quiet(), "the proof of doc-1")
+    scene.wait(lambda: scene.proof("doc-1") and scene.quiet(), "the proof of doc-1")
 
 
 def test_rc_50_bad_input_is_dead_at_once(scene: Scene) -> None:
     """RC-50: no further attempt could help, and the reason is on record."""
     scene.work()
     job = scene.protect("doc-1", path="../secret")
-    until(lambda: scene.desk.row(job).status == "dead", "the job is dead")
+    scene.wait(lambda: scene.desk.row(job).status == "dead", "the job is dead")
     assert "leads out of the inbox" in scene.desk.row(job).last_error
     assert scene.desk.row(job).attempts == 2
 
@@ -229,7 +242,7 @@ def test_a_service_that_is_away_is_tried_again(scene: Scene) -> None:
     scene.work()
     scene.protect("doc-1")
     query = "select * from executor.executor_jobs where last_error like %s and status = 'queued'"
-    found = until(
+    found = scene.wait(
         lambda: scene.desk.rows(query, "ServiceProblem: % did not answer:%"), "a failed attempt"
     )
     assert {row.attempts for row in found} == {2}

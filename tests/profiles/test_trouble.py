@@ -8,7 +8,7 @@ import pytest
 from tests.profiles.conftest import Desk
 from tests.support.databases import Database
 from tests.support.waiting import backend, until
-from trunkline.errors.profiles import ProfileError
+from trunkline.errors import ProfileError
 from trunkline.profiles import Profile
 from trunkline.profiles.executor.trouble import Answer, troubleshoot
 

@@ -34,7 +34,7 @@ def test_rc_43_to_48_pass(desk: Desk, database: Database) -> None:
 
 def test_rc_43_passes_wherever_the_position_of_reclaim_is(desk: Desk, database: Database) -> None:
     """RC-43: the aged lock lies before what reclaim looked at last; it is found all the same."""
-    for _ in range(7):
+    for _ in range(3):
         desk.enqueue()
         desk.worker.claim("w1", 10)
         desk.pass_time("31 minutes")

@@ -15,7 +15,7 @@ _ID = re.compile(r"\b(?:CP|RC|RF|TA|EX)-\d{2}\b")
 # First and last number of each span, by the source the requirement comes from.
 SPANS = {
     "CP": [(16, 50), (62, 65)],
-    "RC": [(1, 38)],
+    "RC": [(1, 65)],
     "RF": [(46, 51), (61, 61), (64, 72)],
     "TA": [(14, 27)],
     "EX": [(14, 14), (17, 17), (20, 20), (29, 36)],
@@ -26,12 +26,6 @@ LATER = {
     "CP-21": "estimated tokens of a payload: capacity of providers",
     "CP-23": "a delay at enqueue while a provider is near its limit: capacity of providers",
     "CP-24": "which provider a task calls: capacity of providers",
-    "RC-20": "keys of external effects and their ledger: the executor profile",
-    "RC-23": "reclaim before each wake-up: wrappers of the executor profile",
-    "RC-24": "two alternating wake-ups: wrappers of the executor profile",
-    "RC-28": "the secret of the wake-up call: wrappers of the executor profile",
-    "RC-30": "how often a worker sends heartbeats: the worker process",
-    "RC-33": "which handlers need no heartbeat: the worker process",
     "RF-46": "the cool-down of a dead pair: datasets and subscriptions",
     "TA-19": "a share for each tenant: fairness of limits",
     "TA-26": "upload before completion: artifacts",

@@ -10,13 +10,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID
 
-import psycopg
 from psycopg.rows import namedtuple_row
 
 from tests.support import guard
+from tests.support.calls import Calls
 from tests.support.databases import Database
 from trunkline import Trunkline
+from trunkline.db.call import Call
+from trunkline.db.calls import work
 from trunkline.db.pool import AsyncPool, SyncPool
+from trunkline.db.runner import run
 from trunkline.model import ClaimedJob
 from trunkline.worker.backends import Services
 from trunkline.worker.options import WorkerOptions
@@ -63,6 +66,26 @@ class Scene:
         """Enqueue so many equal jobs, through the application."""
         requests = [self.app.tasks[task].request(**payload) for _ in range(count)]
         return [job.id for job in await self.app.enqueue_many(requests)]
+
+    def call(self, call: Call[_T]) -> _T:
+        """Call the engine as a worker would."""
+        return run(self.superuser, call)
+
+    def register(self, worker: str = "w") -> None:
+        """Make a worker known that is none."""
+        self.call(
+            work.register_worker(
+                worker, None, None, host="here", pid=1, version="0", detail={}
+            )
+        )
+
+    def claim(self, count: int, *, worker: str = "w", task: str = "work") -> list[ClaimedJob]:
+        """Enqueue so many jobs and claim them."""
+        calls = Calls(self.superuser)
+        if not self.value("select exists (select from trunkline.tasks where task = %s)", task):
+            calls.register(task)
+        calls.fill(count, task=task)
+        return self.call(work.claim(worker, None, count, [task], None)).jobs
 
     def rows(self, query: str, *arguments: Any) -> list[Any]:
         with self.superuser.cursor(row_factory=namedtuple_row) as cursor:
@@ -169,7 +192,3 @@ def no_services(dsn: str = "") -> Services:
     return Services(
         dsn, "worker", AsyncPool(dsn), SyncPool(dsn), forget=lambda _held: None
     )
-
-
-def connect(dsn: str) -> psycopg.Connection[Any]:
-    return psycopg.connect(dsn, autocommit=True)

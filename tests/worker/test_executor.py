@@ -88,11 +88,28 @@ async def test_long_jobs_are_not_claimed_ahead(app: Trunkline) -> None:
     async with stage(app, concurrency=3) as on:
         assert on.executor.demand() == 3
         on.submit("work", "{}", "{}")
-        await eventually(lambda: on.executor.busy == 2, "two run")
+        await eventually(lambda: on.executor.buffered == 0, "two run")
         assert on.executor.demand() == 1
         on.submit("work")
-        await eventually(lambda: on.executor.busy == 3, "three run")
+        await eventually(lambda: on.executor.buffered == 0, "three run")
         assert on.executor.demand() == 0
+        go.set()
+
+
+async def test_who_has_runners_left_after_a_small_batch_asks_for_more(app: Trunkline) -> None:
+    """TA-33: the claimer looks at the demand before the runners have taken their jobs."""
+    go = asyncio.Event()
+
+    @app.task
+    async def work() -> None:
+        await go.wait()
+
+    async with stage(app, concurrency=10) as on:
+        asked = on.demands
+        on.submit("work", *["{}"] * 7)
+        await eventually(lambda: on.executor.buffered == 0, "seven run")
+        assert on.demands > asked
+        assert on.executor.demand() == 3
         go.set()
 
 

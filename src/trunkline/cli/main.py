@@ -128,7 +128,8 @@ def cli() -> None:
 def main() -> NoReturn:
     """Run the command line and turn every refusal into a readable message and an exit code."""
     try:
-        result = cli.main(prog_name="trunkline", standalone_mode=False)
+        # No colours where the environment asks for none, see no-color.org; else click decides.
+        result = cli.main(prog_name="trunkline", standalone_mode=False, color=_colour())
         sys.stdout.flush()
     except TrunklineError as error:
         report(error)
@@ -160,10 +161,15 @@ def report(error: TrunklineError) -> None:
     if _wants_json():
         _report_json(error.code, str(error), error.hint, getattr(error, "detail", None))
         return
-    click.echo(f"{click.style('Error:', fg='red', bold=True)} {error}", err=True)
+    lines = [f"{click.style('Error:', fg='red', bold=True)} {error}"]
     if error.hint:
-        click.echo(f"{click.style('Hint:', fg='cyan')} {error.hint}", err=True)
-    click.echo(click.style(f"Code: {error.code}", dim=True), err=True)
+        lines.append(f"{click.style('Hint:', fg='cyan')} {error.hint}")
+    lines.append(click.style(f"Code: {error.code}", dim=True))
+    click.echo("\n".join(lines), err=True, color=_colour())
+
+
+def _colour() -> bool | None:
+    return False if os.environ.get("NO_COLOR") else None
 
 
 def _wants_json() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 import click
@@ -106,7 +107,7 @@ def status(
         states = installer.status(target, chosen, schema=schema)
     core = {phase.name for phase in chosen.phases if phase.core}
     if as_json:
-        print_json(list(states))
+        print_json([asdict(one) for one in states])
     else:
         for one in states:
             click.echo(f"{one.state:8}  {one.phase}/{one.script}")
@@ -165,7 +166,7 @@ def validate(
     with resolve_ready(dsn) as target:
         results = checks.validate(target, schema=schema)
     if as_json:
-        print_json(list(results))
+        print_json([asdict(one) for one in results])
     else:
         for one in results:
             click.echo(f"{'passed' if one.passed else 'FAILED'}  {one.requirement}  {one.test}")
@@ -238,8 +239,6 @@ def demo(ctx: click.Context, *, name: str, as_json: bool, documents: int) -> Non
 
     The exit code is 0 only when every document has its proof and nothing happened twice.
     """
-    from dataclasses import asdict  # noqa: PLC0415 - see main.py
-
     from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
     from trunkline.profiles.executor import demo as play  # noqa: PLC0415 - see main.py
 

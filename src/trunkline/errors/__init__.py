@@ -24,6 +24,13 @@ TrunklineError
 │   ├── JobCancelled                the job waited for was cancelled
 │   ├── JobFailed                   the job waited for is dead
 │   └── WaitTimeout                 it had not ended in time
+├── ProfileError                    a profile, or what is installed of it
+│   ├── ProfileInUse                a step back would take away what somebody uses
+│   ├── ProfileNeedsPackages        its handlers need packages that are missing
+│   ├── ProfileNotInstalled         it, or the phase needed, is not installed
+│   ├── ProfileSchemaName           the name cannot be its schema
+│   ├── UnknownPhase                it has no such phase
+│   └── UnknownProfile              there is no such profile
 ├── Refusal                         the engine said no; one class for each SQLSTATE of ours
 │   ├── ArrayLengthMismatch         TL008  the arrays of a batch do not match
 │   ├── IdempotencyMismatch         TL027  the idempotency key was used for another task
@@ -116,6 +123,15 @@ from trunkline.errors.jobs import (
     JobError,
     JobFailed,
     WaitTimeout,
+)
+from trunkline.errors.profiles import (
+    ProfileError,
+    ProfileInUse,
+    ProfileNeedsPackages,
+    ProfileNotInstalled,
+    ProfileSchemaName,
+    UnknownPhase,
+    UnknownProfile,
 )
 from trunkline.errors.refusals import (
     ArrayLengthMismatch,
@@ -232,6 +248,11 @@ __all__ = [
     "PayloadTooLarge",
     "PlatformRolesMissing",
     "PriorityOutOfRange",
+    "ProfileError",
+    "ProfileInUse",
+    "ProfileNeedsPackages",
+    "ProfileNotInstalled",
+    "ProfileSchemaName",
     "QueueFull",
     "QueuePaused",
     "Refusal",
@@ -259,6 +280,8 @@ __all__ = [
     "UniqueKeyHeld",
     "UnknownDuty",
     "UnknownJob",
+    "UnknownPhase",
+    "UnknownProfile",
     "UnknownQueue",
     "UnknownSchedule",
     "UnknownSetting",

@@ -9,13 +9,6 @@ class ProfileError(TrunklineError):
     code = "profile_error"
 
 
-class ProfileCheckFailed(ProfileError):
-    """A validation test of a profile did not come out as it must."""
-
-    code = "profile_check_failed"
-    hint = "Nothing was changed. The answer names the test, what it expected and what it found."
-
-
 class ProfileInUse(ProfileError):
     """A step of a roll-back would take away what somebody still uses."""
 

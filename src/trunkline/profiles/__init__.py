@@ -7,7 +7,7 @@ A profile uses nothing but the engine's public surface: the functions and views 
 import importlib
 from typing import Final
 
-from trunkline.errors.profiles import UnknownProfile
+from trunkline.errors import UnknownProfile
 from trunkline.profiles.profile import Phase, Profile, RollbackStep, Script
 
 __all__ = ["NAMES", "Phase", "Profile", "RollbackStep", "Script", "get"]

@@ -9,8 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from trunkline.db.translate import translated
-from trunkline.errors import SchemaMissing
-from trunkline.errors.profiles import ProfileInUse, ProfileNotInstalled
+from trunkline.errors import ProfileInUse, ProfileNotInstalled, SchemaMissing
 from trunkline.profiles.profile import Phase, Profile, render, schema_name, statement
 from trunkline.schema import plan
 from trunkline.schema.plan import LOCK_TIMEOUT, Step

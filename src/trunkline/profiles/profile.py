@@ -10,8 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from importlib.resources.abc import Traversable
 from typing import Final
 
-from trunkline.errors import MalformedSql
-from trunkline.errors.profiles import ProfileSchemaName, UnknownPhase
+from trunkline.errors import MalformedSql, ProfileSchemaName, UnknownPhase
 
 __all__ = ["Phase", "Profile", "RollbackStep", "Script", "render", "schema_name", "statement"]
 

@@ -20,6 +20,9 @@ __all__ = ["Claimer"]
 _LARGEST_CLAIM: Final = 500
 # Busy for this long without a pause: producers need not notify this worker any more.
 _BUSY: Final = 1.0
+# A look from the start that takes longer meets what an old snapshot keeps; then places are kept.
+_SLOW_LOOK: Final = 0.02
+_KEEP_PLACE: Final = 60.0
 # How often the request to be notified is renewed: the next due time may have changed.
 _RENEW: Final = 5.0
 
@@ -56,6 +59,9 @@ class Claimer(Part):
         self._asleep_since: float | None = None
         self._busy_since: float | None = None
         self._due_in: float | None = None
+        # Whether the last claim got all it asked for, and until when claims keep their place.
+        self._full = False
+        self._keep_until = 0.0
 
     def wake(self) -> None:
         """Look now: there is new work, or a free runner."""
@@ -93,16 +99,25 @@ class Claimer(Part):
             raise
 
     async def _claim(self, wanted: int) -> bool:
-        if self._unsure:
+        if self._unsure and not self._roster.looking:
             known = [held.job.job_id for held in self._roster]
             forgotten = await self._connection.run(work.release_forgotten(self._worker, known))
             if forgotten:
                 self.log.info("handed back %d jobs of a claim whose answer was lost", forgotten)
             self._unsure = False
+        begin = time.monotonic()
+        # Nothing lies before the first job of a queue that was empty a moment ago; keeping a place
+        # would only cost (a quarter of the claim of one job).
+        from_start = self._asleep_since is not None and not self._full and begin > self._keep_until
+        position = None if from_start else self._position
         claimed = await self._connection.run(
-            work.claim(self._worker, self._queues, wanted, self._tasks, self._position)
+            work.claim(self._worker, self._queues, wanted, self._tasks, position)
         )
-        self._position = claimed.position or "{}"
+        if from_start and time.monotonic() - begin > _SLOW_LOOK:
+            # Unless somebody holds an old snapshot, and the ends of all jobs before it lie there.
+            self._keep_until = begin + _KEEP_PLACE
+        self._position = claimed.position or self._position
+        self._full = len(claimed.jobs) == wanted
         if claimed.jobs:
             self._executor.submit(self._roster.add(claimed.jobs))
         return bool(claimed.jobs)

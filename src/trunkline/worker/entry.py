@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import sys
+from typing import Final
 
 from trunkline.client import load
 from trunkline.telemetry import set_up_logging
@@ -12,6 +15,11 @@ from trunkline.worker.supervisor import Supervisor, end_with_parent
 from trunkline.worker.worker import Worker
 
 __all__ = ["WorkerOptions", "run_one", "run_worker"]
+
+# What tasks get that were cancelled at the very end.
+_LAST_CALL: Final = 2.0
+
+_log = logging.getLogger("trunkline.worker")
 
 
 def run_worker(options: WorkerOptions) -> int:
@@ -35,7 +43,22 @@ def run_one(options: WorkerOptions, *, parent: int | None = None) -> int:
         return await worker.run()
 
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(main())
+        code = runner.run(main())
+        _end_stubborn_handlers(runner.get_loop(), code)
+        return code
+
+
+def _end_stubborn_handlers(loop: asyncio.AbstractEventLoop, code: int) -> None:
+    """End the process under handlers that ignore their cancellation: the loop would wait for them."""
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        _, deaf = loop.run_until_complete(asyncio.wait(tasks, timeout=_LAST_CALL))
+        if deaf:
+            _log.warning("%d handlers ignored their cancellation; ending without them", len(deaf))
+            logging.shutdown()
+            os._exit(code)
 
 
 def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:

@@ -112,6 +112,12 @@ class Executor:
         """Interrupt one running job; a second reason does not replace the first."""
         if held.stop is None:
             held.stop = stop
+            if stop is Stop.LOST:
+                _log.warning(
+                    "job %s was lost: another attempt owns it by now; its handler is stopped",
+                    held.job.job_id,
+                    extra={"job_id": str(held.job.job_id), "attempt": held.job.attempt},
+                )
         if held.runner is not None:
             held.runner.cancel()
 

@@ -53,9 +53,15 @@ class Looker(Part):
         wanted = min(self._executor.demand(), _MOST)
         if self.stopping.is_set() or not wanted:
             return
-        claimed = await self._connection.run(
-            work.claim(self._worker, self._queues, wanted, self._tasks, None), patience=_PATIENCE
-        )
+        # Its answer on the way is not an answer lost: see Claimer.
+        self._roster.looking = True
+        try:
+            claimed = await self._connection.run(
+                work.claim(self._worker, self._queues, wanted, self._tasks, None),
+                patience=_PATIENCE,
+            )
+        finally:
+            self._roster.looking = False
         if not claimed.jobs:
             return
         if self._executor.accepting:

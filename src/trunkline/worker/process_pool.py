@@ -55,9 +55,11 @@ class ProcessPool:
     async def _take(self) -> _Child:
         while self._idle:
             child = self._idle.pop()
-            if child.process.returncode is None:
+            # Lets the loop notice that it died: the end of its messages comes before its exit code.
+            await asyncio.sleep(0)
+            if child.process.returncode is None and not child.reader.at_eof():
                 return child
-            self._all.discard(child)
+            await self._end(child, politely=False)
         child = await _Child.spawn(self._services.dsn)
         self._all.add(child)
         return child

@@ -78,6 +78,8 @@ class Roster:
     def __init__(self) -> None:
         self._held: dict[UUID, Held] = {}
         self._lock = threading.Lock()
+        # While a claim beside the claimer's is under way, jobs may be ours that are not here yet.
+        self.looking = False
 
     def __len__(self) -> int:
         return len(self._held)

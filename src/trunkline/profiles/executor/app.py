@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from trunkline import Trunkline
-from trunkline.errors.profiles import ProfileError, ProfileNeedsPackages
+from trunkline.errors import ProfileError, ProfileNeedsPackages
 from trunkline.profiles.executor.handlers.http import Service
 from trunkline.profiles.executor.handlers.store import Store
 

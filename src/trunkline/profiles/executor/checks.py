@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trunkline.errors.profiles import ProfileNotInstalled
+from trunkline.errors import ProfileNotInstalled
 from trunkline.profiles import installer
 from trunkline.profiles.executor import PROFILE
 from trunkline.profiles.profile import render, schema_name

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from trunkline import schema
 from trunkline.embedded import acquire
-from trunkline.errors.profiles import ProfileError, ProfileNeedsPackages
+from trunkline.errors import ProfileError, ProfileNeedsPackages
 from trunkline.profiles import installer
 from trunkline.profiles.executor import PROFILE
 from trunkline.profiles.executor.handlers import artifact

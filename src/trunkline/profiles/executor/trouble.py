@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
-from trunkline.errors.profiles import ProfileError
+from trunkline.errors import ProfileError
 from trunkline.profiles import installer
 from trunkline.profiles.profile import Profile, render, schema_name
 
@@ -35,6 +36,11 @@ def troubleshoot(
             text = render(profile.text("ask", f"{question}.sql"), profile.schema, target)
             cursor = connection.execute(text.encode())
             names = [column.name for column in cursor.description or ()]
-            rows = tuple(dict(zip(names, row, strict=True)) for row in cursor)
+            rows = tuple(dict(zip(names, map(_plain, row), strict=True)) for row in cursor)
             answers.append(Answer(title, text, rows))
     return tuple(answers)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers as JSON has them."""
+    return float(value) if isinstance(value, Decimal) else value

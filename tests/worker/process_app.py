@@ -1,0 +1,115 @@
+"""Handlers that run in processes of their own: they must be importable by these."""
+
+import logging
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from trunkline import Cancel, Context, Discard, Retry, Snooze, Trunkline
+
+app = Trunkline()
+
+
+@app.task(process=True)
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+@app.task(process=True)
+def pid() -> int:
+    return os.getpid()
+
+
+@app.task(process=True)
+def fail(text: str) -> None:
+    raise ValueError(text)
+
+
+@app.task(process=True)
+def end(how: str) -> Any:
+    outcomes: dict[str, Any] = {
+        "snooze": Snooze(60, "not now"),
+        "cancel": Cancel("not wanted"),
+        "retry": Retry(after=5),
+        "discard": Discard("no use"),
+    }
+    raise outcomes[how]
+
+
+@app.task(process=True)
+def unstorable() -> Any:
+    return object()
+
+
+@app.task(process=True)
+def large(size: int) -> str:
+    return "x" * size
+
+
+@app.task(process=True)
+def die(how: str) -> None:
+    if how == "exit":
+        sys.exit(7)
+    if how == "abrupt":
+        os._exit(9)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@app.task(process=True)
+def wait(folder: str) -> str:
+    """Say that it runs, then wait for ever; say whether it could clean up."""
+    (Path(folder) / f"runs-{os.getpid()}").touch()
+    try:
+        while True:
+            time.sleep(60)
+    finally:
+        (Path(folder) / "cleaned").touch()
+
+
+@app.task(process=True)
+def deaf(folder: str) -> None:
+    """Ignores a polite request."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    (Path(folder) / f"runs-{os.getpid()}").touch()
+    while True:
+        time.sleep(60)
+
+
+@app.task(process=True)
+def advance(ctx: Context) -> list[Any]:
+    ctx.progress(20)
+    return [ctx.attempt, ctx.task, ctx.cancelled]
+
+
+@app.task(process=True)
+def advance_for_ever(ctx: Context, folder: str) -> None:
+    (Path(folder) / f"runs-{os.getpid()}").touch()
+    while True:
+        ctx.progress(20, "a fifth", phase="first")
+        time.sleep(0.02)
+
+
+@app.task(process=True)
+def post(ctx: Context, name: str, error: bool = False) -> str:
+    with ctx.transaction() as connection:
+        connection.execute("insert into notes values (%s)", (name,))
+        ctx.result = {"noted": name}
+        if error:
+            raise ValueError("after the write")
+    return "not stored: the transaction has ended the job"
+
+
+@app.task(process=True)
+def speak(ctx: Context) -> None:
+    logging.getLogger("my.own").warning("a line of the handler's own logger")
+    ctx.log.warning("a line of the context's logger")
+
+
+def plain() -> None:
+    """Not what its name says: the task of this name is elsewhere."""
+
+
+renamed = app.task(process=True, name="renamed")(plain)
