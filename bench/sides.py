@@ -11,7 +11,15 @@ from psycopg.rows import tuple_row
 from bench import plain
 from bench.fill import connect
 
-__all__ = ["BATCH", "FunctionSide", "PlainSide", "Side", "cpu_seconds", "process_cpu_seconds"]
+__all__ = [
+    "BATCH",
+    "FunctionSide",
+    "PlainSide",
+    "Side",
+    "cpu_seconds",
+    "other_backends",
+    "process_cpu_seconds",
+]
 
 BATCH = 100
 
@@ -124,3 +132,16 @@ def process_cpu_seconds(pid: int) -> float:
     except OSError:
         return float("nan")
     return int(text.split()[0]) / 1e9
+
+
+def other_backends(connection: psycopg.Connection) -> list[int]:
+    """The server processes of everybody else in this database."""
+    rows = connection.execute(
+        """
+        select a.pid
+        from pg_stat_activity as a
+        where a.datname = current_database() and a.backend_type = 'client backend'
+          and a.pid <> pg_backend_pid()
+        """
+    ).fetchall()
+    return [pid for (pid,) in rows]

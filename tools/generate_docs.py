@@ -31,8 +31,7 @@ def generate() -> dict[Path, str]:
     text = _between(text, "register", _register_table())
     text = _between(text, "transitions", diagram())
     first = _FIRST_SCREEN.read_text(encoding="utf-8")
-    if "<!-- generated: quickstart -->" in first:
-        first = _between(first, "quickstart", fence(_EXAMPLE.read_text(encoding="utf-8"), "python"))
+    first = _between(first, "quickstart", fence(_EXAMPLE.read_text(encoding="utf-8"), "python"))
     return {_README: text, _FIRST_SCREEN: first}
 
 
@@ -117,5 +116,5 @@ def _between(text: str, name: str, content: str) -> str:
     start, end = f"<!-- generated: {name} -->", f"<!-- end: {name} -->"
     pattern = re.compile(f"{re.escape(start)}.*?{re.escape(end)}", re.DOTALL)
     if len(pattern.findall(text)) != 1:
-        raise LookupError(f"{_README.name} should have one {start} … {end}")
+        raise LookupError(f"a README should have one {start} … {end}")
     return pattern.sub(lambda _: f"{start}\n{content}\n{end}", text)

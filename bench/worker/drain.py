@@ -13,7 +13,7 @@ import psycopg
 
 from bench import fill
 from bench.figures import Figure
-from bench.sides import process_cpu_seconds
+from bench.sides import other_backends, process_cpu_seconds
 from bench.sizes import Sizes
 from bench.worker.contender import Contender
 from bench.worker.processes import producing, wait_for, working
@@ -80,15 +80,7 @@ def _is_empty(connection: psycopg.Connection, contender: Contender) -> bool:
 
 def _server_cpu(connection: psycopg.Connection) -> float:
     """Processor time of the server processes that serve others than us in this database."""
-    rows = connection.execute(
-        """
-        select a.pid
-        from pg_stat_activity as a
-        where a.datname = current_database() and a.backend_type = 'client backend'
-          and a.pid <> pg_backend_pid()
-        """
-    ).fetchall()
-    return sum(process_cpu_seconds(pid) for (pid,) in rows)
+    return sum(process_cpu_seconds(pid) for pid in other_backends(connection))
 
 
 def _describe(contender: Contender, drains: list[_Drain], jobs: int) -> list[Figure]:

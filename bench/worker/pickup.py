@@ -15,6 +15,7 @@ from statistics import quantiles
 from bench import fill
 from bench.apps.slate import Slate
 from bench.figures import Figure
+from bench.sides import other_backends, process_cpu_seconds
 from bench.sizes import Sizes
 from bench.worker.contender import Contender
 from bench.worker.processes import Orders, Watched, producing, wait_for, working
@@ -32,8 +33,10 @@ _PATIENCE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class _Team:
+    contender: Contender
     worker: Watched
     producer: Orders
+    producer_backends: set[int]
     slate: Slate
     jobs: int
 
@@ -44,6 +47,9 @@ class _Times:
 
     from_commit: list[float]
     from_call: list[float]
+    # Microseconds of processor time a job, of the worker and of the server for it.
+    worker_cpu: float
+    server_cpu: float
 
 
 def run(stage: Stage, sizes: Sizes) -> list[Figure]:
@@ -71,11 +77,12 @@ def run(stage: Stage, sizes: Sizes) -> list[Figure]:
 def _measure(stage: Stage, contenders: Sequence[Contender], jobs: int) -> dict[str, _Times]:
     with ExitStack() as stack:
         teams = {each.key: _assemble(stage, each, jobs, stack) for each in contenders}
+        before = {key: _cpu(team) for key, team in teams.items()}
         begin = time.monotonic_ns() + _HEAD_START
         for number, team in enumerate(teams.values()):
             shifted = begin + number * _INTERVAL // len(teams)
             team.producer.send("at", [shifted + at * _INTERVAL + _jitter() for at in range(jobs)])
-        return {key: _times(team) for key, team in teams.items()}
+        return {key: _times(team, *before[key]) for key, team in teams.items()}
 
 
 def _assemble(stage: Stage, contender: Contender, jobs: int, stack: ExitStack) -> _Team:
@@ -84,21 +91,37 @@ def _assemble(stage: Stage, contender: Contender, jobs: int, stack: ExitStack) -
     with fill.connect(contender.dsn) as connection:
         connection.execute(contender.forget, prepare=False)
         connection.execute("vacuum analyze", prepare=False)
-    worker = stack.enter_context(working(contender, path))
     producer = stack.enter_context(producing(contender, path))
     producer.do("singly", jobs, 1)
+    # Nobody else is connected yet.
+    backends = set(_backends(contender))
+    worker = stack.enter_context(working(contender, path))
     wait_for(lambda: slate.counts[jobs] > 0, worker, seconds=_PATIENCE)
-    return _Team(worker, producer, slate, jobs)
+    return _Team(contender, worker, producer, backends, slate, jobs)
 
 
-def _times(team: _Team) -> _Times:
+def _times(team: _Team, worker_cpu: float, server_cpu: float) -> _Times:
     calls = team.producer.answer()
     wait_for(lambda: team.slate.unstarted == 0, team.worker, seconds=_PATIENCE)
+    worker_cpu_after, server_cpu_after = _cpu(team)
     starts = team.slate.starts[: team.jobs]
     return _Times(
         from_commit=[(s - c[1]) / 1e6 for s, c in zip(starts, calls, strict=True)][_WARM_UP:],
         from_call=[(s - c[0]) / 1e6 for s, c in zip(starts, calls, strict=True)][_WARM_UP:],
+        worker_cpu=(worker_cpu_after - worker_cpu) / team.jobs * 1e6,
+        server_cpu=(server_cpu_after - server_cpu) / team.jobs * 1e6,
     )
+
+
+def _cpu(team: _Team) -> tuple[float, float]:
+    """Processor seconds so far: of the worker, and of the server processes that serve it."""
+    backends = set(_backends(team.contender)) - team.producer_backends
+    return team.worker.cpu_seconds, sum(process_cpu_seconds(pid) for pid in backends)
+
+
+def _backends(contender: Contender) -> list[int]:
+    with fill.connect(contender.dsn) as connection:
+        return other_backends(connection)
 
 
 def _describe(contender: Contender, times: _Times, goal: float | None) -> list[Figure]:
@@ -122,6 +145,10 @@ def _describe(contender: Contender, times: _Times, goal: float | None) -> list[F
             "ms",
         )
         for percent in (50, 99)
+    ]
+    figures += [
+        Figure(f"pickup_{key}_worker_cpu", times.worker_cpu, "  processor, worker", "us/job"),
+        Figure(f"pickup_{key}_server_cpu", times.server_cpu, "  processor, server", "us/job"),
     ]
     return figures
 

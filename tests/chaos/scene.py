@@ -103,6 +103,9 @@ class Scene:
     @property
     def superuser(self) -> psycopg.Connection[Any]:
         """A connection past every proxy, opened again when the server was away."""
+        with suppress(psycopg.OperationalError):
+            if self._connection is not None:
+                self._connection.execute("select 1")
         if self._connection is None or self._connection.closed:
             self._connection = psycopg.connect(self.database.superuser_dsn, autocommit=True)
         return self._connection

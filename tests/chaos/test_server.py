@@ -61,14 +61,24 @@ def test_work_goes_on_after_a_restart(
     assert len(done) + len(posted) + len(held) < len(scene.jobs)
 
 
-def test_a_worker_started_before_its_server_waits_for_it(
+def test_a_worker_that_meets_no_server_says_so_and_ends(
     private_server: PrivateServer, private_scene: Scene
 ) -> None:
-    """Started together by systemd or compose, in any order."""
+    """A wrong address is told at once; whoever looks after the service starts it again."""
+    private_server.stop()
+    worker = private_scene.launch()
+    assert worker.until_ended(20) == 1
+    assert worker.says("Code: database_unreachable")
+    assert worker.says("Hint:", "TRUNKLINE_DSN")
+
+
+def test_supervised_processes_wait_for_a_server_that_starts_later(
+    private_server: PrivateServer, private_scene: Scene
+) -> None:
     scene = private_scene
     jobs = scene.enqueue("quick", 3)
     private_server.stop()
-    worker = scene.launch("--concurrency", "2")
+    worker = scene.launch("--processes", "2")
     scene.until(lambda: worker.says("database_unreachable"), "the worker says what it waits for")
     private_server.start()
     scene.until_all("completed", jobs, deadline=30)

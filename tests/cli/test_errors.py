@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.driving import PROGRAM, Cli, clean_environment, process
+from tests.support.calls import Calls
 from tests.support.databases import Database
 from tests.support.proxy import FaultProxy
 
@@ -163,17 +164,20 @@ def test_errors_are_json_with_json(cli: Cli) -> None:
     )
 
 
-def test_a_reader_that_leaves_is_no_error(cli: Cli) -> None:
+@pytest.mark.parametrize("command", ["jobs list --limit 500", "jobs tail --lines 1500"])
+def test_a_reader_that_leaves_is_no_error(cli: Cli, calls: Calls, command: str) -> None:
+    # More than a pipe holds, so that writing fails while there is something to write.
+    calls.fill(500, task="send")
     program = f"{sys.executable} -c 'from trunkline.cli.main import main; main()'"
     result = subprocess.run(
-        ["/bin/bash", "-o", "pipefail", "-c", f"{program} settings list --json | head -c 1"],
+        ["/bin/bash", "-o", "pipefail", "-c", f"{program} {command} --json | head -c 1 | wc -c"],
         env=clean_environment(cli.dsn),
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert (result.returncode, result.stdout, result.stderr) == (0, "[", "")
+    assert (result.returncode, result.stdout.strip(), result.stderr) == (0, "1", "")
 
 
 def test_a_lost_connection_while_watching_is_waited_out(database: Database, cli: Cli) -> None:

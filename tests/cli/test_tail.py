@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -20,6 +21,7 @@ from tests.support.calls import Calls
 from tests.support.databases import Database
 from trunkline.cli.connection import Session
 from trunkline.cli.following import Follower, Line
+from trunkline.db.calls.recent import Recently
 
 KEYS = "at event job_id attempt state task queue tenant worker took run_at reason error detail"
 
@@ -168,6 +170,31 @@ def test_history_comes_first_and_is_not_told_again(database: Database, calls: Ca
     assert tail.news() == []
     (job,) = calls.fill(1, task="send")
     assert told(tail.news()) == [("enqueued", str(job))]
+    tail.session.close()
+
+
+def test_what_happens_while_history_is_read_is_news(
+    database: Database, calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish(calls)
+    between: list[UUID] = []
+    look = Session.ask
+
+    def ask(session: Session, call: Any) -> Any:
+        found = look(session, call)
+        # After the first look at jobs, which says what is history.
+        if isinstance(found, Recently) and not between:
+            between.extend(finish(calls))
+        return found
+
+    monkeypatch.setattr(Session, "ask", ask)
+    tail = Tail(database.dsn, 10)
+    assert {line.job_id for line in tail.history}.isdisjoint(between)
+    assert [(line.event, line.job_id) for line in tail.news()] == [
+        ("enqueued", between[0]),
+        ("started", between[0]),
+        ("completed", between[0]),
+    ]
     tail.session.close()
 
 

@@ -30,6 +30,15 @@ def advance(calls: Calls, attempt: Attempt, percent: int, message: str) -> None:
     )
 
 
+def fill_with_long_names(cli: Cli, calls: Calls) -> UUID:
+    (dead,) = die(calls, message="x" * 300)
+    calls.fill(2, task="send", tenant="t" * 50)
+    calls.value("select trunkline.register_worker(%s)", "w" * 100)
+    calls.value("select trunkline.set_schedule(%s, '@daily', 'send')", "s" * 80)
+    cli.text("queues", "pause", "mail", "--reason", "r" * 200)
+    return dead
+
+
 def test_a_live_table_follows_and_ends_on_ctrl_c(cli: Cli, calls: Calls) -> None:
     calls.fill(3, task="send")
     with terminal(cli, "queues", "list", "--watch") as shown:
@@ -150,11 +159,7 @@ def test_ctrl_c_at_a_question_changes_nothing(cli: Cli, calls: Calls) -> None:
     ],
 )
 def test_narrow_terminals(cli: Cli, calls: Calls, columns: int, command: str) -> None:
-    die(calls, message="x" * 300)
-    calls.fill(2, task="send", tenant="t" * 50)
-    calls.value("select trunkline.register_worker(%s)", "w" * 100)
-    calls.value("select trunkline.set_schedule(%s, '@daily', 'send')", "s" * 80)
-    cli.text("queues", "pause", "mail", "--reason", "r" * 200)
+    fill_with_long_names(cli, calls)
     with terminal(cli, *command.split(), columns=columns, lines=80) as shown:
         code = shown.end()
     # Each row is one line of the screen: none of the lines that were sent is longer than that.
@@ -164,12 +169,19 @@ def test_narrow_terminals(cli: Cli, calls: Calls, columns: int, command: str) ->
     assert "Traceback" not in shown.text
 
 
-def test_ids_are_whole_in_60_columns(cli: Cli, calls: Calls) -> None:
-    (job,) = calls.fill(1, task="send")
-    for command in (("jobs", "list"), ("jobs", "show", job)):
+def test_what_matters_is_whole_in_60_columns(cli: Cli, calls: Calls) -> None:
+    dead = fill_with_long_names(cli, calls)
+    wanted = {
+        ("jobs", "list"): f"{dead}  dead   ",
+        ("dead", "list"): str(dead),
+        ("jobs", "show", dead): str(dead),
+        ("duties", "list"): "maintain_partitions",
+        ("schedules", "list"): "@daily",
+    }
+    for command, text in wanted.items():
         with terminal(cli, *command, columns=60) as shown:
             shown.end()
-            assert str(job) in shown.text
+            assert text in shown.text
 
 
 def test_a_terminal_that_goes_away_ends_it(cli: Cli, calls: Calls) -> None:

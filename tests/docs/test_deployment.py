@@ -19,7 +19,6 @@ from tests.docs.commands import check
 from tests.docs.pages import DOCS, Block, blocks
 
 HOW_TO = DOCS / "how-to"
-yaml = pytest.importorskip("yaml")
 
 
 def file(page: str, name: str) -> str:
@@ -90,6 +89,7 @@ def test_the_image_runs_a_command_that_exists() -> None:
 
 
 def test_the_services_fit_together() -> None:
+    yaml = pytest.importorskip("yaml")
     services: dict[str, Any] = yaml.safe_load(file("deployment-containers.md", "compose.yaml"))[
         "services"
     ]

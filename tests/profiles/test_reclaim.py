@@ -87,6 +87,19 @@ def test_rc_21_failed_and_lost_attempts_count_the_same(desk: Desk) -> None:
     assert desk.row(job).status == "dead"
 
 
+def test_rc_21_a_job_that_kills_its_workers_has_ten_attempts_too(desk: Desk) -> None:
+    """RC-21, RC-11: the engine's limit of three deaths is not this profile's."""
+    job = desk.enqueue()
+    for number in range(1, 10):
+        desk.pass_time("11 minutes")
+        worker = f"doomed-{number}"
+        desk.worker.connection.execute("select trunkline.register_worker(%s)", (worker,))
+        assert desk.worker.claim(worker, 10).jobs == [job]
+        desk.pass_time("31 minutes")
+        desk.reclaim()
+        assert (desk.row(job).status, desk.row(job).attempts) == ("queued", number + 1)
+
+
 def test_rc_16_a_run_takes_at_most_five_hundred(desk: Desk) -> None:
     """RC-16: the rest at the next run."""
     desk.producer.enqueue_many([{"task": "run_tsa"}] * 501)

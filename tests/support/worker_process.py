@@ -83,7 +83,9 @@ class WorkerProcess:
                 "and started_at > clock_timestamp() - interval '1 hour' order by worker",
                 ([self.pid, *descendants(self.pid)],),
             ).fetchall()
-            return [row[0] for row in rows] if len(rows) >= processes else []
+            # A registered worker may still have to look around before its first claim.
+            said = sum("worker ready" in line for line in self.log.splitlines())
+            return [row[0] for row in rows] if min(len(rows), said) >= processes else []
 
         return until(names, f"the worker is registered; its log:\n{self.log}", deadline=READY)
 

@@ -58,9 +58,17 @@ class Scene:
         self, options: WorkerOptions | None = None, **fields: Any
     ) -> AsyncIterator[Worker]:
         """A worker that serves the application until the block ends."""
-        worker = Worker(self.app, replace(options or WorkerOptions(), **fields))
-        async with ended_in_a_hurry(worker):
+        async with self.running(options, **fields) as (worker, _):
             yield worker
+
+    @asynccontextmanager
+    async def running(
+        self, options: WorkerOptions | None = None, **fields: Any
+    ) -> AsyncIterator[tuple[Worker, asyncio.Task[int]]]:
+        """The same, with the task it runs in; that may end within the block."""
+        worker = Worker(self.app, replace(options or WorkerOptions(), **fields))
+        async with ended_in_a_hurry(worker) as running:
+            yield worker, running
 
     async def enqueue(self, task: str, count: int = 1, **payload: Any) -> list[UUID]:
         """Enqueue so many equal jobs, through the application."""
@@ -114,12 +122,6 @@ class Scene:
             " + (select count(*) from trunkline_internal.dead where job_id = any(%s))"
         )
         await eventually(lambda: self.value(ended, jobs, jobs) == len(jobs), "all jobs ended")
-
-    def events(self, job: UUID) -> list[str]:
-        found = self.rows(
-            "select event from trunkline.events where job_id = %s order by at, event_id", job
-        )
-        return [row.event for row in found]
 
 
 @asynccontextmanager

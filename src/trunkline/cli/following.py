@@ -20,8 +20,9 @@ from trunkline.db.calls.recent import Event, RecentJob, Recently, recently
 __all__ = ["Follower", "Line"]
 
 _INTERVAL: Final = 0.5
-# Looks must not keep a server busy: of its time they take at most about a fifth.
-_REST_FACTOR: Final = 4
+# Looks that take long are made less often, so that they take a third of a processor at most.
+_REST_FACTOR: Final = 2
+_LONGEST_REST: Final = 5.0
 # Each look goes back this far, which is enough for nearly every transaction.
 _SHORT: Final = timedelta(seconds=3)
 # Every so often a look goes back this far, for the others.
@@ -107,7 +108,8 @@ class Follower:
             self._last_long = looked.now
             # No look to come reaches further back than this.
             self._seen = {key for key in self._seen if key[3] >= looked.now - _LONG}
-        self._pause = max(_INTERVAL, (time.monotonic() - started) * _REST_FACTOR)
+        took = time.monotonic() - started
+        self._pause = min(max(_INTERVAL, took * _REST_FACTOR), _LONGEST_REST)
         return sorted(filter(self._wanted, fresh), key=_order)
 
     def rest(self) -> None:

@@ -64,6 +64,17 @@ class _LazyGroup(click.Group):
         assert isinstance(command, click.Command)  # noqa: S101 - a mistake in the table above
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Whoever read our output has seen enough; what is left of it must go nowhere. Before
+            # click sees it, which takes it for a failure.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        return result
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
@@ -130,7 +141,6 @@ def main() -> NoReturn:
     try:
         # No colours where the environment asks for none, see no-color.org; else click decides.
         result = cli.main(prog_name="trunkline", standalone_mode=False, color=_colour())
-        sys.stdout.flush()
     except TrunklineError as error:
         report(error)
         sys.exit(error.exit_code)
@@ -148,10 +158,6 @@ def main() -> NoReturn:
         else:
             click.echo("Interrupted", err=True)
         sys.exit(130)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough. What is left in the buffer must go nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     # Without standalone mode click returns the code given to ctx.exit().
     sys.exit(result if isinstance(result, int) else 0)
 

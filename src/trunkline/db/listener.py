@@ -26,6 +26,7 @@ class Listener:
     """Hears the channels of the engine and passes on (channel, payload) as they arrive."""
 
     def __init__(self, dsn: str, on_notice: Callable[[str, str], None]) -> None:
+        self._dsn = dsn
         self._connection = LastingConnection(
             dsn, name="trunkline listener", on_notice=self._on_notice
         )
@@ -41,13 +42,18 @@ class Listener:
     async def listen(self) -> bool:
         """Subscribe; False where nothing arrives, as behind a pooler in transaction mode."""
         for channel in (WAKE, CANCEL, self._test):
-            await self._run(f"listen {channel}")
-        # Such a pooler accepts LISTEN and then says nothing for ever; so ask for an echo.
-        return await self._echoes(_TEST_WAIT)
+            await _run(self._connection, f"listen {channel}")
+        # Such a pooler accepts LISTEN and then says nothing for ever; so ask for an echo. From
+        # another connection: one's own word comes back with its answer, through any pooler.
+        other = LastingConnection(self._dsn, name="trunkline listener")
+        try:
+            return await self._echoes(other, _TEST_WAIT)
+        finally:
+            await other.close()
 
     async def check(self) -> None:
         """Ask for another echo: a frozen server is silent like an idle one."""
-        if not self._connection.connected or not await self._echoes(PING_PATIENCE):
+        if not self.connected or not await self._echoes(self._connection, PING_PATIENCE):
             await self.close()
             raise ConnectionLost("the listening connection is silent")
 
@@ -55,9 +61,9 @@ class Listener:
         """Hear no more."""
         await self._connection.close()
 
-    async def _echoes(self, wait: float) -> bool:
+    async def _echoes(self, sender: LastingConnection, wait: float) -> bool:
         self._echo.clear()
-        await self._run(f"notify {self._test}")
+        await _run(sender, f"notify {self._test}")
         try:
             async with asyncio.timeout(wait):
                 await self._echo.wait()
@@ -65,13 +71,14 @@ class Listener:
             return False
         return True
 
-    async def _run(self, statement: str) -> None:
-        # Channels cannot be parameters; these are constants and hexadecimal digits.
-        call: Call[None] = Call(statement, (), nothing)  # type: ignore[arg-type, unused-ignore]
-        await self._connection.run(call, patience=PING_PATIENCE)
-
     def _on_notice(self, channel: str, payload: str) -> None:
         if channel == self._test:
             self._echo.set()
         else:
             self._pass_on(channel, payload)
+
+
+async def _run(connection: LastingConnection, statement: str) -> None:
+    # Channels cannot be parameters; these are constants and hexadecimal digits.
+    call: Call[None] = Call(statement, (), nothing)  # type: ignore[arg-type, unused-ignore]
+    await connection.run(call, patience=PING_PATIENCE)

@@ -49,9 +49,9 @@ _BY_SQLSTATE: Final[dict[str, type[TrunklineError]]] = {
 
 # A connection that was refused carries no SQLSTATE: libpq passes on the server's sentence only.
 _BY_SENTENCE: Final[tuple[tuple[re.Pattern[str], type[TrunklineError]], ...]] = (
-    (re.compile(r"password authentication failed|no pg_hba\.conf entry|no password"), AccessDenied),
+    (re.compile(r"password authentication failed|no password|pg_hba\.conf"), AccessDenied),
     (re.compile(r'role "[^"]*" does not exist|not permitted to log in'), AccessDenied),
-    (re.compile(r"starting up|shutting down|recovery mode|not accepting conn"), ServerNotReady),
+    (re.compile(r"starting up|shutting down|recovery mode|not (yet )?accepting conn"), ServerNotReady),
     (re.compile(r"session is read-only|server is in hot standby"), DatabaseReadOnly),
     (
         re.compile(r"too many clients|connection slots|too many connections|no more conn"),
@@ -76,7 +76,12 @@ def from_driver(error: BaseException) -> TrunklineError:
     """The error of ours that stands for one of psycopg, psycopg2 or asyncpg."""
     sqlstate = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
     diagnostics = getattr(error, "diag", None)
-    message = getattr(diagnostics, "message_primary", None) or str(error).strip()
+    # The text of asyncpg's errors is message, detail and hint in one.
+    message = (
+        getattr(diagnostics, "message_primary", None)
+        or getattr(error, "message", None)
+        or str(error).strip()
+    )
     detail = getattr(diagnostics, "message_detail", None) or getattr(error, "detail", None)
     hint = getattr(diagnostics, "message_hint", None) or getattr(error, "hint", None)
     if refusal := from_sqlstate(sqlstate, message, detail, hint):

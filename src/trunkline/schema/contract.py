@@ -88,5 +88,6 @@ def _reason(error: psycopg.errors.ProgrammingError) -> Exception:
     if isinstance(error, missing):
         return SchemaMissing("This database has no Trunkline schema")
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
-        return SchemaForbidden(f"The role of this connection may not use the schema: {error}")
+        said = error.diag.message_primary or str(error)
+        return SchemaForbidden(f"The role of this connection may not use the schema: {said}")
     return error

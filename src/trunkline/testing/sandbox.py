@@ -191,7 +191,7 @@ class _Base:
                 claimed = await hand.claim()
                 if not claimed:
                     raise self._not_claimed(job)
-                # Its locks would hold up what the handler does with other jobs.
+            # Outside: the locks would hold up what the handler does with other jobs.
             return await hand.run(claimed[0])
 
     def _not_claimed(self, job: UUID) -> Exception:
@@ -316,17 +316,15 @@ class Sandbox(_Base):
         )
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            if self._runner is None:
-                self._runner = asyncio.Runner()
-            return self._runner.run(work)
-        work.close()
-        raise SandboxMisused(
-            "A Sandbox was used inside an event loop",
-            hint="Use AsyncSandbox, or the fixture trunkline_async_sandbox, in asynchronous tests.",
-        )
+        if _in_a_loop():
+            work.close()
+            raise SandboxMisused(
+                "A Sandbox was used inside an event loop",
+                hint="Use AsyncSandbox, or the fixture trunkline_async_sandbox, in async tests.",
+            )
+        if self._runner is None:
+            self._runner = asyncio.Runner()
+        return self._runner.run(work)
 
 
 class AsyncSandbox(_Base):
@@ -363,6 +361,14 @@ class AsyncSandbox(_Base):
     ) -> Drained:
         """See Sandbox.drain."""
         return await self._drain(max_jobs, until_empty=until_empty, with_scheduled=with_scheduled)
+
+
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _id(job: AsyncJobHandle[Any] | SyncJobHandle[Any] | Job | UUID | str) -> UUID:

@@ -43,7 +43,8 @@ class Done:
 def judge_progress(job: ClaimedJob, verdict: str) -> None:
     """Stop the handler where the engine's answer says so."""
     if verdict == "cancel":
-        raise Cancel("cancelled while it was running")
+        # Without a reason: the engine knows that of whoever asked.
+        raise Cancel
     if verdict == "lost":
         raise StaleAttempt(
             "the attempt is no longer yours",

@@ -25,6 +25,8 @@ _SLOW_LOOK: Final = 0.02
 _KEEP_PLACE: Final = 60.0
 # How often the request to be notified is renewed: the next due time may have changed.
 _RENEW: Final = 5.0
+# A notification may tell of a job that is due later: then soon, but not for each of very many.
+_RENEW_AFTER_NEWS: Final = 0.1
 
 
 class Claimer(Part):
@@ -59,12 +61,19 @@ class Claimer(Part):
         self._asleep_since: float | None = None
         self._busy_since: float | None = None
         self._due_in: float | None = None
+        # Whether there may be a job since, due earlier than all that were known.
+        self._news = False
         # Whether the last claim got all it asked for, and until when claims keep their place.
         self._full = False
         self._keep_until = 0.0
 
     def wake(self) -> None:
-        """Look now: there is new work, or a free runner."""
+        """Look now: there is a free runner."""
+        self._signal.set()
+
+    def hear(self) -> None:
+        """Look now: something was enqueued, perhaps for later."""
+        self._news = True
         self._signal.set()
 
     def forget_sleep(self) -> None:
@@ -136,13 +145,18 @@ class Claimer(Part):
         self._busy_since = None
         now = time.monotonic()
         fresh = self._asleep_since is None
-        if fresh or now - (self._asleep_since or 0.0) > _RENEW:
+        age = now - (self._asleep_since or 0.0)
+        if fresh or age > (_RENEW_AFTER_NEWS if self._news else _RENEW):
+            self._news = False
             self._due_in = await self._connection.run(work.sleep(self._worker, self._queues))
             self._asleep_since = time.monotonic()
         if fresh:
             self._pace.fell_asleep()
             return
-        await self._wait(self._pace.next_wait(notified=self._is_notified()))
+        if self._news:
+            await self._wait(_RENEW_AFTER_NEWS)
+        else:
+            await self._wait(self._pace.next_wait(notified=self._is_notified()))
 
     async def _wait(self, longest: float) -> None:
         if self._due_in is not None:

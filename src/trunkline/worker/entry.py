@@ -49,7 +49,7 @@ def run_one(options: WorkerOptions, *, parent: int | None = None) -> int:
 
 
 def _end_stubborn_handlers(loop: asyncio.AbstractEventLoop, code: int) -> None:
-    """End the process under handlers that ignore their cancellation: the loop would wait for them."""
+    """End the process under handlers that ignore their cancellation; the loop waits for them."""
     tasks = asyncio.all_tasks(loop)
     for task in tasks:
         task.cancel()

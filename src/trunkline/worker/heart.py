@@ -57,6 +57,7 @@ class Heart:
         self._loop_thread = threading.get_ident()
         self._tick_at = time.monotonic()
         self._told_at = 0.0
+        self._own_turn = time.monotonic()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._main, name="trunkline heart", daemon=True)
 
@@ -153,8 +154,11 @@ class Heart:
             self._ending.set()
 
     def _look_at_loop(self) -> None:
-        late = time.monotonic() - self._tick_at
-        if late < _BLOCKED or self._ending.is_set():
+        now = time.monotonic()
+        own, self._own_turn = now - self._own_turn, now
+        late = now - self._tick_at
+        # If this thread came around as late, the whole process was stopped: nobody blocked.
+        if late < _BLOCKED or own > _BLOCKED or self._ending.is_set():
             self._told_at = 0.0
             return
         # Once, and again when it has become twice as long.

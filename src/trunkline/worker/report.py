@@ -94,7 +94,8 @@ def of_stop(job: ClaimedJob, stop: Stop) -> Report | None:
         case Stop.LOST:
             return None
         case Stop.CANCELLED:
-            return Report(job, End.CANCEL, reason="cancelled while it was running")
+            # The engine knows the reason of whoever asked.
+            return Report(job, End.CANCEL)
         case Stop.SHUTDOWN:
             return Report(job, End.RELEASE, reason="the worker shut down")
         case Stop.HARD_LIMIT:

@@ -145,7 +145,7 @@ class Worker:
         wakeup = Wakeup(
             options.listen_dsn or self._app.listen_dsn or dsn,
             queues=options.queues,
-            on_work=self._look_for_work,
+            on_work=self._hear_of_work,
             on_cancel=self._cancel,
         )
         self._claimer = claimer = Claimer(
@@ -206,6 +206,9 @@ class Worker:
 
     def _look_for_work(self) -> None:
         self._claimer.wake()
+
+    def _hear_of_work(self) -> None:
+        self._claimer.hear()
 
     def _cancel(self, job_id: UUID) -> None:
         held = self._roster.get(job_id)

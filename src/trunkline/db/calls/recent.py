@@ -9,8 +9,8 @@ from trunkline.db.call import Call, Row
 
 __all__ = ["Event", "RecentJob", "Recently", "recently"]
 
-# One statement, hence one snapshot: a job is found in one place only. Jobs made lately are found
-# by their ids, which begin with the time; those that ended by when they did, which skips the
+# One statement, hence one snapshot: a job is in one table only. Live jobs made lately are found by
+# their ids, which begin with the time; those that ended by when they did, which skips the
 # partitions of other days. Events tell what is out of the ordinary, and all of audited tasks.
 _RECENTLY: Final[LiteralString] = """
 with asked as (
@@ -21,7 +21,8 @@ found as (
     select j.job_id, j.state, j.task, j.queue, j.tenant, j.attempt, j.created_at, j.run_at,
       j.claimed_at, j.finished_at, j.worker, j.reason, j.last_error
     from trunkline.jobs as j
-    where j.job_id >= %s::uuid
+    where j.state in ('blocked', 'scheduled', 'ready', 'running')
+      and j.job_id >= %s::uuid
       and ((select a.task from asked as a) is null or j.task = (select a.task from asked as a))
       and ((select a.queue from asked as a) is null or j.queue = (select a.queue from asked as a))
     order by j.job_id desc

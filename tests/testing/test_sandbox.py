@@ -1,0 +1,245 @@
+"""A database of one test, on the real engine: what a user's test can do with it."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from datetime import timedelta
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from tests.testing import shop
+from tests.testing.shop import Receipt, app
+from trunkline import Cancel, Discard, JobState, Retry, Snooze, Trunkline
+from trunkline.errors import (
+    DrainUnfinished,
+    InvalidTask,
+    JobFailed,
+    JobNotRunnable,
+    PayloadMismatch,
+    ResultNotStorable,
+    SandboxMisused,
+    UnknownTask,
+)
+from trunkline.testing import AsyncSandbox, Drained, Sandbox
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(app) as made:
+        yield made
+
+
+def test_an_application_is_led_to_the_sandbox_and_back() -> None:
+    with Sandbox(app) as one:
+        dsn = one.dsn
+        assert app.dsn == dsn
+        shop.ship.sync.enqueue(1)
+        assert len(one.all_enqueued()) == 1
+    assert app.dsn == "host=nowhere.invalid"
+    with Sandbox(app) as two:
+        assert two.all_enqueued() == []
+    with pytest.raises(psycopg.OperationalError, match="does not exist"):
+        psycopg.connect(dsn)
+
+
+def test_a_closed_sandbox_says_so() -> None:
+    sandbox = Sandbox(app)
+    for use in (sandbox.drain, sandbox.all_enqueued, sandbox.now, lambda: sandbox.dsn):
+        with pytest.raises(SandboxMisused, match="not open") as caught:
+            use()  # type: ignore[operator]
+        assert "with Sandbox(app)" in caught.value.hint
+    with sandbox, pytest.raises(SandboxMisused, match="open already"):
+        sandbox.open()
+
+
+def test_run_inline_gives_the_typed_result(sandbox: Sandbox) -> None:
+    result = sandbox.run_inline(shop.ship.request(order=1, copies=2))
+    assert result == Receipt(1, 2)
+    handle = shop.ship.sync.enqueue(order=3)
+    assert sandbox.run_inline(handle) == Receipt(3, 1)
+    assert handle.wait(timeout=1) == Receipt(3, 1)
+    job = shop.ship.sync.enqueue(order=4)
+    assert sandbox.run_inline(job.id) == Receipt(4, 1)
+    [other] = shop.ship.sync.enqueue_many([shop.ship.request(5)])
+    assert sandbox.run_inline(other.get()) == Receipt(5, 1)
+
+
+def test_run_inline_runs_that_job_and_no_other(sandbox: Sandbox) -> None:
+    others = shop.ship.sync.enqueue_many([shop.ship.request(n) for n in range(5)])
+    shop.mail.sync.options(priority=49).enqueue(to="first")
+    chosen = others[3]
+    assert sandbox.run_inline(chosen) == Receipt(3, 1)
+    assert chosen.get().state is JobState.COMPLETED
+    assert len(sandbox.all_enqueued()) == 5
+
+
+def test_run_inline_raises_the_error_of_the_handler(sandbox: Sandbox) -> None:
+    handle = shop.flaky.sync.enqueue(until=3)
+    with pytest.raises(ConnectionError, match="attempt 1 failed"):
+        sandbox.run_inline(handle)
+    job = handle.get()
+    assert (job.state, job.failures) == (JobState.SCHEDULED, 1)
+    assert job.last_error is not None
+    assert "tests" in job.last_error["traceback"]
+    assert "trunkline/testing" not in job.last_error["traceback"]
+    # Its next attempts: the clock moves to them.
+    before = sandbox.now()
+    with pytest.raises(ConnectionError, match="attempt 2 failed"):
+        sandbox.run_inline(handle)
+    assert sandbox.run_inline(handle) == 3
+    assert sandbox.now() - before > timedelta(minutes=2)
+
+
+@pytest.mark.parametrize(
+    ("how", "error", "state"),
+    [
+        ("snooze", Snooze, JobState.SCHEDULED),
+        ("cancel", Cancel, JobState.CANCELLED),
+        ("retry", Retry, JobState.SCHEDULED),
+        ("discard", Discard, JobState.DEAD),
+        ("unstorable", ResultNotStorable, JobState.DEAD),
+        ("too large", JobFailed, JobState.DEAD),
+        ("?", KeyError, JobState.SCHEDULED),
+    ],
+)
+def test_every_end_is_recorded_as_in_a_worker(
+    sandbox: Sandbox, how: str, error: type[Exception], state: JobState
+) -> None:
+    handle = shop.ending.sync.enqueue(how)
+    with pytest.raises(error):
+        sandbox.run_inline(handle)
+    assert handle.get().state is state
+
+
+def test_a_payload_that_does_not_fit_is_dead_at_once(sandbox: Sandbox) -> None:
+    handle = app.sync.jobs.enqueue("ship", {"order": 1})
+    sandbox.run_inline(handle)
+    bad = app.sync.jobs.enqueue("ship", {"order": "one"})
+    with pytest.raises(PayloadMismatch, match="Expected `int`"):
+        sandbox.run_inline(bad)
+    assert bad.get().state is JobState.DEAD
+
+
+def test_what_cannot_run_is_told(sandbox: Sandbox) -> None:
+    done = shop.ship.sync.enqueue(1)
+    sandbox.drain()
+    for job in (done, uuid4()):
+        with pytest.raises(JobNotRunnable, match="not waiting") as caught:
+            sandbox.run_inline(job)
+        assert caught.value.hint
+    with psycopg.connect(sandbox.dsn, autocommit=True) as connection:
+        connection.execute("select trunkline.pause_queue(p_queue => 'mail')")
+        with pytest.raises(JobNotRunnable, match="queue_paused"):
+            sandbox.run_inline(shop.mail.request(to="a"))
+        connection.execute("select trunkline.register_task(p_task => 'foreign')")
+    foreign = app.sync.jobs.enqueue("foreign")
+    with pytest.raises(UnknownTask, match="foreign"):
+        sandbox.run_inline(foreign)
+    # Not taken by a drain either, and still there.
+    assert sandbox.drain().total == 0
+    assert foreign.get().state is JobState.READY
+
+
+def test_drain_runs_what_handlers_enqueue(sandbox: Sandbox) -> None:
+    shop.order.sync.enqueue(1)
+    shop.order_in_a_thread.sync.enqueue(2)
+    assert sandbox.drain() == Drained(completed=4)
+    [later] = sandbox.assert_enqueued(shop.mail, to="customer")
+    assert later.state is JobState.SCHEDULED
+    assert sandbox.drain(with_scheduled=True) == Drained(completed=1)
+    assert sandbox.all_enqueued() == []
+
+
+def test_drain_can_be_bounded(sandbox: Sandbox) -> None:
+    shop.order.sync.enqueue(1)
+    assert sandbox.drain(until_empty=False).total == 1
+    assert sandbox.drain(0).total == 0
+    shop.ship.sync.enqueue_many([shop.ship.request(n) for n in range(4)])
+    assert sandbox.drain(max_jobs=3).total == 3
+    assert sandbox.drain().total == 2
+
+
+def test_a_drain_without_end_is_noticed(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trunkline.testing.sandbox._RUNAWAY", 20)
+    shop.endless.sync.enqueue()
+    with pytest.raises(DrainUnfinished, match="More than 20") as caught:
+        sandbox.drain()
+    assert "max_jobs" in caught.value.hint
+
+
+def test_drain_counts_every_end(sandbox: Sandbox) -> None:
+    for how in ("snooze", "cancel", "retry", "discard", "unstorable", "?"):
+        shop.ending.sync.enqueue(how)
+    drained = sandbox.drain()
+    assert drained == Drained(snoozed=1, cancelled=1, failed=2, dead=2)
+    assert drained.total == 6
+
+
+def test_retries_run_through_with_the_scheduled_ones(sandbox: Sandbox) -> None:
+    good, bad = shop.flaky.sync.enqueue(until=3), shop.flaky.sync.enqueue(until=9)
+    assert sandbox.drain(with_scheduled=True) == Drained(completed=1, failed=4, dead=1)
+    assert good.wait(timeout=1) == 3
+    with pytest.raises(JobFailed, match="attempt 3 failed"):
+        bad.wait(timeout=1)
+
+
+def test_writes_and_completion_commit_together(sandbox: Sandbox) -> None:
+    with psycopg.connect(sandbox.dsn, autocommit=True) as connection:
+        connection.execute("create table written (name text)")
+        assert sandbox.run_inline(shop.written.request("ann")) == "ANN"
+        sandbox.run_inline(shop.written_in_a_thread.request("bob"))
+        with pytest.raises(ValueError, match="undone"):
+            sandbox.run_inline(shop.written_in_a_thread.request("oops"))
+        rows = connection.execute("select name from written").fetchall()
+    assert sorted(rows) == [("ann",), ("bob",)]
+
+
+def test_processes_of_their_own(sandbox: Sandbox) -> None:
+    assert sandbox.run_inline(shop.crunch.request(7)) == 49
+    assert sandbox.run_inline(shop.crunch.request(0)) != os.getpid()
+    with pytest.raises(JobFailed, match="negative"):
+        sandbox.run_inline(shop.crunch.request(-1))
+
+
+def test_jobs_of_an_uncommitted_transaction_are_not_there(sandbox: Sandbox) -> None:
+    with psycopg.connect(sandbox.dsn) as connection:
+        shop.ship.sync.options(connection=connection).enqueue(1)
+        sandbox.refute_enqueued(shop.ship)
+        assert sandbox.drain().total == 0
+        connection.commit()
+    sandbox.assert_enqueued(shop.ship, order=1)
+
+
+def test_an_application_without_tasks_has_nothing_to_run() -> None:
+    with Sandbox(Trunkline()) as sandbox, pytest.raises(InvalidTask, match="no tasks"):
+        sandbox.drain()
+
+
+def test_inside_an_event_loop_the_other_kind_is_needed(sandbox: Sandbox) -> None:
+    async def main() -> None:
+        sandbox.drain()
+
+    with pytest.raises(SandboxMisused, match="inside an event loop") as caught:
+        asyncio.run(main())
+    assert "AsyncSandbox" in caught.value.hint
+
+
+def test_asynchronous_tests_have_the_same() -> None:
+    async def main() -> None:
+        async with AsyncSandbox(app) as sandbox:
+            assert await sandbox.run_inline(shop.ship.request(1)) == Receipt(1, 1)
+            handle = await shop.flaky.enqueue(until=2)
+            with pytest.raises(ConnectionError):
+                await sandbox.run_inline(handle)
+            await shop.order.enqueue(7)
+            assert await sandbox.drain() == Drained(completed=2)
+            sandbox.assert_enqueued(shop.mail, to="customer")
+            assert await sandbox.drain(with_scheduled=True) == Drained(completed=2)
+            assert await handle.wait(timeout=1) == 2
+
+    asyncio.run(main())
+    assert app.dsn == "host=nowhere.invalid"

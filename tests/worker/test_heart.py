@@ -1,0 +1,280 @@
+"""The pulse of a worker and the heartbeats of its jobs (RC-30 to RC-33, CP-40)."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tests.worker.scene import Scene, eventually
+from trunkline.worker.heart import Heart
+from trunkline.worker.roster import Held, Roster, Stop
+
+
+class Chest:
+    """A heart, the jobs it beats for, and what it said."""
+
+    def __init__(self, scene: Scene, every: float) -> None:
+        self.scene = scene
+        self.roster = Roster()
+        self.stopped: list[tuple[Held, Stop]] = []
+        self.states: list[str] = []
+        self.heart = Heart(
+            scene.database.dsn,
+            "w",
+            self.roster,
+            every=every,
+            detail=lambda: {"held": len(self.roster)},
+            stop_job=lambda held, stop: self.stopped.append((held, stop)),
+            on_state=self.states.append,
+        )
+
+    def hold(self, count: int) -> list[Held]:
+        return self.roster.add(self.scene.claim(count))
+
+    def beaten(self) -> set[object]:
+        """The jobs that had a heartbeat since their claim."""
+        rows = self.scene.rows(
+            "select job_id from trunkline_internal.running where heartbeat_at > claimed_at"
+        )
+        return {row.job_id for row in rows}
+
+    def worker(self) -> object:
+        return self.scene.rows("select * from trunkline.workers where worker = 'w'")[0]
+
+
+@asynccontextmanager
+async def beating(scene: Scene, *, every: float = 0.05, hold: int = 0) -> AsyncIterator[Chest]:
+    scene.register("w")
+    chest = Chest(scene, every)
+    chest.hold(hold) if hold else None
+    chest.heart.start()
+    try:
+        yield chest
+    finally:
+        await chest.heart.stop()
+
+
+def make_old(*jobs: Held) -> None:
+    for held in jobs:
+        held.last_beat -= 3600
+
+
+async def test_the_pulse_goes_on_with_the_latest_detail(scene: Scene) -> None:
+    async with beating(scene) as chest:
+        first = scene.value("select seen_at from trunkline.workers where worker = 'w'")
+        await eventually(
+            lambda: scene.value("select seen_at > %s from trunkline.workers", first), "a pulse"
+        )
+        chest.hold(3)
+        await eventually(
+            lambda: scene.value("select detail from trunkline.workers") == {"held": 3}, "the detail"
+        )
+        assert chest.states == []
+
+
+async def test_only_jobs_that_run_for_a_while_are_heartbeated(scene: Scene) -> None:
+    """RC-30, RC-33: every 15 s; a job that ends sooner needs none."""
+    async with beating(scene) as chest:
+        young, old = chest.hold(2)
+        make_old(old)
+        await eventually(lambda: chest.beaten(), "a heartbeat")
+        seen = scene.value("select seen_at from trunkline.workers")
+        await eventually(
+            lambda: scene.value("select seen_at > %s from trunkline.workers", seen), "a pulse"
+        )
+        assert chest.beaten() == {old.job.job_id}
+        assert old.last_beat > young.last_beat - 1
+
+
+async def test_a_heartbeat_extends_the_lease(scene: Scene) -> None:
+    """RC-31, CP-40: a recent heartbeat keeps the job."""
+    lease = "select lease_expires_at from trunkline_internal.running"
+    async with beating(scene) as chest:
+        (held,) = chest.hold(1)
+        before = scene.value(lease)
+        make_old(held)
+        await eventually(lambda: scene.value(lease) > before, "the lease is longer")
+
+
+async def test_the_verdicts_cancel_and_lost_interrupt_their_jobs(scene: Scene) -> None:
+    """RC-32, CP-40, CP-50."""
+    async with beating(scene) as chest:
+        cancelled, lost, fine = chest.hold(3)
+        scene.rows("select * from trunkline.cancel(%s)", cancelled.job.job_id)
+        scene.superuser.execute(
+            "update trunkline_internal.running set worker = 'other' where job_id = %s",
+            (lost.job.job_id,),
+        )
+        make_old(cancelled, lost, fine)
+        await eventually(lambda: len(chest.stopped) == 2, "two are interrupted")
+        assert set(chest.stopped) == {(cancelled, Stop.CANCELLED), (lost, Stop.LOST)}
+
+
+async def test_a_job_with_a_reason_to_ask_is_asked_about_at_once(scene: Scene) -> None:
+    async with beating(scene) as chest:
+        asked, other = chest.hold(2)
+        scene.rows("select * from trunkline.cancel(%s)", asked.job.job_id)
+        scene.rows("select * from trunkline.cancel(%s)", other.job.job_id)
+        asked.beat_now = True
+        await eventually(lambda: chest.stopped, "it is interrupted")
+        assert chest.stopped == [(asked, Stop.CANCELLED)]
+        assert not asked.beat_now
+
+
+async def test_a_blocked_event_loop_does_not_cost_the_other_jobs_their_leases(
+    scene: Scene,
+) -> None:
+    async with beating(scene) as chest:
+        (held,) = chest.hold(1)
+        make_old(held)
+        end = time.monotonic() + 20
+        # Nothing is awaited here: the loop stands still until the heartbeat has come.
+        while not chest.beaten():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+
+def complaints(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+    return [record for record in caplog.records if "event loop has been blocked" in record.message]
+
+
+def block(caplog: pytest.LogCaptureFixture, count: int = 1) -> None:
+    """Hold up the event loop until the heart complains."""
+    end = time.monotonic() + 20
+    while len(complaints(caplog)) < count and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+async def test_who_blocks_the_event_loop_is_named_with_job_and_stack(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("trunkline.worker.heart._BLOCKED", 0.4)
+
+    @scene.app.task
+    async def blocking() -> None:
+        block(caplog)
+
+    @scene.app.task
+    async def innocent() -> None:
+        await asyncio.Event().wait()
+
+    async with scene.working():
+        await scene.enqueue("innocent")
+        (job,) = await scene.enqueue("blocking")
+        await scene.until_state(job, "completed")
+    (told, *_) = complaints(caplog)
+    assert told.levelno == logging.WARNING
+    assert f"task blocking, job {job}" in told.message
+    assert "block(caplog)" in told.message
+    assert getattr(told, "job_id", None) == str(job)
+    assert "innocent" not in told.message
+
+
+async def test_a_callback_that_blocks_is_blamed_on_no_job(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Jobs that have not started have no runner, and neither has a callback."""
+    monkeypatch.setattr("trunkline.worker.heart._BLOCKED", 0.4)
+    async with beating(scene, hold=2):
+        asyncio.get_running_loop().call_soon(block, caplog)
+        await eventually(lambda: complaints(caplog), "the heart complains")
+    assert "no handler of ours" in complaints(caplog)[0].message
+
+
+async def test_a_long_block_is_told_again_only_when_it_has_doubled(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("trunkline.worker.heart._BLOCKED", 0.2)
+    async with beating(scene):
+        block(caplog, count=3)
+    lengths = [record.args[0] for record in complaints(caplog) if isinstance(record.args, tuple)]
+    assert len(lengths) >= 3
+    for one, next_one in zip(lengths, lengths[1:], strict=False):
+        assert isinstance(one, float)
+        assert isinstance(next_one, float)
+        assert next_one >= 2 * one
+
+
+async def test_the_heart_goes_on_after_its_connection_was_killed(scene: Scene) -> None:
+    kill = (
+        "select pg_terminate_backend(pid) from pg_stat_activity"
+        " where application_name = 'trunkline heart' and datname = current_database()"
+    )
+    async with beating(scene):
+        await eventually(lambda: scene.rows(kill), "it was connected")
+        seen = scene.value("select seen_at from trunkline.workers")
+        for _ in range(2):
+            await eventually(
+                lambda: scene.value("select seen_at > %s from trunkline.workers", seen), "a pulse"
+            )
+            seen = scene.value("select seen_at from trunkline.workers")
+
+
+async def test_a_heart_that_stopped_leaves_no_thread_and_no_connection(scene: Scene) -> None:
+    async with beating(scene) as chest:
+        assert any(thread.name == "trunkline heart" for thread in threading.enumerate())
+        await chest.heart.stop()
+        await chest.heart.stop()
+    assert not any(thread.name == "trunkline heart" for thread in threading.enumerate())
+    await eventually(
+        lambda: not scene.rows(
+            "select from pg_stat_activity where application_name = 'trunkline heart'"
+            " and datname = current_database()"
+        ),
+        "the connection is closed",
+    )
+
+
+async def test_a_heart_that_never_started_can_be_stopped(scene: Scene) -> None:
+    scene.register("w")
+    chest = Chest(scene, 1)
+    await chest.heart.stop()
+    assert chest.states == []
+
+
+async def test_a_worker_that_was_given_up_registers_again_and_is_notified_again(
+    scene: Scene,
+) -> None:
+    @scene.app.task
+    async def work() -> int:
+        return 1
+
+    sleeps = "select count(*) from trunkline_internal.sleepers where worker = %s"
+    async with scene.working() as worker:
+        await eventually(lambda: scene.value(sleeps, worker.id), "it sleeps")
+        scene.superuser.execute("update trunkline_internal.workers set state = 'gone'")
+        scene.superuser.execute("delete from trunkline_internal.sleepers")
+        await eventually(
+            lambda: scene.value("select state from trunkline.workers") == "active", "it is back"
+        )
+        await eventually(lambda: scene.value(sleeps, worker.id), "it sleeps again")
+        (job,) = await scene.enqueue("work")
+        await scene.until_state(job, "completed")
+
+
+async def test_a_drained_worker_finishes_what_it_runs_and_ends(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    go = asyncio.Event()
+    started = asyncio.Event()
+
+    @scene.app.task
+    async def work() -> None:
+        started.set()
+        await go.wait()
+
+    async with scene.working(concurrency=1) as worker:
+        first, second = await scene.enqueue("work", 2)
+        await started.wait()
+        scene.rows("select trunkline.drain_worker(%s)", worker.id)
+        await eventually(lambda: "drained by an operator" in caplog.text, "it heard of it")
+        go.set()
+        await scene.until_state(first, "completed")
+        await eventually(
+            lambda: scene.value("select state from trunkline.workers") == "stopped", "it ended"
+        )
+        assert scene.state(second) == "ready"

@@ -1,0 +1,291 @@
+"""The parts beside the main road: looker, watch, duties, memory."""
+
+import asyncio
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.support.calls import Calls
+from tests.worker.scene import Scene, a_job, eventually, timed
+from tests.worker.stage import stage
+from trunkline import Trunkline
+from trunkline.db.call import Call
+from trunkline.db.lasting import LastingConnection
+from trunkline.errors import ConnectionLost
+from trunkline.worker.duties import Duties
+from trunkline.worker.looker import Looker
+from trunkline.worker.memory import Memory, resident
+from trunkline.worker.report import End
+from trunkline.worker.roster import Roster
+from trunkline.worker.watch import Watch
+
+
+async def test_the_looker_finds_what_a_rolled_back_claim_left_behind(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The position of the others has passed it."""
+    monkeypatch.setattr("trunkline.worker.looker._EVERY", 0.1)
+    ran: list[int] = []
+
+    @scene.app.task
+    async def work(number: int) -> None:
+        ran.append(number)
+
+    calls = Calls(scene.superuser)
+    calls.register("work")
+    position: dict[str, Any] | None = {}
+    for number in range(1, 5):
+        calls.enqueue("work", payload={"number": number})
+        position = calls.claim("w", 10, position=position).position
+        scene.database.move_time("1 second")
+    calls.enqueue("work", payload={"number": 0})
+    # As if a claim of it had been open while the others went on, and was then rolled back.
+    scene.superuser.execute("update trunkline_internal.waiting set seq = 1")
+    assert calls.claim("w", 10, position=position).jobs == []
+    roster = Roster()
+    async with stage(scene.app) as on:
+        looker = Looker(
+            scene.database.dsn, "w", None, ["work"], executor=on.executor, roster=roster
+        )
+        looker.start()
+        await eventually(lambda: ran, "it was found")
+        await looker.stop()
+    assert ran == [0]
+    assert len(roster) == 1
+
+
+async def test_the_looker_asks_for_nothing_while_all_runners_are_busy(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trunkline.worker.looker._EVERY", 0.02)
+    go = asyncio.Event()
+
+    @scene.app.task
+    async def work() -> None:
+        await go.wait()
+
+    Calls(scene.superuser).register("work")
+    Calls(scene.superuser).fill(2)
+    async with stage(scene.app, concurrency=1) as on:
+        on.submit("work")
+        await eventually(lambda: on.executor.buffered == 0, "it runs")
+        looker = Looker(
+            scene.database.dsn, "w", None, ["work"], executor=on.executor, roster=Roster()
+        )
+        looks = count_calls(monkeypatch, "trunkline.claim(")
+        looker.start()
+        for _ in range(20):
+            await asyncio.sleep(0.01)
+        assert looks() == 0
+        go.set()
+        await eventually(looks, "it looks")
+        await looker.stop()
+
+
+def count_calls(monkeypatch: pytest.MonkeyPatch, function: str) -> Any:
+    original = LastingConnection.run
+    count = 0
+
+    async def run(self: LastingConnection, call: Call[Any], **more: Any) -> Any:
+        nonlocal count
+        count += function in call.sql
+        return await original(self, call, **more)
+
+    monkeypatch.setattr(LastingConnection, "run", run)
+    return lambda: count
+
+
+async def test_the_hard_limit_interrupts_by_monotonic_time() -> None:
+    """RC-31: no heartbeat passes it."""
+    app = Trunkline("postgresql://nobody@nowhere/none")
+
+    @app.task
+    async def work() -> None:
+        await asyncio.Event().wait()
+
+    async with stage(app) as on:
+        roster = Roster()
+        now = a_job().claimed_at
+        (short,) = roster.add([a_job(hard_deadline=now + timedelta(seconds=0.3))])
+        (long,) = roster.add([a_job()])
+        watch = Watch(roster, on.executor, on.reports.append)
+        watch.start()
+        on.executor.submit([short, long])
+        await on.until_reported(1)
+        await watch.stop()
+        assert (on.reports[0].job, on.reports[0].end) == (short.job, End.FAIL)
+        assert on.reports[0].error is not None
+        assert on.reports[0].error["code"] == "hard_limit_exceeded"
+        assert long.stop is None
+
+
+async def test_jobs_claimed_too_early_are_handed_back_in_their_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("trunkline.worker.watch._STALLED", 0.2)
+    app = Trunkline("postgresql://nobody@nowhere/none")
+    go = asyncio.Event()
+
+    @app.task
+    async def work(long: bool) -> None:
+        if long:
+            await go.wait()
+
+    async with stage(app, concurrency=2) as on:
+        on.submit("work", *['{"long": false}'] * 300)
+        await on.until_reported(300)
+        on.reports.clear()
+        assert on.executor.demand() > 2
+        on.submit("work", '{"long": true}', '{"long": true}')
+        early = on.submit("work", *['{"long": true}'] * 5)
+        watch = Watch(Roster(), on.executor, on.reports.append)
+        watch.start()
+        await on.until_reported(5)
+        assert [report.job for report in on.reports] == [held.job for held in early]
+        assert {report.end for report in on.reports} == {End.RELEASE}
+        assert on.executor.buffered == 0
+        # Until jobs prove to be short again, nothing is claimed ahead.
+        assert on.executor.demand() == 0
+        await watch.stop()
+        go.set()
+
+
+async def test_a_buffer_that_moves_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trunkline.worker.watch._STALLED", 5.0)
+    app = Trunkline("postgresql://nobody@nowhere/none")
+
+    @app.task
+    async def work() -> None:
+        await asyncio.sleep(0.02)
+
+    async with stage(app, concurrency=1) as on:
+        watch = Watch(Roster(), on.executor, on.reports.append)
+        watch.start()
+        on.submit("work", *["{}"] * 30)
+        await on.until_reported(30)
+        await watch.stop()
+        assert {report.end for report in on.reports} == {End.COMPLETE}
+
+
+async def test_duties_run_and_report_what_failed(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    scene.superuser.execute(
+        "do $do$ begin execute format('create or replace function trunkline.promote(%s)"
+        " returns integer language plpgsql as $$ begin raise ''out of order''; end $$',"
+        " pg_get_function_arguments('trunkline.promote'::regproc)); end $do$"
+    )
+    scene.superuser.execute("update trunkline_internal.duties set started_at = null")
+    duties = Duties(scene.database.dsn, pulse=1)
+    duties.start()
+    await eventually(lambda: "out of order" in caplog.text, "the failure is told")
+    await duties.stop()
+    assert "duty promote failed" in caplog.text
+    assert scene.value(
+        "select succeeded_at is not null from trunkline_internal.duties where duty = 'reclaim'"
+    )
+
+
+async def test_after_an_outage_duties_wait_for_two_pulses(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or the first worker that is back takes away the jobs of all others."""
+    monkeypatch.setattr("trunkline.worker.part._FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("trunkline.worker.duties._EVERY", 0.05)
+    original = LastingConnection.run
+    at: list[float] = []
+
+    async def run(self: LastingConnection, call: Call[Any], **more: Any) -> Any:
+        at.append(time.monotonic())
+        if len(at) == 2:
+            raise ConnectionLost("the server is away")
+        return await original(self, call, **more)
+
+    monkeypatch.setattr(LastingConnection, "run", run)
+    duties = Duties(scene.database.dsn, pulse=0.1)
+    duties.start()
+    await eventually(lambda: len(at) >= 4, "they go on")
+    await duties.stop()
+    assert at[1] - at[0] < 1.2
+    assert at[2] - at[1] >= 1.2
+    assert at[3] - at[2] < 1.2
+
+
+async def test_duties_that_take_long_do_not_hold_up_the_end(scene: Scene) -> None:
+    scene.superuser.execute("update trunkline_internal.duties set started_at = null")
+    locker = scene.database.superuser(autocommit=False)
+    locker.execute("lock table trunkline_internal.duties in access exclusive mode")
+    duties = Duties(scene.database.dsn, pulse=1)
+    duties.start()
+    await eventually(
+        lambda: scene.rows(
+            "select from pg_stat_activity where application_name = 'trunkline duties'"
+            " and wait_event_type = 'Lock' and datname = current_database()"
+        ),
+        "they wait for a lock",
+    )
+    stopwatch = timed()
+    await duties.stop()
+    assert stopwatch() < 5
+    locker.rollback()
+
+
+async def test_memory_above_the_limit_is_told_once() -> None:
+    told: list[int] = []
+    memory = Memory(1, lambda: told.append(1))
+    memory.start()
+    await eventually(lambda: told, "it is told")
+    await asyncio.sleep(0)
+    await memory.stop()
+    assert told == [1]
+
+
+async def test_memory_below_the_limit_is_no_news(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trunkline.worker.memory._EVERY", 0.01)
+    looks = 0
+
+    def measure() -> int:
+        nonlocal looks
+        looks += 1
+        return 10
+
+    monkeypatch.setattr("trunkline.worker.memory.resident", measure)
+    memory = Memory(10, lambda: pytest.fail("it was told"))
+    memory.start()
+    await eventually(lambda: looks > 3, "it looks")
+    await memory.stop()
+    assert looks > 3
+
+
+def test_resident_memory_is_measured() -> None:
+    before = resident()
+    ballast = bytearray(b"x") * 50_000_000
+    assert resident() - before > 30_000_000
+    assert len(ballast) == 50_000_000
+
+
+async def test_a_worker_above_its_memory_limit_ends_its_jobs_and_wants_a_successor(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Exit code 75: the supervisor starts a new process."""
+    monkeypatch.setattr("trunkline.worker.memory._EVERY", 0.05)
+    used = 0
+    monkeypatch.setattr("trunkline.worker.memory.resident", lambda: used)
+    started, go = asyncio.Event(), asyncio.Event()
+
+    @scene.app.task
+    async def work() -> None:
+        started.set()
+        await go.wait()
+
+    async with scene.running(concurrency=1, memory_limit=1000) as (_, running):
+        first, second = await scene.enqueue("work", 2)
+        await started.wait()
+        used = 2000
+        await eventually(lambda: "shutting down (memory limit)" in caplog.text, "it is to end")
+        go.set()
+        assert await running == 75
+        assert scene.state(first) == "completed"
+        assert scene.state(second) == "ready"
