@@ -71,6 +71,11 @@ def test_every_command_says_what_it_does_and_shows_examples(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
+def test_every_command_fits_into_the_list_of_its_group(name: str) -> None:
+    assert not ALL[name].get_short_help_str(limit=64).endswith("...")
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_every_command_takes_a_server_and_prints_json(name: str) -> None:
     options = {option for parameter in ALL[name].params for option in parameter.opts}
     assert ("--dsn" in options) == (name not in WITHOUT_DSN)

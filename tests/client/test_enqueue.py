@@ -232,9 +232,7 @@ def test_a_payload_may_be_large_but_not_too_large(twin: Twin, send: Task[..., Re
     assert caught.value.hint
 
 
-def test_a_queue_may_refuse_new_jobs(
-    twin: Twin, send: Task[..., Receipt], hands: Hands
-) -> None:
+def test_a_queue_may_refuse_new_jobs(twin: Twin, send: Task[..., Receipt], hands: Hands) -> None:
     hands.value("select trunkline.limit_queue(p_queue => 'mail', p_max_depth => 1)")
     twin(twin.of(send).enqueue(to="ann"))
     with pytest.raises(QueueFull) as full:

@@ -82,7 +82,9 @@ def test_wait_raises_what_became_of_a_dead_job(
     handle = twin(twin.of(send).options(max_attempts=2).enqueue(to="ann"))
     hands.fail('{"type": "ValueError", "message": "no such address"}', retryable=True)
     hands.value("select count(trunkline.reprioritise(%s, 1))", handle.id)
-    hands.connection.execute("update trunkline_internal.waiting set run_at = run_at - interval '1h'")
+    hands.connection.execute(
+        "update trunkline_internal.waiting set run_at = run_at - interval '1h'"
+    )
     hands.fail('{"type": "OSError", "message": "no line"}', retryable=True)
     with pytest.raises(JobFailed, match="no line") as caught:
         twin(handle.wait(timeout=10))
@@ -187,9 +189,7 @@ def test_a_list_that_cannot_be_is_refused(
     assert getattr(caught.value, "hint", "")
 
 
-def test_a_running_job_is_asked_to_stop(
-    twin: Twin, send: Task[..., Receipt], hands: Hands
-) -> None:
+def test_a_running_job_is_asked_to_stop(twin: Twin, send: Task[..., Receipt], hands: Hands) -> None:
     handle = twin(twin.of(send).enqueue(to="ann"))
     hands.take()
     changed = twin(twin.jobs.cancel(handle, "stop"))

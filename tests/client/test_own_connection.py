@@ -378,7 +378,9 @@ def test_what_holds_no_transaction_is_refused(
     engine = sqlalchemy.create_engine(url(database, "psycopg"))
     with app.sync:
         for thing in (engine, database, "a string", 5):
-            with pytest.raises(UnsupportedConnection, match="no connection that is known") as caught:
+            with pytest.raises(
+                UnsupportedConnection, match="no connection that is known"
+            ) as caught:
                 work.sync.options(connection=thing).enqueue(order=1)
             assert caught.value.code == "unsupported_connection"
     engine.dispose()
@@ -390,7 +392,5 @@ def test_one_call_has_one_connection(
 ) -> None:
     with app.sync, by_psycopg(database) as (connection, _):
         with pytest.raises(UnsupportedConnection, match="different connections"):
-            app.sync.enqueue_many(
-                [work.request(1), work.options(connection=connection).request(2)]
-            )
+            app.sync.enqueue_many([work.request(1), work.options(connection=connection).request(2)])
     assert story.jobs() == 0

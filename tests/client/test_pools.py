@@ -133,9 +133,7 @@ def test_a_broken_connection_is_replaced(
     assert twin(twin.jobs.list()) == []
 
 
-def test_somebody_elses_database_gets_no_schema_unasked(
-    server: Server, database: Database
-) -> None:
+def test_somebody_elses_database_gets_no_schema_unasked(server: Server, database: Database) -> None:
     with psycopg.connect(server.dsn("postgres", superuser=True), autocommit=True) as admin:
         admin.execute(f"create database {database.name}_bare owner trunkline_installer")
         try:

@@ -161,9 +161,7 @@ def test_drain_can_be_bounded(sandbox: Sandbox) -> None:
     assert sandbox.drain().total == 2
 
 
-def test_a_drain_without_end_is_noticed(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_drain_without_end_is_noticed(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trunkline.testing.sandbox._RUNAWAY", 20)
     shop.endless.sync.enqueue()
     with pytest.raises(DrainUnfinished, match="More than 20") as caught:

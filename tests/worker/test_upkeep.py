@@ -42,7 +42,7 @@ async def test_the_looker_finds_what_a_rolled_back_claim_left_behind(
         scene.database.move_time("1 second")
     calls.enqueue("work", payload={"number": 0})
     # As if a claim of it had been open while the others went on, and was then rolled back.
-    scene.superuser.execute("update trunkline_internal.waiting set seq = 1")
+    scene.superuser.execute("update trunkline_internal.waiting set sequence = 1")
     assert calls.claim("w", 10, position=position).jobs == []
     roster = Roster()
     async with stage(scene.app) as on:
@@ -172,17 +172,12 @@ async def test_a_buffer_that_moves_is_left_alone(monkeypatch: pytest.MonkeyPatch
 async def test_duties_run_and_report_what_failed(
     scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
-    scene.superuser.execute(
-        "do $do$ begin execute format('create or replace function trunkline.promote(%s)"
-        " returns integer language plpgsql as $$ begin raise ''out of order''; end $$',"
-        " pg_get_function_arguments('trunkline.promote'::regproc)); end $do$"
-    )
+    scene.superuser.execute("alter table trunkline_internal.idempotency_keys rename to elsewhere")
     scene.superuser.execute("update trunkline_internal.duties set started_at = null")
     duties = Duties(scene.database.dsn, pulse=1)
     duties.start()
-    await eventually(lambda: "out of order" in caplog.text, "the failure is told")
+    await eventually(lambda: "duty sweep_idempotency failed" in caplog.text, "it is told")
     await duties.stop()
-    assert "duty promote failed" in caplog.text
     assert scene.value(
         "select succeeded_at is not null from trunkline_internal.duties where duty = 'reclaim'"
     )

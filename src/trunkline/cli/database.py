@@ -101,9 +101,9 @@ def status(ctx: click.Context, *, as_json: bool) -> None:
 @options.as_json
 @click.pass_context
 def dsn(ctx: click.Context, *, tcp: bool, as_json: bool) -> None:
-    """Print the connection string, also when the server is down (then the exit code is 3).
+    """Print the connection string.
 
-    With TRUNKLINE_DSN set it is that one.
+    Also when the server is down; then the exit code is 3. With TRUNKLINE_DSN set it is that one.
     """
     from trunkline.embedded import service  # noqa: PLC0415 - see main.py
 

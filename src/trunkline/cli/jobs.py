@@ -188,7 +188,10 @@ def cancel(
     dsn: str | None,
     as_json: bool,
 ) -> None:
-    """Cancel jobs: waiting ones at once, running ones when their workers hear of it."""
+    """Cancel jobs.
+
+    Waiting ones are cancelled at once, running ones when their workers hear of it.
+    """
     from trunkline.cli.actions import each  # noqa: PLC0415 - see above
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
     from trunkline.db.calls import produce  # noqa: PLC0415 - see above
@@ -214,7 +217,10 @@ def cancel(
 @options.with_options(options.ids, options.dsn, options.as_json)
 @click.pass_context
 def retry(ctx: click.Context, *, job_ids: tuple[UUID, ...], dsn: str | None, as_json: bool) -> None:
-    """Run ended jobs again: dead letters under their ids, finished ones as new jobs."""
+    """Run ended jobs again.
+
+    Dead letters keep their ids and get all their attempts anew; finished ones become new jobs.
+    """
     from trunkline.cli.actions import each  # noqa: PLC0415 - see above
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
     from trunkline.db.calls import produce  # noqa: PLC0415 - see above

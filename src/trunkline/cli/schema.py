@@ -82,9 +82,9 @@ def upgrade(
 @_with(options.dsn, options.as_json)
 @click.pass_context
 def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
-    """Compare a database with the shipped schema and name each difference.
+    """Compare a database with the shipped schema.
 
-    The exit code is 0 when they are equal and 1 when they differ.
+    Each difference is named. The exit code is 0 when they are equal and 1 when they differ.
     """
     from dataclasses import asdict  # noqa: PLC0415 - see above
 
@@ -128,9 +128,9 @@ def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
 def sql(
     *, from_version: int, supabase: bool, tenant_roles: tuple[str, ...], lock_timeout: float
 ) -> None:
-    """Print everything as SQL, for psql or a migrations folder, without connecting.
+    """Print everything as SQL, without connecting.
 
-    The script is one transaction and refuses a database that is not at the version it starts from,
+    It is meant for psql or a migrations folder. The script is one transaction and refuses a database that is not at the version it starts from,
     so that running it twice changes nothing: psql -v ON_ERROR_STOP=1 -f FILE
     """
     from trunkline import schema as tooling  # noqa: PLC0415 - see above
@@ -153,7 +153,10 @@ def sql(
 def uninstall(
     *, dsn: str | None, lock_timeout: float, keep_roles: bool, yes: bool, as_json: bool
 ) -> None:
-    """Remove both schemas with all jobs in them, and the roles that no other database uses."""
+    """Remove the schemas with all jobs in them.
+
+    The roles go too, where no other database uses them.
+    """
     from trunkline import schema as tooling  # noqa: PLC0415 - see above
     from trunkline.db.dsn import resolve  # noqa: PLC0415 - see above
 

@@ -46,9 +46,9 @@ def tail(
     dsn: str | None,
     as_json: bool,
 ) -> None:
-    """Follow what happens to jobs, like a log; Ctrl-C ends it with code 0.
+    """Follow what happens to jobs, like a log.
 
-    Each line is told once: when a job is enqueued, when an attempt starts and how it ends. What a
+    Ctrl-C ends it with code 0. Each line is told once: when a job is enqueued, when an attempt starts and how it ends. What a
     transaction committed late comes late, with its own time. The start of an attempt that failed
     or was put off within a second is not told, its end is.
     """

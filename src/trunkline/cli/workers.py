@@ -32,7 +32,7 @@ def workers() -> None:
 @click.option("--all", "everyone", is_flag=True, help="Also those that stopped or are gone.")
 @options.with_options(options.watch, options.dsn, options.as_json)
 def list_(*, everyone: bool, watch: bool, dsn: str | None, as_json: bool) -> None:
-    """List worker processes, whether they live and how many jobs each runs."""
+    """List worker processes and how many jobs each runs."""
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
     from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
     from trunkline.cli.tables import live, show, table  # noqa: PLC0415 - see above

@@ -51,7 +51,10 @@ _BY_SQLSTATE: Final[dict[str, type[TrunklineError]]] = {
 _BY_SENTENCE: Final[tuple[tuple[re.Pattern[str], type[TrunklineError]], ...]] = (
     (re.compile(r"password authentication failed|no password|pg_hba\.conf"), AccessDenied),
     (re.compile(r'role "[^"]*" does not exist|not permitted to log in'), AccessDenied),
-    (re.compile(r"starting up|shutting down|recovery mode|not (yet )?accepting conn"), ServerNotReady),
+    (
+        re.compile(r"starting up|shutting down|recovery mode|not (yet )?accepting conn"),
+        ServerNotReady,
+    ),
     (re.compile(r"session is read-only|server is in hot standby"), DatabaseReadOnly),
     (
         re.compile(r"too many clients|connection slots|too many connections|no more conn"),

@@ -49,6 +49,7 @@ class Attempt:
             End.SNOOZE: "snoozed",
             End.CANCEL: "cancelled",
             End.RELEASE: "released",
+            End.HAND_BACK: "released",
         }[self.end]
 
 

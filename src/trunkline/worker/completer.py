@@ -70,7 +70,7 @@ class Completer(Part):
             batch = self._reports[:_LARGEST_BATCH]
             end = batch[0].end
             same = [report for report in batch if report.end is end]
-            if end is End.RELEASE:
+            if end in {End.RELEASE, End.HAND_BACK}:
                 # One call has one reason.
                 same = [report for report in same if report.reason == batch[0].reason]
             await self._record(end, same)
@@ -163,8 +163,10 @@ def _call(end: End, worker: str, reports: Sequence[Report]) -> Call[list[Verdict
             return work.acknowledge_cancel(
                 worker, jobs, attempts, [report.reason for report in reports]
             )
-        case End.RELEASE:
-            return work.release(worker, jobs, attempts, reports[0].reason or "handed back")
+        case End.RELEASE | End.HAND_BACK:
+            reason = reports[0].reason or "handed back"
+            unstarted = end is End.HAND_BACK
+            return work.release(worker, jobs, attempts, reason, unstarted=unstarted)
 
 
 def _who(report: Report) -> dict[str, Any]:

@@ -69,4 +69,6 @@ class Looker(Part):
         else:
             jobs = [job.job_id for job in claimed.jobs]
             attempts = [job.attempt for job in claimed.jobs]
-            await self._connection.run(work.release(self._worker, jobs, attempts, "shutting down"))
+            await self._connection.run(
+                work.release(self._worker, jobs, attempts, "shutting down", unstarted=True)
+            )

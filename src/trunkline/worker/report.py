@@ -37,6 +37,8 @@ class End(Enum):
     SNOOZE = "snooze"
     CANCEL = "cancel"
     RELEASE = "release"
+    # Released before it started, which counts for nothing.
+    HAND_BACK = "hand_back"
 
 
 @dataclass(slots=True)

@@ -62,7 +62,7 @@ class Shutdown:
         executor.accepting = False
         await asyncio.gather(*(part.stop() for part in claiming))
         for held in executor.take_unstarted():
-            completer.add(Report(held.job, End.RELEASE, reason="the worker shut down"))
+            completer.add(Report(held.job, End.HAND_BACK, reason="the worker shut down"))
         await self._let_end(executor, roster)
         for held in roster:
             if held.runner is not None:

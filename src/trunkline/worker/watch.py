@@ -52,4 +52,4 @@ class Watch(Part):
         self._executor.slow_down()
         self.log.debug("handing back %d jobs claimed too early", len(unstarted))
         for held in unstarted:
-            self._report(Report(held.job, End.RELEASE, reason="claimed too early"))
+            self._report(Report(held.job, End.HAND_BACK, reason="claimed too early"))

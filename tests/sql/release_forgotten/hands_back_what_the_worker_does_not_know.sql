@@ -1,27 +1,38 @@
--- RC-27: a claim whose answer was lost leaves attempts that nobody runs; their worker hands them back without waiting for the lease.
+-- TA-36: jobs of a claim whose answer was lost go back at once; what the worker knows, and what others run, stays.
 \ir ../helpers/tools.sql
 select plan(8);
 
-set session authorization trunkline_producer;
-select trunkline.register_task(p_task => 'mail') \g /dev/null
-select t.started('mail') as known \gset
-select t.started('mail') as forgotten \gset
-select t.started('mail', 'w2') as theirs \gset
 set session authorization trunkline_worker;
+select trunkline.register_task(p_task => 'mail') \g /dev/null
+set session authorization trunkline_producer;
+select trunkline.enqueue_many('[{"task": "mail"}, {"task": "mail"}, {"task": "mail"}]') \g /dev/null
+set session authorization trunkline_worker;
+select array_agg(c.job_id order by c.job_id) as jobs from trunkline.claim(p_worker => 'w1', p_limit => 2) as c \gset
+select c.job_id as other from trunkline.claim(p_worker => 'w2', p_limit => 1) as c \gset
+select (:'jobs'::uuid[])[1] as known, (:'jobs'::uuid[])[2] as forgotten \gset
+
 select results_eq(
-  format('select job_id, attempt, verdict, state from trunkline.release_forgotten(p_worker => %L, p_known => array[%L]::uuid[])', 'w1', :'known'),
-  format($$values (%L::uuid, 1, 'ok', 'ready')$$, :'forgotten'),
-  'what the worker does not name is handed back'
+  format('select job_id, verdict, state from trunkline.release_forgotten(p_worker => %L, p_known => array[%L]::uuid[])', 'w1', :'known'),
+  format('values (%L::uuid, %L, %L)', :'forgotten', 'ok', 'ready'),
+  'the one it does not know is ready again'
 );
-select is((t.job(:'known')).state, 'running', 'what it names goes on');
-select is((t.job(:'theirs')).state, 'running', 'so does what another one runs');
-select is((t.job(:'forgotten')).failures, 0, 'no failure is counted');
-select is((t.event(:'forgotten')).kind, 'released', 'and it is on record');
+select is((t.job(:'known')).state, 'running', 'the one it knows goes on');
+select is((t.job(:'other')).state, 'running', 'and so does the one of another worker');
+select is((t.job(:'forgotten')).deferrals, 0, 'nobody began it, so it was not put off');
 select is_empty(
   format('select * from trunkline.release_forgotten(p_worker => %L, p_known => array[%L]::uuid[])', 'w1', :'known'),
-  'a second call finds nothing'
+  'a second time there is nothing'
 );
-select is((select count(*) from trunkline.release_forgotten(p_worker => 'w1', p_known => '{}')), 1::bigint, 'who knows none hands back all');
-select is(t.refusal($$select trunkline.release_forgotten(p_worker => 'w1', p_known => null)$$) ->> 'argument', 'p_known', 'who says nothing is refused');
+select results_eq(
+  $$select verdict from trunkline.release_forgotten(p_worker => 'w2', p_known => '{}')$$, $$values ('ok')$$,
+  'a worker that knows of nothing gets rid of everything'
+);
+select throws_ok(
+  $$select * from trunkline.release_forgotten(p_worker => 'w1', p_known => null)$$, 'TL028', null,
+  'not to know is not the same as to know nothing'
+);
+select throws_ok(
+  $$select * from trunkline.release_forgotten(p_worker => '', p_known => '{}')$$, 'TL007', null, 'a worker has a name'
+);
 
 select * from finish();

@@ -140,13 +140,19 @@ def snooze(
 
 
 def release(
-    worker: str, jobs: Sequence[UUID], attempts: Sequence[int], reason: str
+    worker: str,
+    jobs: Sequence[UUID],
+    attempts: Sequence[int],
+    reason: str,
+    *,
+    unstarted: bool = False,
 ) -> Call[list[Verdict]]:
-    """Hand jobs back at once: not started, shut down, or a deadlock."""
+    """Hand jobs back at once: shut down, a deadlock, or not started, which counts for nothing."""
     return Call(
         "select job_id, attempt, verdict, state, run_at from trunkline.release("
-        "p_worker => %s, p_jobs => %s::uuid[], p_attempts => %s::integer[], p_reason => %s)",
-        (worker, list(jobs), list(attempts), plain_text(reason)),
+        "p_worker => %s, p_jobs => %s::uuid[], p_attempts => %s::integer[], p_reason => %s,"
+        " p_unstarted => %s::boolean)",
+        (worker, list(jobs), list(attempts), plain_text(reason), unstarted),
         rows_of(Verdict),
     )
 

@@ -40,7 +40,7 @@ grant execute on function
   trunkline.progress(text, uuid, integer, integer, text, text),
   trunkline.pulse(text, jsonb),
   trunkline.register_worker(text, text[], text[], text, integer, text, interval, jsonb),
-  trunkline.release(text, uuid[], integer[], text),
+  trunkline.release(text, uuid[], integer[], text, boolean),
   trunkline.release_forgotten(text, uuid[]),
   trunkline.sleep(text, text[]),
   trunkline.snooze(text, uuid[], integer[], interval[], text, boolean),

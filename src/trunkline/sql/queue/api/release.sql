@@ -1,11 +1,13 @@
 -- Gives running attempts of a worker back at once without counting a failure (not started, shutdown, deadlock); answers per job.
 -- running -> ready, before the other jobs of its priority; after five times in a row -> scheduled as a
--- deferred job, so that one that deadlocks for ever does not spin.
+-- deferred job, so that one that deadlocks for ever does not spin. With p_unstarted that does not
+-- count: a job nobody began was not put off, however often workers come and go.
 create or replace function trunkline.release(
   p_worker text,
   p_jobs uuid[],
   p_attempts integer[],
-  p_reason text default null
+  p_reason text default null,
+  p_unstarted boolean default false
 )
 returns setof trunkline.verdict
 language plpgsql
@@ -21,8 +23,9 @@ begin
   select v.*
   from trunkline_internal.defer_attempts(
     p_worker => p_worker, p_jobs => p_jobs, p_attempts => p_attempts, p_delays => null,
-    p_reason => p_reason, p_jitter => true, p_immediate => true, p_kind => 'released'
+    p_reason => p_reason, p_jitter => true, p_immediate => true, p_kind => 'released',
+    p_counts => p_unstarted is not true
   ) as v;
 end;
 $$;
-comment on function trunkline.release(text, uuid[], integer[], text) is 'Gives running attempts of a worker back at once without counting a failure (not started, shutdown, deadlock); answers per job.';
+comment on function trunkline.release(text, uuid[], integer[], text, boolean) is 'Gives running attempts of a worker back at once without counting a failure (not started, shutdown, deadlock); answers per job.';

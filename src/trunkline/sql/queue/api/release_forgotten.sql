@@ -37,7 +37,8 @@ begin
   return query
   select v.job_id, v.attempt, v.verdict, v.state, v.run_at
   from trunkline.release(
-    p_worker => p_worker, p_jobs => v_jobs, p_attempts => v_attempts, p_reason => 'the answer of the claim was lost'
+    p_worker => p_worker, p_jobs => v_jobs, p_attempts => v_attempts, p_reason => 'the answer of the claim was lost',
+    p_unstarted => true
   ) as v;
 end;
 $$;

@@ -24,7 +24,7 @@ begin
   select v.*
   from trunkline_internal.defer_attempts(
     p_worker => p_worker, p_jobs => p_jobs, p_attempts => p_attempts, p_delays => p_delays,
-    p_reason => p_reason, p_jitter => coalesce(p_jitter, true), p_immediate => false, p_kind => 'snoozed'
+    p_reason => p_reason, p_jitter => coalesce(p_jitter, true), p_immediate => false, p_kind => 'snoozed', p_counts => true
   ) as v;
 end;
 $$;

@@ -9,7 +9,8 @@ create or replace function trunkline_internal.defer_attempts(
   p_reason text,
   p_jitter boolean,
   p_immediate boolean,
-  p_kind text
+  p_kind text,
+  p_counts boolean
 )
 returns setof trunkline.verdict
 language plpgsql
@@ -42,7 +43,7 @@ begin
       end,
       r.failures,
       r.crashes,
-      r.deferrals + 1,
+      r.deferrals + c.counted,
       p_immediate,
       case d.to_state
         when 'cancelled' then coalesce(r.cancel_reason, 'cancelled')
@@ -54,7 +55,7 @@ begin
       jsonb_build_object(
         'delay_seconds', case when d.to_state = 'scheduled' then extract(epoch from w.delay) end,
         'jitter_seconds', case when d.to_state = 'scheduled' then w.jitter end,
-        'deferrals', r.deferrals + 1, 'over_bounds', b.over_bounds
+        'deferrals', r.deferrals + c.counted, 'over_bounds', b.over_bounds
       )
     )::trunkline_internal.move
   )
@@ -66,14 +67,17 @@ begin
   ) as a
   join trunkline_internal.running as r on r.job_id = a.job_id
   left join trunkline_internal.tasks as t on t.task = r.task
+  cross join (select case when p_counts then 1 else 0 end as counted) as c
   cross join lateral (
-    select r.deferrals + 1 > v_max_count or coalesce(v_now - r.deferred_since > v_max_age, false) as over_bounds
+    select p_counts and (
+      r.deferrals + 1 > v_max_count or coalesce(v_now - r.deferred_since > v_max_age, false)
+    ) as over_bounds
   ) as b
   cross join lateral (
     select case
       when r.cancel_requested_at is not null then 'cancelled'
       when b.over_bounds and t.dead_when_deferred then 'dead'
-      when p_immediate and r.deferrals < v_immediate then 'ready'
+      when p_immediate and (r.deferrals < v_immediate or not p_counts) then 'ready'
       else 'scheduled'
     end as to_state
   ) as d
@@ -94,4 +98,4 @@ begin
   return query select v.* from trunkline_internal.verdicts(p_jobs => p_jobs, p_attempts => p_attempts, p_moves => v_moves) as v;
 end;
 $$;
-comment on function trunkline_internal.defer_attempts(text, uuid[], integer[], interval[], text, boolean, boolean, text) is 'Puts running attempts of a worker back without counting a failure, as snooze and release ask; bounded by count and age.';
+comment on function trunkline_internal.defer_attempts(text, uuid[], integer[], interval[], text, boolean, boolean, text, boolean) is 'Puts running attempts of a worker back without counting a failure, as snooze and release ask; bounded by count and age.';

@@ -1,0 +1,182 @@
+"""Calls that a type checker must accept, and the types it must see. Checked, never run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, assert_type
+from uuid import UUID
+
+from trunkline import (
+    Backoff,
+    Context,
+    Job,
+    JobHandle,
+    JobState,
+    Request,
+    Schedule,
+    Snooze,
+    Task,
+    Trunkline,
+)
+from trunkline.client._sync.jobs import SyncJobHandle
+from trunkline.model import ChangedJob, Enqueued, Explanation
+from trunkline.testing import AsyncSandbox, Drained, Sandbox
+
+
+@dataclass
+class Receipt:
+    number: int
+
+
+app = Trunkline("host=nowhere.invalid", listen_dsn=None, connections=5)
+
+
+@app.task
+async def bare(to: str, copies: int = 1) -> Receipt:
+    return Receipt(copies)
+
+
+@app.task
+async def with_context(ctx: Context, to: str) -> Receipt:
+    await ctx.progress(50, "half way", phase="send")
+    ctx.log.info("hello")
+    assert_type(ctx.attempt, int)
+    assert_type(ctx.deadline, datetime)
+    async with ctx.transaction() as connection:
+        await connection.execute("select 1")
+    return Receipt(len(to))
+
+
+@app.task
+def plain(number: int) -> int:
+    return number
+
+
+@app.task
+def plain_with_context(ctx: Context, *, number: int) -> list[int]:
+    ctx.progress(10)
+    with ctx.transaction() as connection:
+        connection.execute("select 1")
+    return [number]
+
+
+@app.task(name="full", queue="q", lease="5m", hard_limit=timedelta(hours=1), max_attempts=3)
+async def with_arguments(ctx: Context, to: str) -> None: ...
+
+
+@app.task(
+    backoff=Backoff(base="1s", factor=2, cap=60, jitter=0.1),
+    priority=5,
+    schedule=Schedule("@daily", time_zone="UTC", payload={}),
+    process=True,
+    audit=True,
+    unique_until="claim",
+    crash_limit=3,
+    reclaim_on_worker_death=True,
+    lost_backoff=False,
+    dead_when_deferred=False,
+    profile="executor",
+)
+def with_every_argument() -> str:
+    return "done"
+
+
+@app.task()
+async def may_snooze(number: int) -> int | Snooze:
+    return Snooze("5m") if number else 5
+
+
+async def asynchronous() -> None:
+    handle = await bare.enqueue("ann", copies=2)
+    assert_type(handle, JobHandle[Receipt])
+    assert_type(await handle.wait(timeout="30s"), Receipt)
+    assert_type(handle.id, UUID)
+    assert_type(handle.created, bool)
+    assert_type(handle.state, JobState)
+    assert_type(handle.run_at, datetime)
+    assert_type(await handle.get(), Job)
+
+    assert_type(await (await with_context.enqueue(to="ann")).wait(), Receipt)
+    assert_type(await (await plain.enqueue(5)).wait(timeout=1.5), int)
+    assert_type(await (await plain_with_context.enqueue(number=5)).wait(), list[int])
+    assert_type(await with_arguments.enqueue(to="ann"), JobHandle[None])
+    assert_type(await (await with_every_argument.enqueue()).wait(), str)
+    assert_type(await (await may_snooze.enqueue(1)).wait(), int | Snooze)
+
+    options = bare.options(
+        priority=5,
+        delay="1h",
+        run_at=datetime.now(UTC),
+        queue="q",
+        unique_key="k",
+        idempotency_key="i",
+        tenant="t",
+        correlation_id="c",
+        max_attempts=2,
+        tags=["a"],
+        connection=object(),
+    ).options(priority=None, tags=("b",), delay=timedelta(seconds=1))
+    assert_type(await options.enqueue("ann", 2), JobHandle[Receipt])
+    assert_type(options.request(to="ann"), Request[Receipt])
+
+    many = await bare.enqueue_many([bare.request("a"), options.request("b")])
+    assert_type(many, list[JobHandle[Receipt]])
+    mixed = await app.enqueue_many([bare.request("a"), plain.request(5)])
+    assert_type(mixed, list[JobHandle[Any]])
+
+
+async def jobs() -> None:
+    handle = await bare.enqueue("ann")
+    assert_type(await app.jobs.wait(handle, timeout=5), Receipt)
+    assert_type(await app.jobs.get(handle), Job)
+    assert_type(await app.jobs.get("6f1c3a1e-0000-7000-8000-000000000000"), Job)
+    found = await app.jobs.list(state=JobState.DEAD, task="bare", limit=5, before=handle.id)
+    assert_type(found, list[Job])
+    await app.jobs.list(state="ready")
+    await app.jobs.list(state=["ready", JobState.RUNNING])
+    assert_type(await app.jobs.cancel(handle, reason="no"), ChangedJob)
+    assert_type(await app.jobs.retry(handle.id), Enqueued)
+    assert_type(await app.jobs.explain(handle.id), Sequence[Explanation])
+    by_name = await app.jobs.enqueue("bare", {"to": "ann"}, priority=5, delay=60)
+    assert_type(by_name, JobHandle[Any])
+    async with app as same:
+        assert_type(same, Trunkline)
+
+
+def blocking() -> None:
+    handle = bare.sync.enqueue("ann", copies=2)
+    assert_type(handle, SyncJobHandle[Receipt])
+    assert_type(handle.wait(timeout=30), Receipt)
+    assert_type(with_context.sync.options(priority=5).enqueue(to="ann").wait(), Receipt)
+    assert_type(plain.sync.enqueue(5).wait(), int)
+    many = bare.sync.enqueue_many([bare.request("a"), bare.sync.options(delay=5).request("b")])
+    assert_type(many, list[SyncJobHandle[Receipt]])
+    assert_type(
+        app.sync.enqueue_many([bare.request("a"), plain.request(5)]), list[SyncJobHandle[Any]]
+    )
+    assert_type(app.sync.jobs.wait(handle), Receipt)
+    assert_type(app.sync.jobs.get(handle.id), Job)
+    with app.sync as client:
+        assert_type(client.jobs.list(), list[Job])
+
+
+def generic(task: Task[..., Any]) -> str:
+    """Tasks can be passed on."""
+    return task.name
+
+
+def testing() -> None:
+    with Sandbox(app) as sandbox:
+        assert_type(sandbox.run_inline(bare.request("ann")), Receipt)
+        assert_type(sandbox.run_inline(plain.sync.enqueue(5)), int)
+        assert_type(sandbox.drain(max_jobs=5, with_scheduled=True), Drained)
+        assert_type(sandbox.assert_enqueued(bare, count=1, to="ann"), list[Job])
+        assert_type(sandbox.move_time("2h"), datetime)
+        assert_type(sandbox.all_enqueued(), list[Job])
+
+
+async def testing_asynchronously() -> None:
+    async with AsyncSandbox(app) as sandbox:
+        assert_type(await sandbox.run_inline(bare.request("ann")), Receipt)
+        assert_type(await sandbox.run_inline(await plain.enqueue(5)), int)
+        assert_type(await sandbox.drain(), Drained)

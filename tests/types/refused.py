@@ -1,0 +1,88 @@
+"""Calls that a type checker must refuse, each with the code it gives. Checked, never run.
+
+The checks of the project see the comments and fail when one is not needed; test_types.py takes
+them away and compares line by line.
+"""
+
+from trunkline import Context, Trunkline
+from trunkline.testing import Sandbox
+
+app = Trunkline()
+
+
+@app.task
+async def send(ctx: Context, to: str, copies: int = 1) -> int:
+    return copies
+
+
+@app.task
+def plain(number: int) -> str:
+    return str(number)
+
+
+@app.task(lease=[5])  # type: ignore[call-overload]
+def lease_of_a_list() -> None: ...
+
+
+@app.task(leese="5m")  # type: ignore[call-overload]
+def unknown_argument() -> None: ...
+
+
+@app.task(unique_until="never")  # type: ignore[call-overload]
+def unknown_choice() -> None: ...
+
+
+@app.task("send")  # type: ignore[call-overload]
+def name_without_its_word() -> None: ...
+
+
+async def calls() -> None:
+    await send.enqueue()  # type: ignore[call-arg]
+    await send.enqueue(5)  # type: ignore[arg-type]
+    await send.enqueue(to="ann", copies="2")  # type: ignore[arg-type]
+    await send.enqueue(to="ann", cc="bob")  # type: ignore[call-arg]
+    await send.enqueue("ann", 1, 2)  # type: ignore[call-arg]
+    await send.enqueue(None, to="ann")  # type: ignore[misc]
+    await plain.enqueue("5")  # type: ignore[arg-type]
+    send.request(to=5)  # type: ignore[arg-type]
+    await send.options(priority="high").enqueue(to="ann")  # type: ignore[arg-type]
+    await send.options(prio=5).enqueue(to="ann")  # type: ignore[call-arg]
+    await send.options(delay=[1]).enqueue(to="ann")  # type: ignore[arg-type]
+    await send.options(run_at="tomorrow").enqueue(to="ann")  # type: ignore[arg-type]
+    await send.options(priority=5).enqueue()  # type: ignore[call-arg]
+    await send.enqueue_many([plain.request(5)])  # type: ignore[list-item]
+    await send("ann")  # type: ignore[operator]
+    plain(5)  # type: ignore[operator]
+
+
+async def results() -> None:
+    handle = await send.enqueue(to="ann")
+    text: str = await handle.wait()  # type: ignore[assignment]
+    number: int = await (await plain.enqueue(5)).wait()  # type: ignore[assignment]
+    await handle.wait(timeout=[5])  # type: ignore[arg-type]
+    handle.state = "done"  # type: ignore[assignment]
+    print(text, number)
+
+
+async def jobs() -> None:
+    await app.jobs.get(5)  # type: ignore[arg-type]
+    await app.jobs.list(5)  # type: ignore[misc]
+    await app.jobs.list(limit="5")  # type: ignore[arg-type]
+    await app.jobs.enqueue("send", ["ann"])  # type: ignore[arg-type]
+    await app.jobs.enqueue("send", prio=5)  # type: ignore[call-arg]
+
+
+def blocking() -> None:
+    plain.sync.enqueue("5")  # type: ignore[arg-type]
+    plain.sync.enqueue()  # type: ignore[call-arg]
+    number: int = plain.sync.enqueue(5).wait()  # type: ignore[assignment]
+    plain.sync.options(prio=5)  # type: ignore[call-arg]
+    app.sync.enqueue_many([5])  # type: ignore[list-item]
+    print(number)
+
+
+def testing() -> None:
+    with Sandbox("shop:app") as sandbox:  # type: ignore[arg-type]
+        number: int = sandbox.run_inline(plain.request(5))  # type: ignore[assignment]
+        sandbox.move_time([5])  # type: ignore[arg-type]
+        print(number)
