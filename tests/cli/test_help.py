@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 
 import click
@@ -70,9 +70,12 @@ def test_every_command_says_what_it_does_and_shows_examples(name: str) -> None:
             assert option.help or option.name == "log_level", f"{name} {option.name}"
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_every_command_fits_into_the_list_of_its_group(name: str) -> None:
-    assert not ALL[name].get_short_help_str(limit=64).endswith("...")
+@pytest.mark.parametrize("name", sorted({name.split()[0] for name in ALL if " " in name}))
+def test_no_line_of_a_group_is_cut(name: str) -> None:
+    group = cli.get_command(click.Context(cli), name)
+    assert group is not None
+    shown = group.get_help(click.Context(group, info_name=name, terminal_width=80))
+    assert not [line for line in shown.partition("Commands:")[2].splitlines() if "..." in line]
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -99,9 +102,12 @@ def test_help_of_commands_waits_for_neither_driver_nor_rich(name: str) -> None:
 def test_help_is_quick() -> None:
     taken = []
     for _ in range(5):
-        started = time.monotonic()
-        subprocess.run([*PROGRAM, "--help"], capture_output=True, check=True)
-        taken.append(time.monotonic() - started)
+        shown = subprocess.Popen([*PROGRAM, "--help"], stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(shown.pid, 0)
+        shown.returncode = os.waitstatus_to_exitcode(status)
+        assert shown.returncode == 0
+        # Processor time: other tests share the machine.
+        taken.append(used.ru_utime + used.ru_stime)
     assert min(taken) < 0.3, taken
 
 

@@ -143,7 +143,7 @@ def test_ctrl_c_at_a_question_changes_nothing(cli: Cli, calls: Calls) -> None:
     assert len(cli.json("dead", "list")) == 1
 
 
-@pytest.mark.parametrize("columns", [40, 60, 80])
+@pytest.mark.parametrize("columns", [40, 60])
 @pytest.mark.parametrize(
     "command",
     [

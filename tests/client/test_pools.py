@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +100,7 @@ def test_event_loops_in_threads_and_the_blocking_twin_at_once(app: Trunkline) ->
         asyncio.run(main())
 
     with ThreadPoolExecutor(4) as pool, app.sync:
-        waiting = [pool.submit(in_a_loop, number) for number in range(4)]
+        waiting: list[Future[Any]] = [pool.submit(in_a_loop, number) for number in range(4)]
         waiting += [pool.submit(work.sync.enqueue, number) for number in range(20)]
         for one in waiting:
             one.result(60)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -199,10 +201,24 @@ class _Shell:
     def close(self) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self.run('for job in $(jobs -p); do kill -9 -- "-$job"; done; wait')
-        self._process.stdin.close()
+        # By their session, since a shell that waits for the end of a command does nothing else.
+        for process in _processes():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                if os.getsid(process) == self._process.pid:
+                    os.kill(process, signal.SIGKILL)
         self._process.wait(10)
+        self._process.stdin.close()
         self._process.stdout.close()
+
+
+def _processes() -> list[int]:
+    listed = subprocess.run(
+        ["ps", "-e", "-o", "pid="],  # noqa: S607 - ps of this machine
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [int(line) for line in listed.stdout.split()]
 
 
 def environment(*, home: Path, dsn: str | None, binaries: Path = _BINARIES) -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from tests.docs import pages
 from tests.docs.running import Failed, Session
 from tests.docs.transcript import agrees, commands
+from tests.support.waiting import until
 
 PAGE = Path("page.md")
 
@@ -90,6 +93,27 @@ select count(*) > 0 as tasks from trunkline.settings;
 def test_a_wrong_page_fails(reader: Session, text: str) -> None:
     with pytest.raises(Failed):
         read(reader, text)
+
+
+def test_nothing_is_left_when_a_command_hangs(tmp_path: Path) -> None:
+    with (
+        pytest.raises(AssertionError, match="not within"),
+        Session(tmp_path, os.environ, patience=0.5) as reader,
+    ):
+        read(reader, "```console\n$ sleep 600 & echo $! > pid\n$ cat <<END\n```")
+    process = int((tmp_path / "pid").read_text())
+    until(lambda: not alive(process), "the job in the background is killed")
+
+
+def alive(process: int) -> bool:
+    shown = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(process)],  # noqa: S607 - ps of this machine
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    # One that nobody has asked yet how it ended is a zombie.
+    return bool(shown) and not shown.startswith("Z")
 
 
 def test_a_skipped_block_is_not_run_and_says_why(reader: Session) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.profiles.conftest import Desk
 from tests.support.databases import Database
-from trunkline import profiles
+from trunkline import profiles, schema
 from trunkline.errors import (
     MalformedSql,
     ProfileInUse,
@@ -190,20 +190,20 @@ def test_rc_61_a_worker_outlives_the_heartbeat_function(desk: Desk, database: Da
     assert desk.row(job).status == "succeeded"
 
 
-@pytest.mark.parametrize("schema", ["documents", "user", "public"])
-def test_another_schema(database: Database, profile: Profile, schema: str) -> None:
+@pytest.mark.parametrize("place", ["documents", "user", "public"])
+def test_another_schema(database: Database, profile: Profile, place: str) -> None:
     """RC-39: the source used public; any schema will do, once its owner allows it."""
-    if schema == "public":
+    if place == "public":
         database.superuser().execute("grant usage, create on schema public to trunkline_owner")
-    installer.install(database.dsn, profile, ["1", "2", "3"], schema=schema)
-    assert all(check.passed for check in validate(database.dsn, schema=schema))
+    installer.install(database.dsn, profile, ["1", "2", "3"], schema=place)
+    assert all(check.passed for check in validate(database.dsn, schema=place))
     operator = database.connect("trunkline_operator")
-    found = operator.execute(f'select count(*) from "{schema}".executor_jobs'.encode())
+    found = operator.execute(f'select count(*) from "{place}".executor_jobs'.encode())
     assert found.fetchone() == (0,)
-    states = installer.status(database.dsn, profile, schema=schema)
+    states = installer.status(database.dsn, profile, schema=place)
     assert {state.state for state in states} == {"applied"}
-    installer.rollback(database.dsn, profile, schema=schema, purge=True)
-    assert there(database, "executor_jobs", "reclaim_stale_jobs", schema=schema) == []
+    installer.rollback(database.dsn, profile, schema=place, purge=True)
+    assert there(database, "executor_jobs", "reclaim_stale_jobs", schema=place) == []
 
 
 @pytest.mark.parametrize(
@@ -225,6 +225,19 @@ def test_a_changed_script_is_applied_again(
     states = {s.script: s.state for s in installer.status(database.dsn, profile)}
     assert states["record"] == "changed"
     assert install() == ("phase1/record",)
+
+
+def test_the_engine_can_be_installed_anew_under_it(
+    database: Database, profile: Profile, install: Install
+) -> None:
+    """RC-60: its views go with the engine; applied again, all of it works."""
+    install()
+    # The roles are those of other tests, too.
+    schema.uninstall(database.dsn, drop_roles=False)
+    schema.install(database.dsn)
+    assert install() == ()
+    assert len(install(again=True)) == 5
+    assert all(check.passed for check in validate(database.dsn))
 
 
 def test_wrong_requests(database: Database, server: object) -> None:

@@ -88,6 +88,13 @@ def test_rc_24_two_schedulers_make_one_cycle(desk: Desk, database: Database) -> 
     assert desk.rows("select count(*) from executor.executor_cycles") == [(1,)]
 
 
+def test_rc_24_a_clock_that_was_set_back_stops_nothing(desk: Desk) -> None:
+    """RC-24: the last cycle lies in the future then."""
+    assert desk.worker.value("select executor.run_wake_ups()") == "process_orchestrator_jobs"
+    desk.pass_time("-1 hour")
+    assert desk.worker.value("select executor.run_wake_ups()") == "wake_execution_engine"
+
+
 @pytest.mark.parametrize("breakage", [BREAK_THE_ENGINE, BREAK_THE_PROFILE])
 def test_rc_s07_a_failing_reclaim_does_not_stop_the_wake_up(
     desk: Desk, database: Database, listener: psycopg.Connection[Any], breakage: str

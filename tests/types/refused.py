@@ -20,19 +20,19 @@ def plain(number: int) -> str:
     return str(number)
 
 
-@app.task(lease=[5])  # type: ignore[call-overload]
+@app.task(lease=[5])  # type: ignore[call-overload, untyped-decorator]
 def lease_of_a_list() -> None: ...
 
 
-@app.task(leese="5m")  # type: ignore[call-overload]
+@app.task(leese="5m")  # type: ignore[call-overload, untyped-decorator]
 def unknown_argument() -> None: ...
 
 
-@app.task(unique_until="never")  # type: ignore[call-overload]
+@app.task(unique_until="never")  # type: ignore[call-overload, untyped-decorator]
 def unknown_choice() -> None: ...
 
 
-@app.task("send")  # type: ignore[call-overload]
+@app.task("send")  # type: ignore[call-overload, untyped-decorator]
 def name_without_its_word() -> None: ...
 
 
@@ -42,7 +42,7 @@ async def calls() -> None:
     await send.enqueue(to="ann", copies="2")  # type: ignore[arg-type]
     await send.enqueue(to="ann", cc="bob")  # type: ignore[call-arg]
     await send.enqueue("ann", 1, 2)  # type: ignore[call-arg]
-    await send.enqueue(None, to="ann")  # type: ignore[misc]
+    await send.enqueue(None, to="ann")  # type: ignore[misc, arg-type]
     await plain.enqueue("5")  # type: ignore[arg-type]
     send.request(to=5)  # type: ignore[arg-type]
     await send.options(priority="high").enqueue(to="ann")  # type: ignore[arg-type]
@@ -66,7 +66,7 @@ async def results() -> None:
 
 async def jobs() -> None:
     await app.jobs.get(5)  # type: ignore[arg-type]
-    await app.jobs.list(5)  # type: ignore[misc]
+    await app.jobs.list(5)  # type: ignore[call-arg, arg-type]
     await app.jobs.list(limit="5")  # type: ignore[arg-type]
     await app.jobs.enqueue("send", ["ann"])  # type: ignore[arg-type]
     await app.jobs.enqueue("send", prio=5)  # type: ignore[call-arg]

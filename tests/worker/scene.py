@@ -82,9 +82,7 @@ class Scene:
     def register(self, worker: str = "w") -> None:
         """Make a worker known that is none."""
         self.call(
-            work.register_worker(
-                worker, None, None, host="here", pid=1, version="0", detail={}
-            )
+            work.register_worker(worker, None, None, host="here", pid=1, version="0", detail={})
         )
 
     def claim(self, count: int, *, worker: str = "w", task: str = "work") -> list[ClaimedJob]:
@@ -139,12 +137,12 @@ async def ended_in_a_hurry(worker: Worker) -> AsyncIterator[asyncio.Task[int]]:
     finally:
         worker.stop()
         worker.stop()
-        await running
+        await asyncio.wait({running})
+        if not running.cancelled():
+            running.result()
 
 
-async def eventually(
-    condition: Callable[[], _T], what: str, *, deadline: float = DEADLINE
-) -> _T:
+async def eventually(condition: Callable[[], _T], what: str, *, deadline: float = DEADLINE) -> _T:
     """Look until the condition holds and return its value; fail after the deadline."""
     end = time.monotonic() + deadline
     while True:
@@ -191,6 +189,4 @@ def held_job(task: str = "work", payload: str = "{}", **fields: Any) -> Held:
 
 def no_services(dsn: str = "") -> Services:
     """For handlers that ask nothing of their worker."""
-    return Services(
-        dsn, "worker", AsyncPool(dsn), SyncPool(dsn), forget=lambda _held: None
-    )
+    return Services(dsn, "worker", AsyncPool(dsn), SyncPool(dsn), forget=lambda _held: None)

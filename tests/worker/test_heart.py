@@ -221,9 +221,11 @@ async def test_a_heart_that_stopped_leaves_no_thread_and_no_connection(scene: Sc
         await chest.heart.stop()
     assert not any(thread.name == "trunkline heart" for thread in threading.enumerate())
     await eventually(
-        lambda: not scene.rows(
-            "select from pg_stat_activity where application_name = 'trunkline heart'"
-            " and datname = current_database()"
+        lambda: (
+            not scene.rows(
+                "select from pg_stat_activity where application_name = 'trunkline heart'"
+                " and datname = current_database()"
+            )
         ),
         "the connection is closed",
     )

@@ -106,7 +106,9 @@ async def test_the_hard_limit_kills_the_process(tmp_path: Path) -> None:
         assert not (tmp_path / "cleaned").exists()
 
 
-@pytest.mark.parametrize(("stop", "end"), [(Stop.CANCELLED, End.CANCEL), (Stop.SHUTDOWN, End.RELEASE)])
+@pytest.mark.parametrize(
+    ("stop", "end"), [(Stop.CANCELLED, End.CANCEL), (Stop.SHUTDOWN, End.RELEASE)]
+)
 async def test_a_cancelled_handler_may_clean_up_and_its_process_ends_at_once(
     tmp_path: Path, stop: Stop, end: End
 ) -> None:

@@ -35,15 +35,25 @@ class Play:
         await eventually(lambda: len(self.started) == count, f"{count} jobs run")
 
 
+async def until_it_claims_no_more(scene: Scene) -> None:
+    await eventually(
+        lambda: (
+            not scene.rows(
+                "select from pg_stat_activity where application_name = 'trunkline claimer'"
+                " and datname = current_database()"
+            )
+        ),
+        "the claimer is gone",
+    )
+
+
 async def test_running_jobs_may_end_within_the_grace(scene: Scene) -> None:
     play = Play(scene)
     async with scene.running(concurrency=3, grace=30) as (worker, running):
         jobs = await scene.enqueue("work", 3)
         await play.until_started(3)
         worker.stop("SIGTERM")
-        await eventually(
-            lambda: not scene.rows("select from trunkline_internal.sleepers"), "it sleeps no more"
-        )
+        await until_it_claims_no_more(scene)
         assert not running.done()
         play.go.set()
         assert await running == 0
@@ -114,13 +124,7 @@ async def test_nothing_new_is_claimed_once_the_end_has_begun(scene: Scene) -> No
         await scene.enqueue("work")
         await play.until_started(1)
         worker.stop("SIGTERM")
-        await eventually(
-            lambda: not scene.rows(
-                "select from pg_stat_activity where application_name = 'trunkline claimer'"
-                " and datname = current_database()"
-            ),
-            "the claimer is gone",
-        )
+        await until_it_claims_no_more(scene)
         (late,) = await scene.enqueue("work", number=9)
         play.go.set()
         await running
@@ -206,7 +210,9 @@ async def test_an_idle_worker_ends_at_once_and_says_goodbye(scene: Scene) -> Non
         worker.stop("SIGTERM")
         assert await running == 0
         assert stopwatch() < 5
-        row = scene.rows("select state, running from trunkline.workers where worker = %s", worker.id)
+        row = scene.rows(
+            "select state, running from trunkline.workers where worker = %s", worker.id
+        )
         assert [tuple(one) for one in row] == [("stopped", 0)]
         assert scene.value("select count(*) from trunkline_internal.sleepers") == 0
 
@@ -225,9 +231,11 @@ async def test_nothing_of_a_worker_is_left_behind(scene: Scene) -> None:
         assert not [name for name in tasks if name.startswith("trunkline")]
         await scene.app.close()
         await eventually(
-            lambda: not scene.rows(
-                "select from pg_stat_activity where application_name like 'trunkline%%'"
-                " and datname = current_database()",
+            lambda: (
+                not scene.rows(
+                    "select from pg_stat_activity where application_name like 'trunkline%%'"
+                    " and datname = current_database()",
+                )
             ),
             "all connections are closed",
         )
@@ -249,7 +257,6 @@ async def test_a_worker_whose_task_is_cancelled_hands_its_jobs_back(scene: Scene
             "stopped"
         )
         assert not any(thread.name == "trunkline heart" for thread in threading.enumerate())
-        running.uncancel()
 
 
 async def test_a_wish_and_a_hurry() -> None:

@@ -144,7 +144,7 @@ async def test_jobs_claimed_too_early_are_handed_back_in_their_order(
         watch.start()
         await on.until_reported(5)
         assert [report.job for report in on.reports] == [held.job for held in early]
-        assert {report.end for report in on.reports} == {End.RELEASE}
+        assert {report.end for report in on.reports} == {End.HAND_BACK}
         assert on.executor.buffered == 0
         # Until jobs prove to be short again, nothing is claimed ahead.
         assert on.executor.demand() == 0

@@ -28,9 +28,7 @@ class Ear:
 
 
 @asynccontextmanager
-async def listening(
-    scene: Scene, *, queues: tuple[str, ...] | None = None
-) -> AsyncIterator[Ear]:
+async def listening(scene: Scene, *, queues: tuple[str, ...] | None = None) -> AsyncIterator[Ear]:
     ear = Ear(scene.database.dsn, queues)
     ear.part.start()
     try:
@@ -166,9 +164,7 @@ async def test_a_forged_cancellation_cancels_nothing(scene: Scene) -> None:
         await started.wait()
         notify(scene, "trunkline_cancel", str(job))
         await eventually(
-            lambda: scene.value(
-                "select heartbeat_at > claimed_at from trunkline_internal.running"
-            ),
+            lambda: scene.value("select heartbeat_at > claimed_at from trunkline_internal.running"),
             "the engine was asked",
         )
         go.set()

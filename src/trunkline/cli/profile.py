@@ -63,6 +63,7 @@ def list_(*, as_json: bool) -> None:
 @with_options(_name, dsn, _schema, as_json)
 @click.option("--phase", "phases", multiple=True, metavar="N", help="Also this phase; repeatable.")
 @click.option("--all", "all_phases", is_flag=True, help="All phases.")
+@click.option("--again", is_flag=True, help="Apply also what is in force already.")
 def install(
     *,
     name: str,
@@ -71,6 +72,7 @@ def install(
     as_json: bool,
     phases: tuple[str, ...],
     all_phases: bool,
+    again: bool,
 ) -> None:
     """Apply phases of a profile, and what they stand on; without --phase the core. Repeatable."""
     from trunkline import profiles  # noqa: PLC0415 - see main.py
@@ -81,7 +83,7 @@ def install(
     chosen = profiles.get(name)
     wanted: Sequence[str] = [p.name for p in chosen.phases] if all_phases else phases
     with resolve_ready(dsn) as target:
-        applied = installer.install(target, chosen, wanted, schema=schema)
+        applied = installer.install(target, chosen, wanted, schema=schema, again=again)
     if as_json:
         print_json({"applied": applied})
     elif applied:

@@ -130,8 +130,9 @@ def sql(
 ) -> None:
     """Print everything as SQL, without connecting.
 
-    It is meant for psql or a migrations folder. The script is one transaction and refuses a database that is not at the version it starts from,
-    so that running it twice changes nothing: psql -v ON_ERROR_STOP=1 -f FILE
+    It is meant for psql or a migrations folder. The script is one transaction and refuses a
+    database that is not at the version it starts from, so that running it twice changes nothing:
+    psql -v ON_ERROR_STOP=1 -f FILE
     """
     from trunkline import schema as tooling  # noqa: PLC0415 - see above
 

@@ -48,9 +48,9 @@ def tail(
 ) -> None:
     """Follow what happens to jobs, like a log.
 
-    Ctrl-C ends it with code 0. Each line is told once: when a job is enqueued, when an attempt starts and how it ends. What a
-    transaction committed late comes late, with its own time. The start of an attempt that failed
-    or was put off within a second is not told, its end is.
+    Ctrl-C ends it with code 0. Each line is told once: when a job is enqueued, when an attempt
+    starts and how it ends. What a transaction committed late comes late, with its own time. The
+    start of an attempt that failed or was put off within a second is not told, its end is.
     """
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see main.py
     from trunkline.cli.following import Follower  # noqa: PLC0415 - see main.py

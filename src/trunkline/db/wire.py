@@ -160,8 +160,15 @@ class Wire:
 
     def _on_readable(self) -> None:
         pg = self._pg
+        broken: psycopg.Error | None = None
         try:
             pg.consume_input()
+            try:
+                # A socket that broke is announced once, together with what came before; uvloop
+                # never speaks of it again, so look behind the data.
+                pg.consume_input()
+            except psycopg.Error as error:
+                broken = error
             while not pg.is_busy():
                 result = pg.get_result()
                 if result is None:
@@ -169,6 +176,8 @@ class Wire:
                 self._results.append(result)
             else:
                 self._hear()
+                if broken is not None:
+                    self.abandon(self._last_words() or broken)
                 return
         except psycopg.Error as error:
             self.abandon(self._last_words() or error)
@@ -179,6 +188,8 @@ class Wire:
             answer, self._answer = self._answer, None
             if not answer.done():
                 answer.set_result(results)
+        if broken is not None:
+            self.abandon(broken)
 
     def _hear(self) -> None:
         while (notice := self._pg.notifies()) is not None:

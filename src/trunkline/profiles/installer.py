@@ -10,7 +10,14 @@ from typing import Any
 
 from trunkline.db.translate import translated
 from trunkline.errors import ProfileInUse, ProfileNotInstalled, SchemaMissing
-from trunkline.profiles.profile import Phase, Profile, render, schema_name, statement
+from trunkline.profiles.profile import (
+    Phase,
+    Profile,
+    Script,
+    render,
+    schema_name,
+    statement,
+)
 from trunkline.schema import plan
 from trunkline.schema.plan import LOCK_TIMEOUT, Step
 from trunkline.schema.session import Connection, connect, is_installed, run
@@ -35,11 +42,13 @@ def install(
     phases: Iterable[str] = (),
     *,
     schema: str | None = None,
+    again: bool = False,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> tuple[str, ...]:
     """Apply phases with what they stand on; return the scripts applied, as phase/name.
 
-    What is in force already is left alone, so that it can be repeated.
+    What is in force already is left alone, unless it is to be applied ``again``: uninstalling the
+    engine takes the views of a profile along, of which its record knows nothing.
     """
     target = schema_name(schema or profile.schema)
     applied: list[str] = []
@@ -49,13 +58,15 @@ def install(
             _open(connection, lock_timeout)
             run(connection, Step("schema of the profile", statement(_SQL, "prepare", target)))
             run(connection, Step("record of the profile", statement(_SQL, "bookkeeping", target)))
-            applied += _apply(connection, profile, phase, target)
+            applied += _apply(connection, profile, phase, target, again=again)
     return tuple(applied)
 
 
-def _apply(connection: Connection, profile: Profile, phase: Phase, schema: str) -> Iterator[str]:
-    known = _applied(connection, profile, schema)
-    done = []
+def _apply(
+    connection: Connection, profile: Profile, phase: Phase, schema: str, *, again: bool
+) -> list[str]:
+    known = {} if again else _applied(connection, profile, schema)
+    done: list[str] = []
     for script in profile.scripts(phase):
         if known.get((phase.name, script.name)) == script.sha256:
             continue
@@ -67,7 +78,7 @@ def _apply(connection: Connection, profile: Profile, phase: Phase, schema: str) 
     if done and profile.closing:
         text = render(profile.text(profile.closing), profile.schema, schema)
         run(connection, Step(profile.closing, text))
-    return iter(done)
+    return done
 
 
 def rollback(
@@ -121,7 +132,7 @@ def status(dsn: str, profile: Profile, *, schema: str | None = None) -> tuple[Sc
     )
 
 
-def _state(applied: str | None, script: Any) -> str:
+def _state(applied: str | None, script: Script) -> str:
     if applied is None:
         return "missing"
     return "applied" if applied == script.sha256 else "changed"

@@ -6,9 +6,9 @@ import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from trunkline.client import Task, Trunkline
+from trunkline.client import Trunkline
 from trunkline.db.calls import read, work
 from trunkline.db.calls.produce import register_tasks
 from trunkline.db.pool import AsyncPool, SyncPool

@@ -137,7 +137,8 @@ begin
     v_queue, p_task, v_tenant, p_unique_key, p_correlation_id, p_tags,
     case when v_day is null then p_payload end
   );
-  if v_sleepers and v_run_at <= v_now + interval '1 minute' then
+  -- Who waited for a key may have been waited for by a worker that went to sleep meanwhile.
+  if (v_sleepers or num_nonnulls(p_unique_key, p_idempotency_key) > 0) and v_run_at <= v_now + interval '1 minute' then
     perform trunkline_internal.wake_sleepers(p_queues => array[v_queue]);
   end if;
   if v_policy.audit then
