@@ -58,6 +58,12 @@ def ending(how: str) -> object:
             raise Discard("no use")
         case "unstorable":
             return object()
+        case "nul":
+            return "a\0b"
+        case "strange error":
+            raise OSError("caf\udce9\0")
+        case "strange reason":
+            raise Cancel("caf\udce9\0")
         case "too large":
             return os.urandom(2_000_000).hex()
         case _:

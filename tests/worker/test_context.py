@@ -28,10 +28,20 @@ async def test_the_context_tells_of_the_job(scene: Scene) -> None:
 
     @scene.app.task(hard_limit="1h", max_attempts=3)
     async def work(ctx: Context) -> None:
-        for name in (
-            "job_id attempt task queue tenant correlation_id tags failures max_attempts"
-            " last_error deadline cancelled"
-        ).split():
+        for name in [
+            "job_id",
+            "attempt",
+            "task",
+            "queue",
+            "tenant",
+            "correlation_id",
+            "tags",
+            "failures",
+            "max_attempts",
+            "last_error",
+            "deadline",
+            "cancelled",
+        ]:
             seen[name] = getattr(ctx, name)
 
     async with scene.working():

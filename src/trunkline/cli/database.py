@@ -1,5 +1,6 @@
 """``trunkline db``: the embedded PostgreSQL server."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli import options
+from trunkline.errors import EmbeddedNotRunning
 
 if TYPE_CHECKING:
     from trunkline.embedded.service import Status
@@ -31,11 +33,18 @@ def _given() -> str | None:
 
 
 def _warn_if_given() -> None:
-    if _given():
-        click.echo(
-            "TRUNKLINE_DSN is set: the other commands use that server, not the embedded one",
-            err=True,
-        )
+    from trunkline.embedded import service  # noqa: PLC0415 - see main.py
+
+    given = _given()
+    if not given:
+        return
+    with contextlib.suppress(EmbeddedNotRunning):
+        # Whoever exported the embedded server's own string means this one.
+        if given in {service.dsn(tcp=False), service.dsn(tcp=True)}:
+            return
+    click.echo(
+        "TRUNKLINE_DSN is set: the other commands use that server, not the embedded one", err=True
+    )
 
 
 @db.command(epilog=options.examples("trunkline db start"))

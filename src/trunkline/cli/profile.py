@@ -24,7 +24,7 @@ def profile() -> None:
     """Ready-made sets of tasks with an outer API of their own, in a schema of their own."""
 
 
-@profile.command("list")
+@profile.command("list", epilog=examples("trunkline profile list"))
 @as_json
 def list_(*, as_json: bool) -> None:
     """Show the profiles and their phases."""
@@ -92,7 +92,7 @@ def install(
         click.echo("Nothing to do: all of it is in force")
 
 
-@profile.command()
+@profile.command(epilog=examples("trunkline profile status executor"))
 @with_options(_name, dsn, _schema, as_json)
 @click.pass_context
 def status(
@@ -153,7 +153,7 @@ def rollback(
         click.echo("Done: " + ", ".join(done) if done else "It was not installed")
 
 
-@profile.command()
+@profile.command(epilog=examples("trunkline profile validate executor"))
 @with_options(_name, dsn, _schema, as_json)
 @click.pass_context
 def validate(
@@ -232,7 +232,7 @@ def wake(*, name: str, dsn: str | None, schema: str | None, once: bool) -> None:
         keep_waking(target, schema=schema, once=once, say=click.echo)
 
 
-@profile.command()
+@profile.command(epilog=examples("trunkline profile demo executor --documents 3"))
 @with_options(_name, as_json)
 @click.option("--documents", default=5, show_default=True, type=click.IntRange(1, 100))
 @click.pass_context

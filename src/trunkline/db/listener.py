@@ -47,9 +47,12 @@ class Listener:
         # another connection: one's own word comes back with its answer, through any pooler.
         other = LastingConnection(self._dsn, name="trunkline listener")
         try:
-            return await self._echoes(other, _TEST_WAIT)
+            heard = await self._echoes(other, _TEST_WAIT)
         finally:
             await other.close()
+        if not heard and not self.connected:
+            raise ConnectionLost("the listening connection broke")
+        return heard
 
     async def check(self) -> None:
         """Ask for another echo: a frozen server is silent like an idle one."""

@@ -17,6 +17,7 @@ class JobCancelled(JobError):
     """The job that was waited for was cancelled."""
 
     code = "job_cancelled"
+    hint = "`trunkline jobs show ID` says who cancelled it and why; `jobs retry ID` runs it anew."
 
     def __init__(self, job_id: UUID, reason: str | None = None) -> None:
         super().__init__(f"Job {job_id} was cancelled" + (f": {reason}" if reason else ""))

@@ -96,9 +96,9 @@ class ProcessPool:
             # Also when this is interrupted: nobody else would end the process.
             with contextlib.suppress(ProcessLookupError):
                 child.process.kill()
-            self._all.discard(child)
             child.writer.close()
         await child.process.wait()
+        self._all.discard(child)
 
 
 class _Child:
