@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup check generate test demo bench lock system-packages
+.PHONY: help setup check generate test demo bench bench-worker lock system-packages
 
 BIN := .venv/bin
 STAMP := .venv/.stamp
@@ -38,6 +38,9 @@ demo: setup ## See the product at work for a quarter of a minute, on an embedded
 
 bench: setup ## Compare the engine with plain SQL; the last line is one JSON object
 	$(BIN)/python -m bench
+
+bench-worker: setup ## Compare a worker and single enqueues with PgQueuer on the same server
+	$(BIN)/python -m bench worker
 
 lock: setup ## Renew requirements-dev.lock from pyproject.toml
 	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --generate-hashes --no-header -o requirements-dev.lock

@@ -27,7 +27,7 @@ from trunkline.errors import (
 )
 
 # Too long to be kept beside the job, and nothing that compresses.
-BODY = random.Random(5).randbytes(30_000).hex()  # noqa: S311 - a seed, not a secret
+BODY = random.Random(5).randbytes(30_000).hex()
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from uuid import UUID
 
+import psycopg
 import pytest
 
 from tests.chaos.scene import Scene
@@ -46,6 +47,18 @@ def test_a_worker_works_through_a_pooler(scene: Scene, pooler: PgBouncer, listen
     assert not worker.says("prepared statement")
     [pool] = [row for row in pooler.shows("pools") if row["database"] == scene.database.name]
     assert int(str(pool["sv_active"])) + int(str(pool["sv_idle"])) <= SIZE
+    scene.require_balance()
+
+
+def test_nothing_listens_on_a_shared_server_connection(scene: Scene) -> None:
+    """A LISTEN that stays behind there made PgBouncer 1.18 swap the answers of its clients."""
+    with pgbouncer.start(scene.database.server, size=1) as pooler:
+        dsn = pooler.dsn(scene.database.dsn)
+        worker = scene.start(dsn=dsn)
+        scene.until(lambda: worker.says("--listen-dsn"), "the worker knows that it hears nothing")
+        with psycopg.connect(dsn, autocommit=True) as shared:
+            assert shared.execute("select * from pg_listening_channels()").fetchall() == []
+        scene.until_all("completed", scene.enqueue("quick", 10))
     scene.require_balance()
 
 

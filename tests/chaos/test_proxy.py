@@ -97,6 +97,24 @@ def test_a_half_closed_connection_hears_no_answer(database: Database, proxy: Fau
         )
 
 
+def test_a_mute_connection_carries_questions_and_no_answers(
+    database: Database, proxy: FaultProxy
+) -> None:
+    with connect(proxy, database) as one, psycopg.connect(database.dsn, autocommit=True) as other:
+        other.execute("create table heard (here boolean)")
+        [link] = proxy.links
+        link.hold_answers()
+        one.pgconn.send_query(b"insert into heard values (true)")
+        one.pgconn.flush()
+        until(
+            lambda: other.execute("select count(*) from heard").fetchone() == (1,),
+            "the statement arrived",
+        )
+        one.pgconn.consume_input()
+        assert one.pgconn.is_busy()
+        one.close()
+
+
 def test_the_pooler_shares_few_server_connections(database: Database) -> None:
     """Two transactions of one client may run on two server connections: that is the point."""
     with pgbouncer.start(database.server, size=2) as pooler:

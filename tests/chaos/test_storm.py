@@ -16,7 +16,7 @@ SECONDS = 10.0
 @pytest.mark.slow
 def test_two_workers_two_thousand_jobs_and_a_kill_every_second(scene: Scene) -> None:
     """Invariants 1 and 2 with real processes: every job ends once, every posting is there once."""
-    rng = random.Random(11)  # noqa: S311 - a seed, not a secret
+    rng = random.Random(11)
     crew: list[WorkerProcess] = [scene.start("--concurrency", "10") for _ in range(2)]
     for _ in range(JOBS // 200):
         scene.enqueue("quick", 100)

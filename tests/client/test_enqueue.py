@@ -1,5 +1,6 @@
-"""Enqueuing: what the engine gets, and what the caller gets back (CP-16, CP-17, TA-14)."""
+"""Enqueuing: what the engine gets, and what the caller gets back."""
 
+import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,13 +11,14 @@ import pytest
 
 from tests.client.twins import Hands, Twin
 from tests.support.databases import Database
-from trunkline import Backoff, Context, JobState, Task, Trunkline
+from trunkline import Backoff, Context, JobHandle, JobState, Task, Trunkline
 from trunkline.errors import (
     IdempotencyMismatch,
     InvalidArgument,
     InvalidDuration,
     InvalidPolicy,
     PayloadMismatch,
+    PayloadNotObject,
     PayloadTooLarge,
     PriorityOutOfRange,
     QueueFull,
@@ -154,13 +156,39 @@ def test_a_unique_key_gives_the_live_job_and_is_free_after_it(
     assert new.id != first.id
 
 
+def test_parallel_requests_with_one_key_make_one_job(
+    app: Trunkline, send: Task[..., Receipt]
+) -> None:
+    """Twenty at once: one is created, the others are led to it (EX-14)."""
+
+    async def main() -> list[JobHandle[Receipt]]:
+        async with app:
+            calls = send.options(unique_key="ann")
+            return list(await asyncio.gather(*(calls.enqueue(to="ann") for _ in range(20))))
+
+    handles = asyncio.run(main())
+    assert len({handle.id for handle in handles}) == 1
+    assert sum(handle.created for handle in handles) == 1
+
+
+def test_what_is_none_is_as_if_it_were_left_out(twin: Twin, send: Task[..., Receipt]) -> None:
+    """Null priority or time is the default, never stored as null (CP-22)."""
+    calls = twin.of(send).options(priority=None, run_at=None, delay=None, tags=None, queue=None)
+    job = twin(twin(calls.enqueue(to="ann")).get())
+    assert (job.priority, job.queue, job.state, job.tags) == (0, "mail", "ready", ())
+    assert job.run_at is not None
+
+
 def test_by_name_where_the_handler_is_not_at_hand(
     twin: Twin, database: Database, send: Task[..., Receipt]
 ) -> None:
+    """An unknown name is refused with the known ones, and nothing is stored (CP-19)."""
+    twin(twin.of(send).enqueue(to="ann"))
     with pytest.raises(UnknownTask) as caught:
         twin(twin.jobs.enqueue("sent", {"to": "ann"}))
     assert caught.value.code == "unknown_task"
-    twin(twin.of(send).enqueue(to="ann"))
+    assert caught.value.detail["known"] == ["send"]
+    assert len(twin(twin.jobs.list())) == 1
     with Twin(Trunkline(database.dsn), blocking=twin.blocking) as stranger:
         handle = stranger(stranger.jobs.enqueue("send", {"to": "bob"}, priority=3))
         job = stranger(stranger.jobs.get(handle))
@@ -169,6 +197,8 @@ def test_by_name_where_the_handler_is_not_at_hand(
         assert stranger(empty.get()).payload == {}
         with pytest.raises(PayloadMismatch, match="not JSON"):
             stranger(stranger.jobs.enqueue("send", {"to": object()}))
+        with pytest.raises(PayloadNotObject):
+            stranger(stranger.jobs.enqueue("send", ["bob"]))
 
 
 def test_the_policy_is_known_before_the_first_worker(twin: Twin, app: Trunkline) -> None:
@@ -233,6 +263,7 @@ def test_a_payload_may_be_large_but_not_too_large(twin: Twin, send: Task[..., Re
 
 
 def test_a_queue_may_refuse_new_jobs(twin: Twin, send: Task[..., Receipt], hands: Hands) -> None:
+    """Full and paused are told apart, and both may pass (CP-25)."""
     hands.value("select trunkline.limit_queue(p_queue => 'mail', p_max_depth => 1)")
     twin(twin.of(send).enqueue(to="ann"))
     with pytest.raises(QueueFull) as full:

@@ -1,4 +1,4 @@
-"""Jobs that exist: get, list, wait, cancel, retry, explain (CP-20, TA-16, TA-17)."""
+"""Jobs that exist: get, list, wait, cancel, retry, explain."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Enqueuing in the caller's own transaction: a commit makes the job, a rollback nothing (CP-18)."""
+"""Enqueuing in the caller's own transaction: a commit makes the job, a rollback nothing."""
 
 import asyncio
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""With the rights of its role alone: a producer enqueues and waits, a reader looks (CP-19)."""
+"""With the rights of its role alone: a producer enqueues and waits, a reader looks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -36,11 +36,17 @@ class Link:
         self._upstream: socket.socket | None = None
         self._passes = asyncio.Event()
         self._passes.set()
+        self._answers = asyncio.Event()
+        self._answers.set()
         self.task: asyncio.Task[None] | None = None
 
     @property
     def alive(self) -> bool:
         return self.task is not None and not self.task.done()
+
+    @property
+    def mute(self) -> bool:
+        return not self._answers.is_set()
 
     def blackhole(self) -> None:
         """Forward nothing more in either direction, and close nothing: a half-open connection."""
@@ -49,6 +55,11 @@ class Link:
     def resume(self) -> None:
         """Forward again, beginning with what was held back, as TCP would."""
         self._proxy.call(self._passes.set)
+        self._proxy.call(self._answers.set)
+
+    def hold_answers(self) -> None:
+        """Hold back what the server says; what the client says still arrives."""
+        self._proxy.call(self._answers.clear)
 
     def cut(self) -> None:
         """Reset both sides."""
@@ -91,6 +102,10 @@ class Link:
             if self.delay:
                 await asyncio.sleep(self.delay)
             await self._passes.wait()
+            if not outward:
+                await self._answers.wait()
+            elif self._proxy.marker and self._proxy.marker in data:
+                self._answers.clear()
             if not data:
                 sink.shutdown(socket.SHUT_WR)
                 return
@@ -119,6 +134,8 @@ class FaultProxy:
         self._tasks: set[asyncio.Task[None]] = set()
         self._new = "pass"
         self._delay = 0.0
+        # A connection on which a client says this hears no more answers.
+        self.marker = b""
         self._loop = asyncio.new_event_loop()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
         self._listener.setblocking(False)

@@ -114,7 +114,7 @@ def test_schedules_enqueue_when_their_time_has_come(sandbox: Sandbox) -> None:
 
 
 def test_jobs_of_a_lost_worker_come_back(sandbox: Sandbox) -> None:
-    """Whoever claimed it is gone; after the lease it is ready again (CP-30)."""
+    """Whoever claimed it is gone; after the lease it is ready again."""
     from trunkline.db.calls import work  # noqa: PLC0415 - a worker that dies, by hand
     from trunkline.db.connect import connect  # noqa: PLC0415
     from trunkline.db.runner import run  # noqa: PLC0415

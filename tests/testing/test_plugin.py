@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,12 @@ def test_a_fixture_of_the_project_may_name_it(project: Path) -> None:
     )
     result = run(project, "-k", "one")
     assert "1 passed" in result.stdout, result.stdout + result.stderr
+
+
+def test_pytest_finds_it_by_itself() -> None:
+    with (Path(__file__).parents[2] / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    assert project["entry-points"]["pytest11"] == {"trunkline": "trunkline.testing.plugin"}
 
 
 def test_the_plugin_costs_nothing_where_it_is_not_used() -> None:

@@ -28,21 +28,10 @@ async def test_the_context_tells_of_the_job(scene: Scene) -> None:
 
     @scene.app.task(hard_limit="1h", max_attempts=3)
     async def work(ctx: Context) -> None:
-        for name in [
-            "job_id",
-            "attempt",
-            "task",
-            "queue",
-            "tenant",
-            "correlation_id",
-            "tags",
-            "failures",
-            "max_attempts",
-            "last_error",
-            "deadline",
-            "cancelled",
-        ]:
-            seen[name] = getattr(ctx, name)
+        for name in dir(ctx):
+            value = getattr(ctx, name)
+            if not name.startswith("_") and name not in {"log", "result"} and not callable(value):
+                seen[name] = value
 
     async with scene.working():
         job = (

@@ -1,6 +1,7 @@
 """The pulse of a worker and the heartbeats of its jobs (RC-30 to RC-33, CP-40)."""
 
 import asyncio
+import itertools
 import logging
 import threading
 import time
@@ -42,9 +43,6 @@ class Chest:
         )
         return {row.job_id for row in rows}
 
-    def worker(self) -> object:
-        return self.scene.rows("select * from trunkline.workers where worker = 'w'")[0]
-
 
 @asynccontextmanager
 async def beating(scene: Scene, *, every: float = 0.05, hold: int = 0) -> AsyncIterator[Chest]:
@@ -58,6 +56,14 @@ async def beating(scene: Scene, *, every: float = 0.05, hold: int = 0) -> AsyncI
         await chest.heart.stop()
 
 
+async def until_pulse(scene: Scene) -> None:
+    """Wait for the next one."""
+    seen = scene.value("select seen_at from trunkline.workers")
+    await eventually(
+        lambda: scene.value("select seen_at > %s from trunkline.workers", seen), "a pulse"
+    )
+
+
 def make_old(*jobs: Held) -> None:
     for held in jobs:
         held.last_beat -= 3600
@@ -65,10 +71,7 @@ def make_old(*jobs: Held) -> None:
 
 async def test_the_pulse_goes_on_with_the_latest_detail(scene: Scene) -> None:
     async with beating(scene) as chest:
-        first = scene.value("select seen_at from trunkline.workers where worker = 'w'")
-        await eventually(
-            lambda: scene.value("select seen_at > %s from trunkline.workers", first), "a pulse"
-        )
+        await until_pulse(scene)
         chest.hold(3)
         await eventually(
             lambda: scene.value("select detail from trunkline.workers") == {"held": 3}, "the detail"
@@ -81,11 +84,8 @@ async def test_only_jobs_that_run_for_a_while_are_heartbeated(scene: Scene) -> N
     async with beating(scene) as chest:
         young, old = chest.hold(2)
         make_old(old)
-        await eventually(lambda: chest.beaten(), "a heartbeat")
-        seen = scene.value("select seen_at from trunkline.workers")
-        await eventually(
-            lambda: scene.value("select seen_at > %s from trunkline.workers", seen), "a pulse"
-        )
+        await eventually(chest.beaten, "a heartbeat")
+        await until_pulse(scene)
         assert chest.beaten() == {old.job.job_id}
         assert old.last_beat > young.last_beat - 1
 
@@ -193,7 +193,7 @@ async def test_a_long_block_is_told_again_only_when_it_has_doubled(
         block(caplog, count=3)
     lengths = [record.args[0] for record in complaints(caplog) if isinstance(record.args, tuple)]
     assert len(lengths) >= 3
-    for one, next_one in zip(lengths, lengths[1:], strict=False):
+    for one, next_one in itertools.pairwise(lengths):
         assert isinstance(one, float)
         assert isinstance(next_one, float)
         assert next_one >= 2 * one
@@ -206,12 +206,8 @@ async def test_the_heart_goes_on_after_its_connection_was_killed(scene: Scene) -
     )
     async with beating(scene):
         await eventually(lambda: scene.rows(kill), "it was connected")
-        seen = scene.value("select seen_at from trunkline.workers")
         for _ in range(2):
-            await eventually(
-                lambda: scene.value("select seen_at > %s from trunkline.workers", seen), "a pulse"
-            )
-            seen = scene.value("select seen_at from trunkline.workers")
+            await until_pulse(scene)
 
 
 async def test_a_heart_that_stopped_leaves_no_thread_and_no_connection(scene: Scene) -> None:
@@ -239,8 +235,11 @@ async def test_a_heart_that_never_started_can_be_stopped(scene: Scene) -> None:
 
 
 async def test_a_worker_that_was_given_up_registers_again_and_is_notified_again(
-    scene: Scene,
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("trunkline.worker.pace._LATE_COMMITS", ())
+    monkeypatch.setattr("trunkline.worker.pace._IDLE", (3600.0,))
+
     @scene.app.task
     async def work() -> int:
         return 1

@@ -257,14 +257,24 @@ async def test_an_awaited_task_that_was_cancelled_is_a_failure_of_the_attempt(
 async def test_timeouts_inside_handlers_work_after_many_interruptions(app: Trunkline) -> None:
     """`asyncio.timeout` and task groups count cancellations of their task."""
 
+    async def fail() -> None:
+        raise LookupError("inside")
+
     @app.task
-    async def timing_out() -> str:
+    async def timing_out() -> list[str]:
+        seen = []
         try:
             async with asyncio.timeout(0.001):
                 await asyncio.Event().wait()
         except TimeoutError:
-            return "timed out"
-        return "not"
+            seen.append("timed out")
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(fail())
+                await asyncio.Event().wait()
+        except* LookupError:
+            seen.append("failed inside")
+        return seen
 
     async with stage(app, concurrency=1) as on:
         for _ in range(5):
@@ -274,7 +284,7 @@ async def test_timeouts_inside_handlers_work_after_many_interruptions(app: Trunk
             on.executor.stop_job(held, Stop.CANCELLED)
             await eventually(lambda held=held: on.report_of(held), "it ended")  # type: ignore[misc]
             report = await on.run("timing_out")
-            assert (report.end, report.result) == (End.COMPLETE, '"timed out"')
+            assert (report.end, report.result) == (End.COMPLETE, '["timed out","failed inside"]')
 
 
 async def test_a_storm_of_interruptions_loses_no_report_and_no_runner(app: Trunkline) -> None:

@@ -194,10 +194,9 @@ def test_a_traceback_is_the_handlers_own_and_bounded() -> None:
             raise ValueError("x" * 10_000)
         deep(left - 1)
 
-    try:
+    with pytest.raises(ValueError, match="x") as caught:
         deep(200)
-    except ValueError as error:
-        report = of_error(a_job(), error)
+    report = of_error(a_job(), caught.value)
     assert report is not None
     assert report.error is not None
     assert len(report.error["traceback"]) <= 4000

@@ -29,11 +29,18 @@ class LastingConnection:
         self._on_notice = on_notice
         self._stack = AsyncExitStack()
         self._wire: Wire | None = None
+        self._pooled = False
 
     @property
     def connected(self) -> bool:
         """Whether there is a connection that is not known to be broken."""
         return self._wire is not None and not self._wire.closed
+
+    async def is_pooled(self) -> bool:
+        """Whether a pooler is in between, so that the session is not our own; connects."""
+        if not self.connected:
+            await self._open()
+        return self._pooled
 
     async def run(self, call: Call[T], *, patience: float = CALL_TIMEOUT) -> T:
         """Run a call; raises ConnectionLost when there is no answer in time."""
@@ -55,5 +62,7 @@ class LastingConnection:
         connection = await self._stack.enter_async_context(
             connect_async(self._dsn, name=self._name)
         )
+        # See connect: nothing is prepared where a pooler was found.
+        self._pooled = connection.prepare_threshold is None
         self._wire = Wire(connection, self._on_notice)
         return self._wire

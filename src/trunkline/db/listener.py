@@ -41,6 +41,10 @@ class Listener:
 
     async def listen(self) -> bool:
         """Subscribe; False where nothing arrives, as behind a pooler in transaction mode."""
+        # Never LISTEN there: notifications for a shared server connection made PgBouncer 1.18 give
+        # clients the answers of others.
+        if await self._connection.is_pooled():
+            return False
         for channel in (WAKE, CANCEL, self._test):
             await _run(self._connection, f"listen {channel}")
         # Such a pooler accepts LISTEN and then says nothing for ever; so ask for an echo. From

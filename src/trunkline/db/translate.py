@@ -106,7 +106,9 @@ def _without_sqlstate(sqlstate: str | None, message: str, error: BaseException) 
     for sentence, found in _BY_SENTENCE:
         if sentence.search(message):
             return found(_first_line(message))
-    if sqlstate is None and isinstance(error, psycopg.OperationalError):
+    # libpq itself says DatabaseError, as of a socket that is gone; subclasses of it mean the data.
+    broken = isinstance(error, psycopg.OperationalError) or type(error) is psycopg.DatabaseError
+    if sqlstate is None and broken:
         return ConnectionLost(_first_line(message) or "the connection is closed")
     return DatabaseProblem(f"{message} ({sqlstate})" if sqlstate else message)
 

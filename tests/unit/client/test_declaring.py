@@ -1,4 +1,4 @@
-"""What @app.task makes of a function, and which functions it refuses (CP-16)."""
+"""What @app.task makes of a function, and which functions it refuses."""
 
 import functools
 from collections.abc import AsyncIterator, Callable, Iterator

@@ -1,4 +1,4 @@
-"""The signature of a handler is the schema of its payload, strictly (CP-17)."""
+"""The signature of a handler is the schema of its payload, strictly."""
 
 import enum
 from collections.abc import Callable
