@@ -1,5 +1,8 @@
-"""Scenes for the chaos tests. They run on the newest server: what differs between versions of
-PostgreSQL is the engine's business and tested elsewhere; the storm and the restarts use both."""
+"""Scenes for the chaos tests.
+
+They run on the newest server: what differs between versions of PostgreSQL is the engine's business
+and tested elsewhere. The storms and the restarts, on a private server, use every version.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

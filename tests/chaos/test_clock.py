@@ -36,6 +36,7 @@ class Clock:
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", ["+1d", "-1d"])
 def test_a_clock_that_jumps_by_a_day_changes_nothing(
     scene: Scene, tmp_path: Path, shift: str

@@ -71,6 +71,7 @@ def test_full_tables(full_scene: Scene, small: SmallDisk) -> None:
     scene.require_balance()
 
 
+@pytest.mark.slow
 def test_a_full_log_stops_the_server_and_loses_nothing(tmp_path: Path) -> None:
     """Without space for its write-ahead log PostgreSQL ends itself: a crash like any other."""
     with ExitStack() as stack:

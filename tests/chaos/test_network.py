@@ -113,6 +113,8 @@ def test_answers_that_never_arrive(scene: Scene, proxy: FaultProxy, worker: Work
         require_resumed(scene, worker, time.monotonic())
         scene.until_all("completed", posted)
     scene.until_all("completed")
+    # What was claimed in an answer that never arrived is handed back, not left to its lease.
+    assert scene.lost(*scene.jobs) == []
     scene.require_balance()
 
 

@@ -128,8 +128,14 @@ def test_the_late_completion_of_a_stopped_worker_is_refused(scene: Scene, task: 
     [job] = scene.enqueue(task, gate="open")
     scene.until_running([job])
     first.signal(signal.SIGSTOP)
+    lease = scene.job(job).lease_expires_at
     second = scene.start()
     scene.until_running([job], attempt=2, deadline=20)
+    scene.until(
+        lambda: scene.value("select clock_timestamp() > %s", lease),
+        "the lease is over",
+        deadline=20,
+    )
     scene.open("open")
     scene.until_all("completed")
     assert scene.job(job).attempt == 2

@@ -12,8 +12,8 @@ set session authorization trunkline_producer;
 select job_id as next from trunkline.enqueue(p_task => 'mail') \gset
 
 set session authorization trunkline_worker;
-select is_empty($$select * from trunkline.claim(p_worker => 'w2', p_limit => 9)$$, 'the claim that meets it takes nothing');
-select results_eq($$select job_id from trunkline.claim(p_worker => 'w2', p_limit => 9)$$, array[:'next']::uuid[], 'the next one takes the rest');
+select results_eq($$select job_id from trunkline.claim(p_worker => 'w2', p_limit => 9)$$, array[:'next']::uuid[], 'the claim that meets it takes the rest');
+select is_empty($$select * from trunkline.claim(p_worker => 'w2', p_limit => 9)$$, 'and the next one nothing');
 select is((t.job(:'running')).worker, 'w1', 'the running job is untouched');
 set session authorization trunkline_operator;
 select results_eq('select reason, job_id <> ' || quote_literal(:'running') || ' from trunkline.dead_letters', $$values ('id_collision', true)$$, 'the other is a dead letter under a new id');

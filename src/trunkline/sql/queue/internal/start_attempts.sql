@@ -69,7 +69,7 @@ begin
     h.last_error,
     case when h.sequence = p_last then p_position end
   from held as h
-  order by array_position(p_queues, h.queue), h.lane desc, h.sequence;
+  order by array_position(p_queues, h.queue), h.queue, h.lane desc, h.sequence;
   -- What few jobs need is done apart, as in complete.
   if p_keyed is not null then
     delete from trunkline_internal.unique_keys as k
