@@ -350,6 +350,9 @@ async def test_a_cancellation_during_the_commit_waits_for_it(
         await running
         assert notes.state(job) == "completed"
     assert written(notes) == ["kept"]
+    # Nothing was left to report, and nobody closed the connection under the commit.
+    assert not [one for one in caplog.records if "was refused" in one.message]
+    assert not [one for one in caplog.records if one.name.startswith("psycopg")]
 
 
 @pytest.mark.parametrize("kind", ["loop", "thread"])

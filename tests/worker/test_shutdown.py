@@ -92,7 +92,10 @@ async def test_a_second_request_ends_the_grace(scene: Scene) -> None:
     assert len(play.interrupted) == 1
 
 
-async def test_jobs_that_have_not_started_are_claimable_by_others_at_once(scene: Scene) -> None:
+async def test_jobs_that_have_not_started_are_claimable_by_others_at_once(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trunkline.worker.watch._STALLED", 3600.0)
     play = Play(scene)
     # So many were short that the worker claims ahead.
     play.go.set()

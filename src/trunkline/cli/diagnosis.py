@@ -14,7 +14,8 @@ from trunkline.cli.connection import Session
 from trunkline.cli.output import age, amount, clean, count, size
 from trunkline.db.calls import checks, views
 from trunkline.db.dsn import resolve
-from trunkline.errors import SchemaError, SchemaForbidden, TrunklineError
+from trunkline.db.translate import translated
+from trunkline.errors import DatabaseReadOnly, SchemaError, SchemaForbidden, TrunklineError
 
 __all__ = ["Finding", "diagnose"]
 
@@ -293,6 +294,27 @@ def _disk(session: Session) -> Iterator[Finding]:
 
 
 def _listen(session: Session, listen_dsn: str | None) -> Iterator[Finding]:
+    try:
+        with translated():
+            heard = _heard_after(session, listen_dsn)
+    except DatabaseReadOnly:
+        yield Finding("listen", "warn", "not tried: a standby passes no notifications on")
+    except TrunklineError as error:
+        yield Finding("listen", "fail", str(error), error.hint or None)
+    else:
+        if heard is not None:
+            yield Finding("listen", "ok", f"a notification came after {age(heard)}")
+            return
+        yield Finding(
+            "listen",
+            "warn",
+            f"no notification came within {_PATIENCE:g} seconds; workers find jobs by polling",
+            "Notifications do not pass a pooler in transaction mode: give workers a direct "
+            "connection with --listen-dsn.",
+        )
+
+
+def _heard_after(session: Session, listen_dsn: str | None) -> timedelta | None:
     nonce = secrets.token_hex(8)
     listener = Session(listen_dsn or session.target)
     try:
@@ -301,16 +323,8 @@ def _listen(session: Session, listen_dsn: str | None) -> Iterator[Finding]:
         session.ask(checks.notify(nonce))
         for notice in listener.connection.notifies(timeout=_PATIENCE):
             if notice.payload == nonce:
-                trip = timedelta(seconds=time.monotonic() - started)
-                yield Finding("listen", "ok", f"a notification came after {age(trip)}")
-                return
-        yield Finding(
-            "listen",
-            "warn",
-            f"no notification came within {_PATIENCE:g} seconds; workers find jobs by polling",
-            "Notifications do not pass a pooler in transaction mode: give workers a direct "
-            "connection with --listen-dsn.",
-        )
+                return timedelta(seconds=time.monotonic() - started)
+        return None
     finally:
         if not listener.connection.closed:
             # Behind a pooler the server's connection outlives ours.

@@ -28,6 +28,7 @@ __all__ = [
     "configure_async",
     "connect",
     "connect_async",
+    "open_async",
     "options",
 ]
 
@@ -83,15 +84,24 @@ async def connect_async(
     dsn: str, *, name: str = "trunkline"
 ) -> AsyncIterator[AsyncPatientConnection]:
     """The same, asynchronous."""
+    async with await open_async(dsn, name=name) as connection:
+        yield connection
+
+
+async def open_async(dsn: str, *, name: str) -> AsyncPatientConnection:
+    """The same, for who closes it by hand."""
     try:
         connection = await AsyncPatientConnection.connect(dsn, **options(name, dsn))
     except psycopg.Error as error:
         raise unreachable(error) from error
-    async with connection:
+    try:
         with translated():
             await configure_async(connection)
-        connection.patience = CALL_PATIENCE
-        yield connection
+    except BaseException:
+        await connection.close()
+        raise
+    connection.patience = CALL_PATIENCE
+    return connection
 
 
 def configure(connection: PatientConnection) -> None:

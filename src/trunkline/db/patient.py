@@ -43,6 +43,13 @@ class AsyncPatientConnection(psycopg.AsyncConnection[Any]):
 
     patience: float | None = None
 
+    def __del__(self) -> None:
+        # An event loop that ended took its connections along before anybody could close them; that
+        # is no mistake of who runs asyncio twice, so the server is told and nobody is warned.
+        pgconn = getattr(self, "pgconn", None)
+        if pgconn is not None:
+            pgconn.finish()
+
     async def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         """See `PatientConnection`."""
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from threading import Lock
@@ -37,6 +38,9 @@ T = TypeVar("T")
 
 _WAIT: Final = 30.0
 _RECONNECT: Final = 300.0
+
+# Pools of a parent process: collected in its child they would end the parent's sessions.
+_left_to_parents: list[object] = []
 
 
 def _settings(dsn: str, size: int, name: str) -> dict[str, Any]:
@@ -103,15 +107,15 @@ class AsyncPool:
     async def close(self) -> None:
         """Close the connections of this event loop, forget the others, leave an embedded server."""
         home = self._homes.get(asyncio.get_running_loop())
-        if home is not None:
-            if home.wires is not None:
-                await home.wires.close()
-            if home.pool is not None:
-                await home.pool.close()
+        if home is not None and home.pool is not None:
+            await home.pool.close()
         self.abandon()
 
     def abandon(self) -> None:
         """Leave without a word, where no event loop runs that could close the connections."""
+        for loop, home in self._homes.items():
+            if home.wires is not None and not _runs_elsewhere(loop):
+                home.wires.close()
         self._homes = {}
         self._leave()
 
@@ -125,7 +129,9 @@ class AsyncPool:
         if home is None:
             # Loops that have ended took their connections along.
             for ended in [one for one in self._homes if one.is_closed()]:
-                del self._homes[ended]
+                wires = self._homes.pop(ended).wires
+                if wires is not None:
+                    wires.close()
             home = self._homes[loop] = _Home()
         return home
 
@@ -170,6 +176,14 @@ class AsyncPool:
             raise
 
 
+def _runs_elsewhere(loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether another thread is in it; its sockets are not ours to touch."""
+    try:
+        return loop.is_running() and loop is not asyncio.get_running_loop()
+    except RuntimeError:
+        return loop.is_running()
+
+
 class SyncPool:
     """The same for threads."""
 
@@ -181,6 +195,7 @@ class SyncPool:
         self._pool: psycopg_pool.ConnectionPool[PatientConnection] | None = None
         self._found = ""
         self._lock = Lock()
+        self._process = os.getpid()
 
     def run(self, call: Call[T]) -> T:
         """Run one call on a connection of the pool; it commits by itself."""
@@ -205,6 +220,7 @@ class SyncPool:
 
     def close(self) -> None:
         """Close the connections and leave an embedded server."""
+        self._forget_parent()
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.close()
@@ -215,12 +231,21 @@ class SyncPool:
         self.close()
 
     def _opened(self) -> psycopg_pool.ConnectionPool[PatientConnection]:
-        if self._pool is not None:
-            return self._pool
+        pool = self._pool
+        if pool is not None and self._process == os.getpid():
+            return pool
         with self._lock:
+            self._forget_parent()
             if self._pool is None:
                 self._pool = self._open()
-        return self._pool
+            return self._pool
+
+    def _forget_parent(self) -> None:
+        """After a fork, two processes would read each other's answers from the same sockets."""
+        if self._process != os.getpid():
+            _left_to_parents.append((self._pool, self._resources))
+            self._pool, self._resources = None, ExitStack()
+            self._process = os.getpid()
 
     def _open(self) -> psycopg_pool.ConnectionPool[PatientConnection]:
         try:

@@ -89,8 +89,9 @@ class Wire:
         if not self._open:
             return
         self._open = False
-        self._loop.remove_reader(self._socket)
-        self._loop.remove_writer(self._socket)
+        if not self._loop.is_closed():
+            self._loop.remove_reader(self._socket)
+            self._loop.remove_writer(self._socket)
         self._pg.finish()
         waiting, self._answer = self._answer, None
         if waiting is not None and not waiting.done():

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import AsyncExitStack
 from typing import Final, LiteralString, TypeVar
 
 from trunkline.db.call import Call, nothing
-from trunkline.db.connect import connect_async
+from trunkline.db.connect import open_async
 from trunkline.db.patient import CALL_PATIENCE, PING_PATIENCE
 from trunkline.db.wire import Wire
 from trunkline.errors import ConnectionLost
@@ -30,7 +29,7 @@ class Wires:
         self._name = name
         self._slots = asyncio.Semaphore(size)
         self._free: list[tuple[Wire, float]] = []
-        self._stack = AsyncExitStack()
+        self._closed = False
 
     async def run(self, call: Call[T]) -> T:
         """Run one call; it commits by itself."""
@@ -39,16 +38,17 @@ class Wires:
             try:
                 return await wire.run(call, CALL_PATIENCE)
             finally:
-                if not wire.closed:
+                if self._closed:
+                    wire.abandon()
+                elif not wire.closed:
                     self._free.append((wire, time.monotonic()))
 
-    async def close(self) -> None:
-        """Close all of them."""
+    def close(self) -> None:
+        """Close all of them; one that is in use is closed after that."""
+        self._closed = True
         for wire, _ in self._free:
             wire.abandon()
         self._free.clear()
-        stack, self._stack = self._stack, AsyncExitStack()
-        await stack.aclose()
 
     async def _take(self) -> Wire:
         while self._free:
@@ -56,10 +56,7 @@ class Wires:
             if wire.closed or (time.monotonic() - used > _FRESH and not await _lives(wire)):
                 continue
             return wire
-        connection = await self._stack.enter_async_context(
-            connect_async(self._dsn, name=self._name)
-        )
-        return Wire(connection)
+        return Wire(await open_async(self._dsn, name=self._name))
 
 
 async def _lives(wire: Wire) -> bool:

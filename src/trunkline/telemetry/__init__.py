@@ -1,5 +1,5 @@
 """What the package tells about itself: log lines with the job they belong to."""
 
-from trunkline.telemetry.logs import JobLogger, enter_job, set_up_logging
+from trunkline.telemetry.logs import JobLogger, chosen_logging, enter_job, set_up_logging
 
-__all__ = ["JobLogger", "enter_job", "set_up_logging"]
+__all__ = ["JobLogger", "chosen_logging", "enter_job", "set_up_logging"]

@@ -12,10 +12,13 @@ from typing import Any, Final, TextIO
 
 from trunkline.model import ClaimedJob
 
-__all__ = ["JobLogger", "enter_job", "set_up_logging"]
+__all__ = ["JobLogger", "chosen_logging", "enter_job", "set_up_logging"]
 
 # The job whose handler runs in this task or thread; lines of the user's own loggers get it too.
 _job: ContextVar[ClaimedJob | None] = ContextVar("trunkline_job", default=None)
+
+# What `set_up_logging` was called with, for the processes of handlers.
+_chosen: tuple[str, str] | None = None
 
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _COLOURS: Final = {"WARNING": "\x1b[33m", "ERROR": "\x1b[31m", "CRITICAL": "\x1b[31;1m"}
@@ -37,6 +40,8 @@ class JobLogger(logging.LoggerAdapter[logging.Logger]):
 
 def set_up_logging(form: str, level: str = "info", stream: TextIO | None = None) -> None:
     """Send the log of the whole process to standard error, as "json" or "console"."""
+    global _chosen  # noqa: PLW0603 - as the root logger is
+    _chosen = (form, level)
     target = stream or sys.stderr
     handler = logging.StreamHandler(target)
     handler.setFormatter(_Json() if form == "json" else _Console(colour=target.isatty()))
@@ -44,6 +49,11 @@ def set_up_logging(form: str, level: str = "info", stream: TextIO | None = None)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
+
+
+def chosen_logging() -> tuple[str, str] | None:
+    """Form and level of the log, if `set_up_logging` made it."""
+    return _chosen
 
 
 def _add_job(record: logging.LogRecord) -> bool:

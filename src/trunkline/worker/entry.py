@@ -37,7 +37,7 @@ def run_one(options: WorkerOptions, *, parent: int | None = None) -> int:
     app = load(options.app_path)
 
     async def main() -> int:
-        worker = Worker(app, options)
+        worker = Worker(app, options, supervised=parent is not None)
         if parent is not None:
             end_with_parent(parent, worker.stop)
         return await worker.run()

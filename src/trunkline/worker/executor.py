@@ -147,7 +147,12 @@ class Executor:
                 # The claimer counted this job as one for a runner that still has none.
                 self._on_demand()
             if held.stop is None:
-                await self._run(held, runner)
+                try:
+                    await self._run(held, runner)
+                except Exception as error:  # noqa: BLE001 - a runner that dies is never replaced
+                    # The user's log handler failed, or a class of errors that cannot be described.
+                    described = {"type": type(error).__qualname__, "message": repr(error)}
+                    self._report(Report(held.job, End.FAIL, error=described))
             elif report := of_stop(held.job, held.stop):
                 self._report(report)
             else:

@@ -21,6 +21,8 @@ class Hello(msgspec.Struct, tag=True, frozen=True):
 
     path: list[str]
     dsn: str
+    # Form and level of the worker's log; None where the application sets it up itself.
+    log: tuple[str, str] | None = None
 
 
 class Run(msgspec.Struct, tag=True, frozen=True):
@@ -56,6 +58,8 @@ class Ended(msgspec.Struct, tag=True, frozen=True):
     delay: float | None = None
     reason: str | None = None
     in_transaction: bool = False
+    # Whether the child ends now and takes no other order.
+    leaving: bool = False
 
 
 Message = Hello | Run | Progress | Verdict | Ended

@@ -19,8 +19,8 @@ from trunkline.client.context import Transaction
 from trunkline.db.connect import connect
 from trunkline.db.runner import run
 from trunkline.errors import HandlerProcessDied, InvalidTask
-from trunkline.model import Cancel
-from trunkline.telemetry import enter_job
+from trunkline.model import Cancel, Outcome
+from trunkline.telemetry import enter_job, set_up_logging
 from trunkline.worker.backends import Done, complete_call, judge_progress
 from trunkline.worker.frames import Ended, Hello, Progress, Run, Verdict, receive, send
 from trunkline.worker.report import End, Report, of_error, of_value
@@ -29,6 +29,10 @@ __all__ = ["main"]
 
 # Whether the worker asked this process to end.
 _stopped = threading.Event()
+
+
+class _Stopped(Cancel):
+    """Raised in a handler whose process is told to end."""
 
 
 class _Parent:
@@ -40,10 +44,13 @@ class _Parent:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def _listen(self) -> None:
-        while (message := receive(self._channel)) is not None:
-            self._messages.put(message)
-        # The worker is gone: whatever this handler does can no longer be reported.
-        os._exit(0)
+        try:
+            while (message := receive(self._channel)) is not None:
+                self._messages.put(message)
+        finally:
+            # The worker is gone (reset, if it left something unread): whatever this handler does
+            # can no longer be reported.
+            os._exit(0)
 
     def next(self) -> Any:
         return self._messages.get()
@@ -117,6 +124,8 @@ def main(descriptor: int) -> None:
     hello = parent.next()
     assert isinstance(hello, Hello)  # noqa: S101 - the worker always says it first
     sys.path[:] = hello.path
+    if hello.log is not None:
+        set_up_logging(*hello.log)
     signal.signal(signal.SIGTERM, _stop)
     while not _stopped.is_set():
         order = parent.next()
@@ -138,6 +147,9 @@ def _run(order: Run, backend: _ChildBackend) -> Report | None:
     except SystemExit:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its answer
+        if _stopped.is_set() and (isinstance(error, _Stopped) or not isinstance(error, Outcome)):
+            # Of the process, not of the job. If it was the worker that asked, it reads no more.
+            return Report(job, End.RELEASE, reason="its process was asked to stop")
         return of_error(job, error)
 
 
@@ -154,10 +166,11 @@ def _find(module: str, name: str) -> Task[..., Any]:
 
 
 def _ended(report: Report | None, backend: _ChildBackend) -> Ended:
+    leaving = _stopped.is_set()
     if backend.in_transaction:
-        return Ended(End.COMPLETE.value, in_transaction=True)
+        return Ended(End.COMPLETE.value, in_transaction=True, leaving=leaving)
     if report is None:
-        return Ended()
+        return Ended(leaving=leaving)
     return Ended(
         report.end.value,
         result=report.result,
@@ -165,6 +178,7 @@ def _ended(report: Report | None, backend: _ChildBackend) -> Ended:
         retryable=report.retryable,
         delay=report.delay,
         reason=report.reason,
+        leaving=leaving,
     )
 
 
@@ -172,7 +186,7 @@ def _stop(_number: int, _frame: FrameType | None) -> None:
     # Once: a second exception would interrupt what the handler does to clean up.
     if not _stopped.is_set():
         _stopped.set()
-        raise Cancel("asked to stop")
+        raise _Stopped("asked to stop")
 
 
 if __name__ == "__main__":

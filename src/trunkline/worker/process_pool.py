@@ -12,6 +12,7 @@ from typing import Any, Final
 from trunkline.client import Task
 from trunkline.db.calls import work
 from trunkline.errors import HandlerProcessDied, InvalidTask, StaleAttempt
+from trunkline.telemetry import chosen_logging
 from trunkline.worker.backends import Services
 from trunkline.worker.frames import Ended, Hello, Progress, Run, Verdict, pack, receive_async
 from trunkline.worker.report import End, Report
@@ -44,7 +45,10 @@ class ProcessPool:
             # Cancelled, at its limit, or something unknown: what the process does is over.
             await self._end(child, politely=held.stop in {Stop.CANCELLED, Stop.SHUTDOWN})
             raise
-        self._idle.append(child)
+        if ended.leaving:
+            await self._end(child, politely=False)
+        else:
+            self._idle.append(child)
         held.ended_in_transaction = ended.in_transaction
         return _report(held, ended)
 
@@ -130,7 +134,7 @@ class _Child:
             )
         reader, writer = await asyncio.open_connection(sock=ours)
         child = cls(process, reader, writer)
-        child.send(Hello(sys.path, dsn))
+        child.send(Hello(sys.path, dsn, chosen_logging()))
         return child
 
     def send(self, message: Any) -> None:

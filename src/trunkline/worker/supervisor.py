@@ -27,6 +27,8 @@ _LONGEST_PAUSE: Final = 30.0
 # Beyond the grace of the workers themselves.
 _PATIENCE: Final = 15.0
 _RESTART: Final = 75
+# A process that was told to stop before it was ready dies of the signal.
+_FINE: Final = frozenset({0, _RESTART, -signal.SIGTERM, -signal.SIGINT})
 _PR_SET_PDEATHSIG: Final = 1
 
 _log = logging.getLogger("trunkline.worker.supervisor")
@@ -41,6 +43,8 @@ class _Place:
         self.started = 0.0
         self.start_at = 0.0
         self.short_lives = 0
+        # Whether the process was told to stop.
+        self.told = False
 
 
 class Supervisor:
@@ -58,7 +62,8 @@ class Supervisor:
         _log.info("supervisor ready", extra={"processes": len(self._places)})
         while not self._stop_signals:
             for place in self._places:
-                self._look_after(place)
+                if not self._stop_signals:
+                    self._look_after(place)
             time.sleep(_LOOK)
         return self._end()
 
@@ -66,6 +71,7 @@ class Supervisor:
         self._stop_signals += 1
         for place in self._places:
             if place.process is not None and place.process.poll() is None:
+                place.told = True
                 place.process.send_signal(number)
 
     def _look_after(self, place: _Place) -> None:
@@ -78,12 +84,11 @@ class Supervisor:
             return
         lived = time.monotonic() - place.started
         place.process = None
-        if code == _RESTART:
-            place.short_lives = 0
-        elif lived < _SHORT_LIFE:
+        if lived < _SHORT_LIFE:
+            # Also for want of memory: a limit below what an idle process takes would spin.
             place.short_lives += 1
         else:
-            place.short_lives = 1
+            place.short_lives = 0 if code == _RESTART else 1
         pause = min(2.0 ** (place.short_lives - 1), _LONGEST_PAUSE) if place.short_lives > 1 else 0
         place.start_at = time.monotonic() + pause
         _log.log(
@@ -111,6 +116,10 @@ class Supervisor:
 
     def _end(self) -> int:
         end = time.monotonic() + self._options.grace + _PATIENCE
+        for place in self._places:
+            if place.process is not None and not place.told:
+                # Started while the signal came.
+                place.process.terminate()
         processes = [place.process for place in self._places if place.process is not None]
         for process in processes:
             try:
@@ -119,9 +128,7 @@ class Supervisor:
                 _log.error("process %d did not end; killing it", process.pid)
                 process.kill()
                 process.wait()
-        failed = [
-            process.returncode for process in processes if process.returncode not in {0, _RESTART}
-        ]
+        failed = [process.returncode for process in processes if process.returncode not in _FINE]
         _log.info("supervisor stopped")
         return 1 if failed else 0
 

@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import Any
@@ -41,6 +42,8 @@ __all__ = ["RESTART", "Worker"]
 
 # Exit code of a process that wants a successor; the one of sysexits.h for "try again".
 RESTART = 75
+# Within this time the same signal from the supervisor and from elsewhere is one.
+_ECHO = 0.5
 
 _log = logging.getLogger("trunkline.worker")
 
@@ -48,8 +51,12 @@ _log = logging.getLogger("trunkline.worker")
 class Worker:
     """Claims and runs the jobs of an application until it is told to stop."""
 
-    def __init__(self, app: Trunkline, options: WorkerOptions | None = None) -> None:
+    def __init__(
+        self, app: Trunkline, options: WorkerOptions | None = None, *, supervised: bool = False
+    ) -> None:
         self._app = app
+        self._supervised = supervised
+        self._signalled_at = 0.0
         self._options = options or WorkerOptions()
         self._tasks = _served(app, self._options.tasks)
         self._exit_code = 0
@@ -201,6 +208,14 @@ class Worker:
             await heart.stop()
             await self._say_goodbye()
 
+    def _on_signal(self, name: str) -> None:
+        # A terminal and systemd tell every process, and the supervisor passes on what it was told:
+        # one wish, which must not end the grace.
+        now = time.monotonic()
+        before, self._signalled_at = self._signalled_at, now
+        if not self._supervised or now - before > _ECHO:
+            self.stop(name)
+
     def _forget(self, held: Held) -> None:
         self._roster.remove([held.job])
 
@@ -266,7 +281,7 @@ class Worker:
         loop = asyncio.get_running_loop()
         numbers: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGINT)
         for number in numbers:
-            loop.add_signal_handler(number, self.stop, signal.Signals(number).name)
+            loop.add_signal_handler(number, self._on_signal, signal.Signals(number).name)
         try:
             yield
         finally:
