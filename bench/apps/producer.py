@@ -1,7 +1,8 @@
 """Our producer, with the client that users have."""
 
-import asyncio
 from collections.abc import Sequence
+
+import uvloop
 
 from bench.apps.noop import app, noop
 from bench.apps.producing import serve
@@ -23,4 +24,5 @@ async def _main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_main())
+    # The loop that the rival's producer runs on, and that `trunkline[uvloop]` installs.
+    uvloop.run(_main())

@@ -29,8 +29,14 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     arguments = {name: pyfuncitem.funcargs[name] for name in names}
 
     async def within_deadline() -> None:
-        async with asyncio.timeout(_DEADLINE):
-            await function(**arguments)
+        try:
+            async with asyncio.timeout(_DEADLINE):
+                await function(**arguments)
+        finally:
+            # Its connections belong to this event loop.
+            for used in arguments.values():
+                if isinstance(used, Scene):
+                    await used.app.close()
 
     asyncio.run(within_deadline())
     return True

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from typing import Final, TypeVar
+from typing import Final, LiteralString, TypeVar
 
-from trunkline.db.call import Call
+from trunkline.db.call import Call, nothing
 from trunkline.db.connect import connect_async
 from trunkline.db.wire import Wire
 
@@ -16,6 +16,8 @@ T = TypeVar("T")
 
 # Shorter than a client's: a worker has others to go on with, and its jobs are waiting.
 CALL_TIMEOUT: Final = 8.0
+
+_LIMIT: Final[LiteralString] = "select set_config('statement_timeout', %s, false)"
 
 
 class LastingConnection:
@@ -30,6 +32,7 @@ class LastingConnection:
         self._stack = AsyncExitStack()
         self._wire: Wire | None = None
         self._pooled = False
+        self._limit = 0.0
 
     @property
     def connected(self) -> bool:
@@ -47,6 +50,11 @@ class LastingConnection:
         wire = self._wire
         if wire is None or wire.closed:
             wire = await self._open()
+        if patience != self._limit and not self._pooled:
+            # The server gives up before we do. A statement behind a lock would not notice that we
+            # are gone: a claim that goes on alone takes jobs that nobody knows of.
+            await wire.run(Call(_LIMIT, (f"{int(900 * patience)}",), nothing), patience)
+            self._limit = patience
         return await wire.run(call, patience)
 
     async def close(self) -> None:
@@ -64,5 +72,6 @@ class LastingConnection:
         )
         # See connect: nothing is prepared where a pooler was found.
         self._pooled = connection.prepare_threshold is None
+        self._limit = 0.0
         self._wire = Wire(connection, self._on_notice)
         return self._wire

@@ -43,7 +43,7 @@ class AsyncPatientConnection(psycopg.AsyncConnection[Any]):
 
     patience: float | None = None
 
-    def __del__(self) -> None:
+    def __del__(self, _warn: Any = None) -> None:
         # An event loop that ended took its connections along before anybody could close them; that
         # is no mistake of who runs asyncio twice, so the server is told and nobody is warned.
         pgconn = getattr(self, "pgconn", None)

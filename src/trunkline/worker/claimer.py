@@ -56,8 +56,6 @@ class Claimer(Part):
         self._pace = Pace()
         self._signal = asyncio.Event()
         self._position = "{}"
-        # Whether an answer may have been lost, with jobs in it that nobody here knows of.
-        self._unsure = False
         self._asleep_since: float | None = None
         self._busy_since: float | None = None
         self._due_in: float | None = None
@@ -104,16 +102,12 @@ class Claimer(Part):
                 await self._go_idle()
         except Exception:
             self._position, self._asleep_since = "{}", None
-            self._unsure = True
+            self._roster.doubt()
             raise
 
     async def _claim(self, wanted: int) -> bool:
-        if self._unsure and not self._roster.looking:
-            known = [held.job.job_id for held in self._roster]
-            forgotten = await self._connection.run(work.release_forgotten(self._worker, known))
-            if forgotten:
-                self.log.info("handed back %d jobs of a claim whose answer was lost", forgotten)
-            self._unsure = False
+        if self._roster.checks and not self._roster.looking:
+            await self._release_forgotten()
         begin = time.monotonic()
         # Nothing lies before the first job of a queue that was empty a moment ago; keeping a place
         # would only cost (a quarter of the claim of one job).
@@ -130,6 +124,20 @@ class Claimer(Part):
         if claimed.jobs:
             self._executor.submit(self._roster.add(claimed.jobs))
         return bool(claimed.jobs)
+
+    async def _release_forgotten(self) -> None:
+        checks = self._roster.checks
+        if time.monotonic() < checks[0]:
+            return
+        known = [held.job.job_id for held in self._roster]
+        self._roster.releasing = True
+        try:
+            forgotten = await self._connection.run(work.release_forgotten(self._worker, known))
+        finally:
+            self._roster.releasing = False
+        checks.pop(0)
+        if forgotten:
+            self.log.info("handed back %d jobs of a claim whose answer was lost", forgotten)
 
     async def _note_busy(self) -> None:
         self._pace.worked()
@@ -162,6 +170,8 @@ class Claimer(Part):
         if self._due_in is not None:
             since = time.monotonic() - (self._asleep_since or 0.0)
             longest = min(longest, max(self._due_in - since, 0.001))
+        if self._roster.checks:
+            longest = min(longest, max(self._roster.checks[0] - time.monotonic(), 1.0))
         try:
             async with asyncio.timeout(longest):
                 await self._signal.wait()

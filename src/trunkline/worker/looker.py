@@ -51,7 +51,7 @@ class Looker(Part):
         """Wait, then look."""
         await self.pause(_EVERY * random.uniform(0.8, 1.2))  # noqa: S311 - spreads workers
         wanted = min(self._executor.demand(), _MOST)
-        if self.stopping.is_set() or not wanted:
+        if self.stopping.is_set() or not wanted or self._roster.releasing:
             return
         # Its answer on the way is not an answer lost: see Claimer.
         self._roster.looking = True
@@ -60,6 +60,9 @@ class Looker(Part):
                 work.claim(self._worker, self._queues, wanted, self._tasks, None),
                 patience=_PATIENCE,
             )
+        except Exception:
+            self._roster.doubt()
+            raise
         finally:
             self._roster.looking = False
         if not claimed.jobs:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import select
 import socket
 import sys
 from typing import Any, Final
@@ -59,9 +60,7 @@ class ProcessPool:
     async def _take(self) -> _Child:
         while self._idle:
             child = self._idle.pop()
-            # Lets the loop notice that it died: the end of its messages comes before its exit code.
-            await asyncio.sleep(0)
-            if child.process.returncode is None and not child.reader.at_eof():
+            if child.process.returncode is None and not child.has_hung_up():
                 return child
             await self._end(child, politely=False)
         child = await _Child.spawn(self._services.dsn)
@@ -136,6 +135,14 @@ class _Child:
         child = cls(process, reader, writer)
         child.send(Hello(sys.path, dsn, chosen_logging()))
         return child
+
+    def has_hung_up(self) -> bool:
+        """Whether it died, before the loop hears of it: an idle process says nothing but its end."""
+        if self.reader.at_eof():
+            return True
+        poll = select.poll()
+        poll.register(self.writer.get_extra_info("socket").fileno(), select.POLLIN)
+        return bool(poll.poll(0))
 
     def send(self, message: Any) -> None:
         self.writer.write(pack(message))

@@ -16,6 +16,7 @@ __all__ = ["Held", "Roster", "Stop"]
 
 # A job is heartbeated when it is this old at the latest, or a third of its lease (RC-30).
 _BEAT: Final = 15.0
+_TAKEN_UP_LATE: Final = 10.0
 
 
 class Stop(Enum):
@@ -80,6 +81,10 @@ class Roster:
         self._lock = threading.Lock()
         # While a claim beside the claimer's is under way, jobs may be ours that are not here yet.
         self.looking = False
+        # And while those that are not here are handed back, no other claim may be under way.
+        self.releasing = False
+        # When to look for jobs of an answer that was lost.
+        self.checks: list[float] = []
 
     def __len__(self) -> int:
         return len(self._held)
@@ -107,6 +112,14 @@ class Roster:
                 held = self._held.get(job.job_id)
                 if held is not None and held.job.attempt == job.attempt:
                     del self._held[job.job_id]
+
+    def doubt(self) -> None:
+        """A claim's answer was lost, with jobs in it that nobody here knows of.
+
+        Looked for at once, and again when a server that takes the call up late has done so.
+        """
+        now = time.monotonic()
+        self.checks = [now, now + _TAKEN_UP_LATE]
 
     def snapshot(self) -> list[Held]:
         """A copy."""

@@ -268,6 +268,9 @@ class Worker:
     async def _say_goodbye(self) -> None:
         try:
             async with asyncio.timeout(5):
+                if self._roster.checks:
+                    known = [held.job.job_id for held in self._roster]
+                    await self._pool.run(work.release_forgotten(self.id, known))
                 await self._pool.run(work.stop_worker(self.id))
         except (TrunklineError, TimeoutError) as error:
             _log.warning("could not say goodbye: %s", error)

@@ -38,7 +38,7 @@ class AsyncCalls(Generic[P, R]):
 
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> AsyncJobHandle[R]:
         """Enqueue one job; the arguments are those of the handler, without the context."""
-        return (await self._client.enqueue_many([self.request(*args, **kwargs)]))[0]
+        return await self._client.enqueue_one(self.request(*args, **kwargs))
 
     async def enqueue_many(self, requests: Iterable[Request[R]]) -> list[AsyncJobHandle[R]]:
         """Enqueue many jobs at once, all or none; options of this object are for all of them."""

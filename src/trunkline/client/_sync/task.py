@@ -39,7 +39,7 @@ class SyncCalls(Generic[P, R]):
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> SyncJobHandle[R]:
         """Enqueue one job; the arguments are those of the handler, without the context."""
-        return (self._client.enqueue_many([self.request(*args, **kwargs)]))[0]
+        return self._client.enqueue_one(self.request(*args, **kwargs))
 
     def enqueue_many(self, requests: Iterable[Request[R]]) -> list[SyncJobHandle[R]]:
         """Enqueue many jobs at once, all or none; options of this object are for all of them."""
