@@ -45,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     result = {
         **{figure.key: round(figure.value, 3) for figure in figures},
         **facts,
+        "databases": place.prefix,
         "quick": options.quick,
         "missed": [figure.key for figure in figures if figure.verdict == "MISSED"],
         "seconds": round(time.monotonic() - begin),

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -23,6 +24,15 @@ PROMISED = {
     "held_snapshot_ratio",
     "wal_bytes_8k",
 }
+
+
+def databases_left(server: Server, figures: dict[str, Any]) -> list[tuple[str]]:
+    """Those of that run: another test may run the bench on the same server."""
+    with psycopg.connect(server.superuser_dsn) as connection:
+        return connection.execute(
+            "select datname from pg_database where starts_with(datname, %s)",
+            (figures["databases"],),
+        ).fetchall()
 
 
 def run_bench(*arguments: str, dsn: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -55,11 +65,7 @@ def test_every_measure_runs_on_a_given_server(server: Server) -> None:
     assert figures["cores"] == os.cpu_count()
     # Each figure with a goal says in the table whether it was met.
     assert result.stdout.count(" goal at ") == 9
-    with psycopg.connect(server.superuser_dsn) as connection:
-        left = connection.execute(
-            "select count(*) from pg_database where datname like 'trunkline\\_bench\\_%'"
-        ).fetchone()
-    assert left == (0,)
+    assert databases_left(server, figures) == []
 
 
 def test_without_a_server_it_brings_its_own_and_runs_what_is_asked() -> None:

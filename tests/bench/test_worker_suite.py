@@ -8,13 +8,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
 from bench.apps.slate import Slate
 from bench.rivals.environment import CACHE
 from bench.worker.contender import PGQUEUER, ROOT, Contender
 from bench.worker.processes import wait_for, working
+from tests.bench.test_smoke import databases_left
 from tests.support.servers import Server
 
 PROMISED = {
@@ -52,15 +52,6 @@ def figures_of(result: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     return figures
 
 
-def databases_left(server: Server) -> int:
-    with psycopg.connect(server.superuser_dsn) as connection:
-        row = connection.execute(
-            "select count(*) from pg_database where datname like 'trunkline\\_bench\\_%'"
-        ).fetchone()
-    assert row is not None
-    return int(row[0])
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_our_processes_are_measured_without_rivals(server: Server) -> None:
@@ -73,7 +64,7 @@ def test_our_processes_are_measured_without_rivals(server: Server) -> None:
     assert figures["drain_trunkline_repeated"] == 0
     assert figures["drain_trunkline"] > 0
     assert 10 < figures["memory_idle_trunkline"] < 200
-    assert databases_left(server) == 0
+    assert databases_left(server, figures) == []
 
 
 @pytest.mark.slow
@@ -92,7 +83,7 @@ def test_pgqueuer_is_measured_in_the_same_run(server: Server) -> None:
     assert figures["drain_pgqueuer_lost"] == 0
     assert figures["drain_pgqueuer_repeated"] == 0
     assert figures["pgqueuer"] == "1.6.0"
-    assert databases_left(server) == 0
+    assert databases_left(server, figures) == []
 
 
 def test_drivers_are_compared() -> None:

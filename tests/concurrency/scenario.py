@@ -98,7 +98,7 @@ def _all_due(database: Database) -> bool:
 def _produce(
     database: Database, scene: Scene, outcome: Outcome, stop: threading.Event, seed: int
 ) -> None:
-    rng = random.Random(seed)  # noqa: S311 - a seed, not a secret
+    rng = random.Random(seed)
     calls = Calls(database.connect("trunkline_producer", autocommit=False))
     began = time.monotonic()
     while not stop.is_set():
@@ -129,7 +129,7 @@ def _write_long(database: Database, scene: Scene, outcome: Outcome, stop: thread
 
 
 def _claim_in_vain(database: Database, outcome: Outcome, stop: threading.Event) -> None:
-    rng = random.Random(99)  # noqa: S311 - a seed, not a secret
+    rng = random.Random(99)
     calls = Calls(database.connect("trunkline_worker", autocommit=False))
     while not stop.is_set():
         outcome.touched.update(calls.claim("vain", 2).jobs)

@@ -50,7 +50,7 @@ class _Storm:
 
 def _work(database: Database, storm: _Storm, seed: int) -> None:
     """All hands share a worker's name, so that they end the same attempts at the same time."""
-    rng = random.Random(seed)  # noqa: S311 - a seed, not a secret
+    rng = random.Random(seed)
     name = "worker"
     calls = Calls(database.connect("trunkline_worker"))
     position: dict[str, Any] | None = {} if seed < 2 else None
@@ -87,7 +87,7 @@ def test_a_thousand_rounds_without_a_deadlock_and_the_books_balance(
         "select trunkline.set_setting('reclaim_jitter', '1 second')"
     )
     storm = _Storm(producer.fill(JOBS))
-    rng = random.Random(7)  # noqa: S311 - a seed, not a secret
+    rng = random.Random(7)
     operator = Calls(guarded.connect("trunkline_operator"))
     reclaimer = Calls(guarded.connect("trunkline_worker"))
     guarded.move_time("0")
@@ -142,7 +142,7 @@ def test_two_ends_of_one_batch_at_once(
 ) -> None:
     """Invariant 2: each attempt ends once, whoever comes first; no deadlock in whatever order."""
     producer.register("work", max_attempts=1000, backoff={"base": 0, "jitter": 0})
-    rng = random.Random(3)  # noqa: S311 - a seed, not a secret
+    rng = random.Random(3)
     other = Calls(guarded.connect("trunkline_worker"))
     with ThreadPoolExecutor() as pool:
         for _ in range(12):

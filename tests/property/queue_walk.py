@@ -20,7 +20,7 @@ class Walk:
 
     def __init__(self, steps: QueueSteps, seed: int) -> None:
         self.steps = steps
-        self.rng = random.Random(seed)  # noqa: S311 - a seed, not a secret
+        self.rng = random.Random(seed)
 
     def step(self) -> None:
         """Do one thing by chance and look at everything."""

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.calls import Calls
 from tests.support.databases import Database
-from tests.worker.scene import Scene
+from tests.worker.scene import Scene, eventually
 from tests.worker.stage import stage
 from trunkline import Trunkline
 from trunkline.db.calls import work
@@ -113,3 +113,27 @@ async def test_a_runner_survives_a_log_that_fails() -> None:
             report = await asyncio.wait_for(on.run("fails"), 10)
         assert report.end is End.FAIL
         assert (await asyncio.wait_for(on.run("returns"), 10)).result == "1"
+
+
+async def test_a_look_that_nobody_answers_does_not_hold_up_the_end(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may take a minute under an old snapshot; a service manager kills before that."""
+    monkeypatch.setattr(looking, "_EVERY", 0.0)
+    monkeypatch.setattr(looking, "_LAST_WAIT", 0.1)
+    scene = Scene(database)
+    scene.register()
+    roster = Roster()
+    async with stage(scene.app) as on:
+        looker = Looker(database.dsn, "w", None, ["x"], executor=on.executor, roster=roster)
+        with psycopg.connect(database.superuser_dsn) as locker:
+            locker.execute("lock table trunkline_internal.waiting in access exclusive mode")
+            looker.start()
+            waiting = (
+                "select exists (select from pg_stat_activity where wait_event_type = 'Lock'"
+                " and application_name = 'trunkline looker' and datname = current_database())"
+            )
+            await eventually(lambda: scene.value(waiting), "the look waits for the lock")
+            await asyncio.wait_for(looker.stop(), 10)
+    assert roster.checks
+    assert not roster.looking

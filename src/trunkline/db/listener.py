@@ -46,6 +46,9 @@ class Listener:
         if await self._connection.is_pooled():
             return False
         for channel in (WAKE, CANCEL, self._test):
+            if not self.connected:
+                # A new connection would know nothing of the channels before this one.
+                raise ConnectionLost("the listening connection broke")
             await _run(self._connection, f"listen {channel}")
         # Such a pooler accepts LISTEN and then says nothing for ever; so ask for an echo. From
         # another connection: one's own word comes back with its answer, through any pooler.

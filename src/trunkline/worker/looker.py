@@ -18,6 +18,8 @@ _EVERY: Final = 10.0
 _MOST: Final = 10
 # Under an old snapshot such a look walks all dead entries; nobody waits for it.
 _PATIENCE: Final = 60.0
+# But for its end: running jobs have their grace, and whoever stops a worker has less than a minute.
+_LAST_WAIT: Final = 2.0
 
 
 class Looker(Part):
@@ -56,15 +58,17 @@ class Looker(Part):
         # Its answer on the way is not an answer lost: see Claimer.
         self._roster.looking = True
         try:
-            claimed = await self._connection.run(
-                work.claim(self._worker, self._queues, wanted, self._tasks, None),
-                patience=_PATIENCE,
-            )
+            claim = work.claim(self._worker, self._queues, wanted, self._tasks, None)
+            claiming = self._connection.run(claim, patience=_PATIENCE)
+            claimed = await self.unless_stopping(claiming, grace=_LAST_WAIT)
         except Exception:
             self._roster.doubt()
             raise
         finally:
             self._roster.looking = False
+        if claimed is None:
+            self._roster.doubt()
+            return
         if not claimed.jobs:
             return
         if self._executor.accepting:

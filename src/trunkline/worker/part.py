@@ -72,12 +72,14 @@ class Part(ABC):
         except TimeoutError:
             pass
 
-    async def unless_stopping(self, work: Awaitable[T]) -> T | None:
-        """Await something long, and drop it when the part is to stop."""
+    async def unless_stopping(self, work: Awaitable[T], *, grace: float = 0.0) -> T | None:
+        """Await something long, and drop it when the part is to stop, or so many seconds later."""
         working = asyncio.ensure_future(work)
         ending = asyncio.ensure_future(self.stopping.wait())
         try:
             await asyncio.wait({working, ending}, return_when=asyncio.FIRST_COMPLETED)
+            if grace and not working.done():
+                await asyncio.wait({working}, timeout=grace)
             return working.result() if working.done() else None
         finally:
             ending.cancel()

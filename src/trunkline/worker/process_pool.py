@@ -46,11 +46,11 @@ class ProcessPool:
             # Cancelled, at its limit, or something unknown: what the process does is over.
             await self._end(child, politely=held.stop in {Stop.CANCELLED, Stop.SHUTDOWN})
             raise
+        held.ended_in_transaction = ended.in_transaction
         if ended.leaving:
             await self._end(child, politely=False)
         else:
             self._idle.append(child)
-        held.ended_in_transaction = ended.in_transaction
         return _report(held, ended)
 
     async def close(self) -> None:
@@ -137,7 +137,7 @@ class _Child:
         return child
 
     def has_hung_up(self) -> bool:
-        """Whether it died, before the loop hears of it: an idle process says nothing but its end."""
+        """Whether it died, before the loop hears of it: an idle process says only its end."""
         if self.reader.at_eof():
             return True
         poll = select.poll()
