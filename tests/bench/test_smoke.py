@@ -1,20 +1,13 @@
 """The bench runs from end to end and gives the figures that others rely on."""
 
-import json
 import math
 import os
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
 
-import psycopg
 import pytest
 
 from bench.figures import Figure
+from tests.bench.running import databases_left, figures_of, run_bench
 from tests.support.servers import Server
-
-ROOT = Path(__file__).parents[2]
 
 PROMISED = {
     "claim_buffers_history_ratio",
@@ -26,38 +19,11 @@ PROMISED = {
 }
 
 
-def databases_left(server: Server, figures: dict[str, Any]) -> list[tuple[str]]:
-    """Those of that run: another test may run the bench on the same server."""
-    with psycopg.connect(server.superuser_dsn) as connection:
-        return connection.execute(
-            "select datname from pg_database where starts_with(datname, %s)",
-            (figures["databases"],),
-        ).fetchall()
-
-
-def run_bench(*arguments: str, dsn: str | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {
-        name: value for name, value in os.environ.items() if name != "TRUNKLINE_BENCH_DSN"
-    }
-    if dsn:
-        environment["TRUNKLINE_BENCH_DSN"] = dsn
-    return subprocess.run(
-        [sys.executable, "-m", "bench", *arguments],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=280,
-    )
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_every_measure_runs_on_a_given_server(server: Server) -> None:
-    result = run_bench("--quick", dsn=server.dsn("trunkline"))
-    assert result.returncode == 0, result.stderr
-    figures = json.loads(result.stdout.splitlines()[-1])
+    result = run_bench("--quick", TRUNKLINE_BENCH_DSN=server.dsn("trunkline"))
+    figures = figures_of(result)
     assert figures.keys() >= PROMISED
     assert {key: figures[key] for key in PROMISED if not figures[key] > 0} == {}
     assert all(math.isfinite(value) for value in figures.values() if isinstance(value, float))
@@ -69,9 +35,7 @@ def test_every_measure_runs_on_a_given_server(server: Server) -> None:
 
 
 def test_without_a_server_it_brings_its_own_and_runs_what_is_asked() -> None:
-    result = run_bench("--quick", "--only", "enqueue")
-    assert result.returncode == 0, result.stderr
-    figures = json.loads(result.stdout.splitlines()[-1])
+    figures = figures_of(run_bench("--quick", "--only", "enqueue"))
     assert figures["enqueue_vs_raw"] > 0
     assert not figures.keys() & PROMISED
 
@@ -89,3 +53,19 @@ def test_an_unknown_measure_is_refused() -> None:
 def test_a_goal_is_met_or_missed(value: float, better: str, verdict: str) -> None:
     figure = Figure("key", value, "text", goal=0.8, better=better)  # type: ignore[arg-type]
     assert figure.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("figure", "line"),
+    [
+        (Figure("k", 31_234.5, "drained", "jobs/s"), "drained 31,234 jobs/s"),
+        (Figure("k", 2.345, "pick-up", "ms", goal=20), "pick-up 2.35 ms goal at least 20: MISSED"),
+        (Figure("k", 1.0, "ratio", goal=0.8), "ratio 1.00 goal at least 0.8: met"),
+        (
+            Figure("k", 0, "lost", "jobs", goal=0, better="at most"),
+            "lost 0 jobs goal at most 0: met",
+        ),
+    ],
+)
+def test_a_figure_is_shown_with_as_many_digits_as_it_means(figure: Figure, line: str) -> None:
+    assert " ".join(figure.line.split()) == line

@@ -1,20 +1,16 @@
 """The measures of whole processes run, tell the truth, and leave nothing behind."""
 
-import json
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bench.apps.slate import Slate
 from bench.rivals.environment import CACHE
-from bench.worker.contender import PGQUEUER, ROOT, Contender
+from bench.worker.contender import PGQUEUER, Contender
 from bench.worker.processes import wait_for, working
-from tests.bench.test_smoke import databases_left
+from tests.bench.running import databases_left, figures_of, run_bench
 from tests.support.servers import Server
 
 PROMISED = {
@@ -29,27 +25,6 @@ PROMISED = {
     "single_enqueue_trunkline",
 }
 AGAINST_PGQUEUER = {"drain_vs_pgqueuer", "drain_vs_pgqueuer_tuned", "single_enqueue_vs_pgqueuer"}
-
-
-def run_bench(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("TRUNKLINE_")
-    }
-    return subprocess.run(
-        [sys.executable, "-m", "bench", *arguments],
-        cwd=ROOT,
-        env={**environment, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=280,
-    )
-
-
-def figures_of(result: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    assert result.returncode == 0, result.stderr + result.stdout
-    figures: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
-    return figures
 
 
 @pytest.mark.slow

@@ -107,6 +107,13 @@ def test_no_server_at_all() -> None:
     assert found["server"]["hint"]
 
 
+def test_an_address_for_listening_where_nobody_is(cli: Cli, calls: Calls) -> None:
+    calls.run_duties()
+    found = checked(cli, "--listen-dsn", "postgresql://127.0.0.1:1/none", code=1)
+    assert levels(found, "fail") == {"listen"}
+    assert found["listen"]["hint"]
+
+
 def test_a_role_that_may_look_at_little(cli: Cli, database: Database) -> None:
     with psycopg.connect(database.superuser_dsn, autocommit=True) as admin:
         admin.execute("drop role if exists narrow")

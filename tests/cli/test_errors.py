@@ -145,6 +145,23 @@ def test_unknown_job(cli: Cli) -> None:
     assert UNKNOWN in found["Error"]
 
 
+def test_unknown_names_tell_where_the_known_ones_are(cli: Cli) -> None:
+    for arguments, listing in (
+        (("jobs", "enqueue", "misspelt"), "trunkline tasks list"),
+        (("workers", "drain", "nobody"), "trunkline workers list"),
+    ):
+        result = process(*arguments, dsn=cli.dsn)
+        assert result.returncode == 1
+        assert listing in told(result)["Hint"]
+
+
+def test_an_empty_list_of_queues_is_not_all_of_them(tmp_path: Path) -> None:
+    (tmp_path / "empty_queues.py").write_text("from trunkline import Trunkline\napp = Trunkline()\n")
+    result = process("worker", "empty_queues:app", "--queues", "", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "leave the option out to mean all" in result.stderr
+
+
 def test_errors_are_json_with_json(cli: Cli) -> None:
     def failed(*arguments: str, dsn: str | None = cli.dsn) -> dict[str, str]:
         result = process(*arguments, "--json", dsn=dsn)

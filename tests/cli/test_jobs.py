@@ -246,7 +246,9 @@ def test_explain_gives_reasons_and_what_to_do(cli: Cli, calls: Calls) -> None:
     told = cli.text("jobs", "explain", job)
     assert "No living worker serves queue mail and task send" in told
     assert "trunkline worker APP" in told
-    assert "0 ahead of it" in told
+    assert "ahead of it" not in told
+    behind = calls.enqueue("send").job_id
+    assert "1 ahead of it" in cli.text("jobs", "explain", behind)
     cli.text("queues", "pause", "mail", "--reason", "provider is down")
     assert "trunkline queues resume mail" in cli.text("jobs", "explain", job)
     cli.text("settings", "set", "claims_enabled", "false")

@@ -152,7 +152,7 @@ def test_up_installs_the_schema_and_runs_jobs(empty: str, folder: Path) -> None:
     cli = Cli(empty)
     with running("up", "shop:app", folder=folder, environment=clean_environment(empty)) as it:
         assert it.stdout is not None
-        assert it.stdout.readline().startswith("Installed it: now at version ")
+        assert it.stdout.readline().startswith("Installed the schema: now at version ")
         until(lambda: cli.json("workers", "list"), "the worker is there")
         done = cli.json("jobs", "enqueue", "double", "-a", "number=4", "--wait", "--timeout", "30s")
         assert done["result"] == 8

@@ -61,8 +61,8 @@ def die(how: str) -> None:
 @app.task(process=True)
 def wait(folder: str) -> str:
     """Say that it runs, then wait for ever; say whether it could clean up."""
-    (Path(folder) / f"runs-{os.getpid()}").touch()
     try:
+        (Path(folder) / f"runs-{os.getpid()}").touch()
         while True:
             time.sleep(60)
     finally:

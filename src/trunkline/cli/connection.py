@@ -16,7 +16,14 @@ from trunkline.db.calls import read, views
 from trunkline.db.connect import connect
 from trunkline.db.dsn import resolve_ready
 from trunkline.db.runner import run
-from trunkline.errors import DatabaseProblem, DatabaseUnreachable, TrunklineError, UnknownJob
+from trunkline.errors import (
+    DatabaseProblem,
+    DatabaseUnreachable,
+    TrunklineError,
+    UnknownJob,
+    UnknownTask,
+    UnknownWorker,
+)
 from trunkline.model import Job
 
 __all__ = ["Session", "find_job", "opened"]
@@ -24,6 +31,12 @@ __all__ = ["Session", "find_job", "opened"]
 T = TypeVar("T")
 
 _PAUSE = 1.0
+# The engine's own hints are for programs in SQL.
+_HINTS = {
+    UnknownTask.code: "Check the spelling: `trunkline tasks list` shows those there are. A worker "
+    "registers the tasks of its application when it starts: trunkline worker APP",
+    UnknownWorker.code: "See who is there with: trunkline workers list",
+}
 
 
 class Session:
@@ -36,7 +49,11 @@ class Session:
 
     def ask(self, call: Call[T]) -> T:
         """Run a call; it commits by itself."""
-        return run(self.connection, call)
+        try:
+            return run(self.connection, call)
+        except (UnknownTask, UnknownWorker) as error:
+            error.hint = _HINTS[error.code]
+            raise
 
     def now(self) -> datetime:
         """The engine's time, which ages are told against."""

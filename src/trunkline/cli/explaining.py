@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 from trunkline.cli.output import amount, clean, moment, shown_error
 from trunkline.model import Explanation
 
-__all__ = ["sentence"]
+__all__ = ["sentence", "worth_telling"]
 
 Detail = Mapping[str, Any]
 
@@ -22,6 +22,12 @@ def sentence(found: Explanation, now: datetime) -> str:
     if found.reason in {"completed", "cancelled", "dead"}:
         return _ended(found.reason, detail)
     return clean(f"{found.reason} {dict(detail)}")
+
+
+def worth_telling(found: Sequence[Explanation]) -> list[Explanation]:
+    """Without its place in the queue where that is the first and something else holds it up."""
+    held = [one for one in found if one.reason != "waiting_its_turn"]
+    return held if held and not any((one.detail or {}).get("ahead") for one in found) else [*found]
 
 
 def _running(detail: Detail, until: str) -> str:
@@ -62,13 +68,15 @@ def _no_worker(detail: Detail, _until: str) -> str:
 
 def _waiting_its_turn(detail: Detail, _until: str) -> str:
     ahead = int(detail.get("ahead", 0))
+    if not ahead:
+        return "It is the next of its queue: 0 ahead of it"
     more = " or more" if ahead >= int(detail.get("counted_up_to", 1000)) else ""
     return f"It waits for its turn: {amount(ahead)}{more} ahead of it in the queue"
 
 
 def _ended(state: str, detail: Detail) -> str:
     cause = shown_error(detail.get("last_error"), detail.get("reason"))
-    why = f" ({cause})" if cause and state != "completed" else ""
+    why = f" ({cause})" if cause and state not in {"completed", cause} else ""
     again = ". Run it again with: trunkline dead replay ID" if state == "dead" else ""
     return f"It has ended: {state}{why}{again}"
 

@@ -14,7 +14,7 @@ from trunkline.cli.tail import tail
 
 # Imports of the driver and of rich wait until a command runs, so that help is quick.
 if TYPE_CHECKING:
-    from trunkline.model import ChangedJob, Enqueued, Explanation
+    from trunkline.model import ChangedJob, Enqueued
 
 __all__ = ["jobs"]
 
@@ -250,8 +250,10 @@ def explain(*, job_id: UUID, dsn: str | None, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    for reason in found:
-        click.echo(_told_reason(reason, now))
+    from trunkline.cli.explaining import sentence, worth_telling  # noqa: PLC0415 - see above
+
+    for reason in worth_telling(found):
+        click.echo(sentence(reason, now))
 
 
 def _told_enqueued(made: Enqueued) -> str:
@@ -261,12 +263,6 @@ def _told_enqueued(made: Enqueued) -> str:
 
     later = f", due {moment(made.run_at)}" if made.state == "scheduled" else ""
     return f"{made.job_id}  {made.state}{later}"
-
-
-def _told_reason(found: Explanation, now: datetime) -> str:
-    from trunkline.cli.explaining import sentence  # noqa: PLC0415 - see above
-
-    return sentence(found, now)
 
 
 def _named(arguments: tuple[str, ...]) -> dict[str, Any]:

@@ -171,4 +171,8 @@ def examples(*lines: str) -> str:
 def split(values: tuple[str, ...]) -> tuple[str, ...] | None:
     """Names given as --queues a,b or --queues a --queues b; None if none were."""
     names = [name.strip() for value in values for name in value.split(",")]
-    return tuple(dict.fromkeys(name for name in names if name)) or None
+    found = tuple(dict.fromkeys(name for name in names if name))
+    if values and not found:
+        # An empty variable of a script must not mean everything.
+        raise click.UsageError("A list of names is empty; leave the option out to mean all.")
+    return found or None

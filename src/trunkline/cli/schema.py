@@ -190,7 +190,8 @@ def _tell(report: Report, *, as_json: bool) -> None:
         }
         click.echo(json.dumps(facts))
         return
-    for migration in report.applied:
+    # Why a table was changed later tells nothing to who sees it for the first time.
+    for migration in report.applied if report.before else ():
         flag = " (breaking: clients of earlier releases stop)" if migration.breaking else ""
         click.echo(f"  {migration.label}  {migration.why}{flag}")
     again = f"{report.objects} functions and views applied"

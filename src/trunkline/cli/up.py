@@ -83,7 +83,11 @@ def _bring_up_to_date(target: str) -> None:
         click.echo(f"The schema is at version {found}")
         return
     report = schema.install(target)
-    what = f"Upgraded the schema from version {report.before}" if report.before else "Installed it"
+    what = (
+        f"Upgraded the schema from version {report.before}"
+        if report.before
+        else "Installed the schema"
+    )
     click.echo(f"{what}: now at version {report.version}")
 
 

@@ -26,7 +26,10 @@ class DatabaseUnreachable(TrunklineError):
     """No connection to the given server."""
 
     code = "database_unreachable"
-    hint = "Check --dsn or TRUNKLINE_DSN, and that the server is up and lets you in."
+    hint = (
+        "Check host, port and database in --dsn or TRUNKLINE_DSN, which looks like "
+        "postgresql://user:password@host:5432/database, and that the server is up."
+    )
 
 
 class Refusal(TrunklineError):

@@ -9,6 +9,10 @@ class DatabaseProblem(TrunklineError):
     """The server said no for a reason of its own, or the connection to it broke."""
 
     code = "database_problem"
+    hint = (
+        "The message is the server's own. If a statement before it failed, roll back first; "
+        "`trunkline doctor` checks the server and the schema."
+    )
     # Whether the same call may succeed later although nothing about it changed.
     retryable: ClassVar[bool] = False
 

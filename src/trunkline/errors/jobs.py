@@ -17,10 +17,11 @@ class JobCancelled(JobError):
     """The job that was waited for was cancelled."""
 
     code = "job_cancelled"
-    hint = "`trunkline jobs show ID` says who cancelled it and why; `jobs retry ID` runs it anew."
+    hint = "`trunkline jobs show ID` says when and why; `trunkline jobs retry ID` runs it anew."
 
     def __init__(self, job_id: UUID, reason: str | None = None) -> None:
         super().__init__(f"Job {job_id} was cancelled" + (f": {reason}" if reason else ""))
+        self.hint = self.hint.replace("ID", str(job_id))
         self.job_id = job_id
         self.reason = reason
 
@@ -41,6 +42,7 @@ class JobFailed(JobError):
     ) -> None:
         what = (error or {}).get("message") or reason or "no error was recorded"
         super().__init__(f"Job {job_id} is dead: {what}")
+        self.hint = self.hint.replace("ID", str(job_id))
         self.job_id = job_id
         self.reason = reason
         # Of the last attempt, and of all of them, newest last.
@@ -56,6 +58,7 @@ class WaitTimeout(JobError, TimeoutError):
 
     def __init__(self, job_id: UUID, seconds: float) -> None:
         super().__init__(f"Job {job_id} had not ended after {seconds:g} seconds")
+        self.hint = self.hint.replace("ID", str(job_id))
         self.job_id = job_id
 
 

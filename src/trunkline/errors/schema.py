@@ -109,7 +109,8 @@ class SchemaForbidden(SchemaError):
 
     code = "schema_forbidden"
     hint = (
-        "Grant it one of trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader"
+        "Let an administrator grant it the role it needs, as in `grant trunkline_worker to NAME`; "
+        "the roles are trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader."
     )
 
 

@@ -23,6 +23,8 @@ __all__ = ["ProcessPool"]
 
 # After a request to stop, how long a handler may take to end before its process is killed.
 _POLITE: Final = 5.0
+# What a process said before its end may arrive after it.
+_LAST_WORDS: Final = 0.5
 
 
 class ProcessPool:
@@ -70,7 +72,7 @@ class ProcessPool:
     async def _converse(self, child: _Child, held: Held, order: Run) -> Ended | None:
         job = held.job
         child.send(order)
-        while (message := await receive_async(child.reader)) is not None:
+        while (message := await child.receive()) is not None:
             match message:
                 case Ended():
                     return message
@@ -114,6 +116,8 @@ class _Child:
         self.process = process
         self.reader = reader
         self.writer = writer
+        # One for its whole life: the transport keeps every waiter it ever had.
+        self._gone = asyncio.ensure_future(process.wait())
 
     @classmethod
     async def spawn(cls, dsn: str) -> _Child:
@@ -146,6 +150,21 @@ class _Child:
 
     def send(self, message: Any) -> None:
         self.writer.write(pack(message))
+
+    async def receive(self) -> Any:
+        """The next message; None when the process is gone.
+
+        Its end is not always the end of its messages: a process that the handler forked has the
+        socket too.
+        """
+        receiving = asyncio.ensure_future(receive_async(self.reader))
+        try:
+            await asyncio.wait({receiving, self._gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not receiving.done():
+                await asyncio.wait({receiving}, timeout=_LAST_WORDS)
+            return receiving.result() if receiving.done() else None
+        finally:
+            receiving.cancel()
 
 
 def _importable(task: Task[..., Any]) -> tuple[str, str]:
