@@ -29,21 +29,23 @@ _AT_ONCE = Backoff(base=0, factor=1, cap=0, jitter=0)
 _hoard: list[bytearray] = []
 
 
-def _shut(gate: str, give_up: float) -> bool:
+def _shut(gate: str, attempt: int, give_up: float) -> bool:
+    """Whether the gate is closed, for every attempt and for this one."""
     if time.monotonic() > give_up:
         raise TimeoutError(f"gate {gate} was never opened")
-    return not (Path(os.environ[GATES_VARIABLE]) / gate).exists()
+    gates = Path(os.environ[GATES_VARIABLE])
+    return not (gates / gate).exists() and not (gates / f"{gate}.{attempt}").exists()
 
 
-async def _pass(gate: str) -> None:
+async def _pass(gate: str, ctx: Context) -> None:
     give_up = time.monotonic() + _PATIENCE
-    while _shut(gate, give_up):
+    while _shut(gate, ctx.attempt, give_up):
         await asyncio.sleep(_PAUSE)
 
 
-def _pass_blocking(gate: str) -> None:
+def _pass_blocking(gate: str, ctx: Context) -> None:
     give_up = time.monotonic() + _PATIENCE
-    while _shut(gate, give_up):
+    while _shut(gate, ctx.attempt, give_up):
         time.sleep(_PAUSE)
 
 
@@ -108,7 +110,16 @@ async def fails_once(ctx: Context) -> None:
 async def gated(ctx: Context, gate: str) -> int:
     """Wait for a gate; return the attempt that came through."""
     async with recorded_async(ctx.job_id, ctx.attempt):
-        await _pass(gate)
+        await _pass(gate, ctx)
+    return ctx.attempt
+
+
+@app.task(lease=_LEASE, hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
+async def lingers(ctx: Context, gate: str) -> int:
+    """Do the work first and wait then, so that the end needs no server."""
+    async with recorded_async(ctx.job_id, ctx.attempt):
+        pass
+    await _pass(gate, ctx)
     return ctx.attempt
 
 
@@ -116,7 +127,7 @@ async def gated(ctx: Context, gate: str) -> int:
 def gated_thread(ctx: Context, gate: str) -> int:
     """Do the same in a thread."""
     with recorded(ctx.job_id, ctx.attempt):
-        _pass_blocking(gate)
+        _pass_blocking(gate, ctx)
     return ctx.attempt
 
 
@@ -124,7 +135,7 @@ def gated_thread(ctx: Context, gate: str) -> int:
 def gated_process(ctx: Context, gate: str) -> int:
     """Do the same in another process."""
     with recorded(ctx.job_id, ctx.attempt):
-        _pass_blocking(gate)
+        _pass_blocking(gate, ctx)
     return ctx.attempt
 
 
@@ -132,7 +143,7 @@ def gated_process(ctx: Context, gate: str) -> int:
 async def gated_posting(ctx: Context, gate: str) -> None:
     """Wait for a gate, then write in the transaction of its completion."""
     async with recorded_async(ctx.job_id, ctx.attempt):
-        await _pass(gate)
+        await _pass(gate, ctx)
     await _post(ctx)
 
 
@@ -142,7 +153,7 @@ async def stubborn(ctx: Context, gate: str) -> None:
     async with recorded_async(ctx.job_id, ctx.attempt):
         while True:
             try:
-                await _pass(gate)
+                await _pass(gate, ctx)
             except asyncio.CancelledError:
                 continue
             return
@@ -152,7 +163,7 @@ async def stubborn(ctx: Context, gate: str) -> None:
 async def blocking(ctx: Context, gate: str) -> int:
     """Wait for a gate the wrong way: nothing else runs on the event loop meanwhile."""
     async with recorded_async(ctx.job_id, ctx.attempt):
-        _pass_blocking(gate)
+        _pass_blocking(gate, ctx)
     return ctx.attempt
 
 
@@ -167,7 +178,7 @@ async def endless(ctx: Context) -> None:
 def endless_thread(ctx: Context, gate: str) -> None:
     """Run past the hard limit, in a thread, until a gate opens."""
     with recorded(ctx.job_id, ctx.attempt):
-        _pass_blocking(gate)
+        _pass_blocking(gate, ctx)
 
 
 @app.task(lease=_LEASE, max_attempts=2, hard_limit="4s", backoff=_AT_ONCE, process=True)
@@ -199,7 +210,7 @@ async def crosses(ctx: Context, first: str, second: str, gate: str) -> None:
         await connection.execute(change, (first,))
         if ctx.attempt == 1:
             (Path(os.environ[GATES_VARIABLE]) / f"{ctx.job_id}").touch()
-            await _pass(gate)
+            await _pass(gate, ctx)
         await connection.execute(change, (second,))
 
 
@@ -214,7 +225,7 @@ async def swallows(ctx: Context, body: str) -> int:
 async def writes_much(ctx: Context, gate: str, length: int) -> str:
     """Wait for a gate and return a large result that does not compress."""
     async with recorded_async(ctx.job_id, ctx.attempt):
-        await _pass(gate)
+        await _pass(gate, ctx)
     return os.urandom(length // 2).hex()
 
 

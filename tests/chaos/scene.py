@@ -137,8 +137,9 @@ class Scene:
         self.jobs += made
         return made
 
-    def open(self, gate: str) -> None:
-        (self.gates / gate).touch()
+    def open(self, gate: str, *, attempt: int | None = None) -> None:
+        """Open a gate, for all or for this attempt only."""
+        (self.gates / (gate if attempt is None else f"{gate}.{attempt}")).touch()
 
     def runs(self, *jobs: UUID) -> list[Run]:
         return ledger.runs(self.superuser, *jobs)
@@ -197,8 +198,10 @@ class Scene:
     def require_balance(self, *, completed: int | None = None) -> None:
         """Nothing lost, nothing completed twice: every job has one end, and the work was done."""
         found = ledger.audit(self.superuser, self.jobs)
-        assert found.faults == {}
-        assert found.completed == (len(self.jobs) if completed is None else completed)
+        assert found.faults == {}, found.faults
+        wanted = len(self.jobs) if completed is None else completed
+        assert found.completed == wanted, f"{found.completed} completed, not {wanted}"
         books = guard.books(self.superuser)
-        assert books.total == books.ids == len(self.jobs)
-        assert self.superuser.execute(_POSTINGS).fetchall() == []
+        assert books.total == books.ids == len(self.jobs), books
+        misfits = self.superuser.execute(_POSTINGS).fetchall()
+        assert misfits == [], f"postings without completions, or the reverse: {misfits}"

@@ -61,6 +61,17 @@ def test_a_handler_that_blocks_the_event_loop_is_named_and_others_live_on(scene:
     scene.require_balance()
 
 
+def test_a_free_runner_is_not_left_idle(scene: Scene) -> None:
+    """Long jobs claimed in one go with the first must not keep a later one from the last runner."""
+    jobs = scene.enqueue("gated", 3, gate="later")
+    scene.start("--concurrency", "4")
+    scene.until_running(jobs)
+    scene.until_all("completed", scene.enqueue("quick"), deadline=5)
+    scene.open("later")
+    scene.until_all("completed")
+    scene.require_balance()
+
+
 @pytest.mark.parametrize("task", ["endless", "endless_thread", "endless_process"])
 def test_a_handler_past_its_hard_limit_fails(scene: Scene, task: str) -> None:
     worker = scene.start("--concurrency", "4")

@@ -37,15 +37,18 @@ def until_gone(scene: Scene, worker: WorkerProcess) -> None:
 def test_silence_longer_than_the_pulse(
     scene: Scene, proxy: FaultProxy, worker: WorkerProcess
 ) -> None:
-    """Half-open for so long that the worker is given up and its work goes to another."""
+    """Half-open for so long that the worker is given up and its work goes to another.
+
+    It ends its attempts meanwhile, and tells so while the others are still at theirs.
+    """
     held = scene.enqueue("gated", 2, gate="meanwhile")
     scene.until_running(held)
     proxy.blackhole()
     until_gone(scene, worker)
-    scene.start()
+    other = scene.start()
     scene.until_running(held, attempt=2, deadline=20)
-    scene.open("meanwhile")
-    scene.until_all("completed", held)
+    scene.open("meanwhile", attempt=1)
+    scene.until(lambda: len([r for r in scene.runs(*held) if r.finished]) == 2, "they have ended")
     proxy.open()
     back = time.monotonic()
     scene.until(
@@ -57,6 +60,13 @@ def test_silence_longer_than_the_pulse(
         deadline=RETURN,
     )
     assert time.monotonic() - back <= RETURN
+    scene.until(
+        lambda: all(worker.says(str(job), "refused") for job in held), "its late ends are refused"
+    )
+    assert scene.states(held) == {"running": 2}
+    scene.open("meanwhile", attempt=2)
+    scene.until_all("completed", held)
+    assert {run.pid for run in scene.runs(*held) if run.attempt == 2} == {other.pid}
     assert {scene.job(job).attempt for job in held} == {2}
     scene.until_all("completed", scene.enqueue("quick", 20))
     worker.require_alive()
@@ -78,12 +88,13 @@ def test_connections_that_stay_silent_for_ever_are_replaced(
 
 
 def test_resets_under_load(scene: Scene, proxy: FaultProxy, worker: WorkerProcess) -> None:
-    for _ in range(5):
+    """A reset is noticed at once; nobody waits until he has lost his patience."""
+    for _ in range(8):
         scene.enqueue("quick", 100)
         posted = scene.enqueue("posted", 10)
         scene.until(lambda: len(proxy.links) > 0, "the worker is connected")
         proxy.cut()
-        require_resumed(scene, worker, time.monotonic())
+        require_resumed(scene, worker, time.monotonic(), within=7)
         scene.until_all("completed", posted)
     scene.until_all("completed")
     scene.require_balance()

@@ -108,7 +108,7 @@ def test_no_server_at_all() -> None:
 
 
 def test_an_address_for_listening_where_nobody_is(cli: Cli, calls: Calls) -> None:
-    calls.run_duties()
+    look_after(calls)
     found = checked(cli, "--listen-dsn", "postgresql://127.0.0.1:1/none", code=1)
     assert levels(found, "fail") == {"listen"}
     assert found["listen"]["hint"]

@@ -156,8 +156,10 @@ def test_unknown_names_tell_where_the_known_ones_are(cli: Cli) -> None:
 
 
 def test_an_empty_list_of_queues_is_not_all_of_them(tmp_path: Path) -> None:
-    (tmp_path / "empty_queues.py").write_text("from trunkline import Trunkline\napp = Trunkline()\n")
-    result = process("worker", "empty_queues:app", "--queues", "", cwd=tmp_path)
+    (tmp_path / "empty_queues.py").write_text(
+        "from trunkline import Trunkline\napp = Trunkline()\n"
+    )
+    result = process("worker", "empty_queues:app", "--queues", "", folder=tmp_path)
     assert result.returncode == 2
     assert "leave the option out to mean all" in result.stderr
 

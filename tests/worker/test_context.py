@@ -191,3 +191,5 @@ async def test_snooze_puts_the_job_off_without_a_failure(scene: Scene) -> None:
     assert started.is_set()
     assert (found.failures, found.deferrals) == (0, 1)
     assert timedelta(minutes=9) < found.run_at - datetime.now(UTC) < timedelta(minutes=11)
+    reason = scene.value("select detail ->> 'reason' from trunkline.events where kind = 'snoozed'")
+    assert reason == "the provider is busy"

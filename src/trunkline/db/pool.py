@@ -79,11 +79,11 @@ class AsyncPool:
         self._homes: dict[asyncio.AbstractEventLoop, _Home] = {}
         self._found = ""
 
-    async def run(self, call: Call[T]) -> T:
+    async def run(self, call: Call[T], patience: float = CALL_PATIENCE) -> T:
         """Run one call on a connection of the pool; it commits by itself."""
         home = self._home()
         wires = home.wires or await self._open_wires(home)
-        return await wires.run(call)
+        return await wires.run(call, patience)
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[AsyncPatientConnection]:
@@ -197,9 +197,9 @@ class SyncPool:
         self._lock = Lock()
         self._process = os.getpid()
 
-    def run(self, call: Call[T]) -> T:
+    def run(self, call: Call[T], patience: float = CALL_PATIENCE) -> T:
         """Run one call on a connection of the pool; it commits by itself."""
-        with self.connection(CALL_PATIENCE) as connection:
+        with self.connection(patience) as connection:
             return run(connection, call)
 
     @contextmanager

@@ -31,12 +31,12 @@ class Wires:
         self._free: list[tuple[Wire, float]] = []
         self._closed = False
 
-    async def run(self, call: Call[T]) -> T:
+    async def run(self, call: Call[T], patience: float = CALL_PATIENCE) -> T:
         """Run one call; it commits by itself."""
         async with self._slots:
             wire = await self._take()
             try:
-                return await wire.run(call, CALL_PATIENCE)
+                return await wire.run(call, patience)
             finally:
                 if self._closed:
                     wire.abandon()

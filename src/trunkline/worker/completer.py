@@ -70,7 +70,7 @@ class Completer(Part):
             batch = self._reports[:_LARGEST_BATCH]
             end = batch[0].end
             same = [report for report in batch if report.end is end]
-            if end in {End.RELEASE, End.HAND_BACK}:
+            if end in {End.RELEASE, End.HAND_BACK, End.SNOOZE}:
                 # One call has one reason.
                 same = [report for report in same if report.reason == batch[0].reason]
             await self._record(end, same)
@@ -158,7 +158,8 @@ def _call(end: End, worker: str, reports: Sequence[Report]) -> Call[list[Verdict
                 delays=[report.delay for report in reports],
             )
         case End.SNOOZE:
-            return work.snooze(worker, jobs, attempts, [report.delay or 0.0 for report in reports])
+            delays = [report.delay or 0.0 for report in reports]
+            return work.snooze(worker, jobs, attempts, delays, reports[0].reason)
         case End.CANCEL:
             return work.acknowledge_cancel(
                 worker, jobs, attempts, [report.reason for report in reports]

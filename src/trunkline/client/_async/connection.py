@@ -13,6 +13,7 @@ from trunkline.client.request import PLAIN, Request, document
 from trunkline.db.call import Call
 from trunkline.db.calls.produce import enqueue, enqueue_document, register_tasks
 from trunkline.db.foreign import enqueue_on_async
+from trunkline.db.patient import CALL_PATIENCE
 from trunkline.db.pool import AsyncPool
 from trunkline.errors import UnsupportedConnection
 from trunkline.model import Enqueued
@@ -58,9 +59,9 @@ class AsyncClient:
             self._pool.abandon()
             self._pool, self._registered = before
 
-    async def run(self, call: Call[T]) -> T:
+    async def run(self, call: Call[T], patience: float = CALL_PATIENCE) -> T:
         """Run any call of the engine on a connection of the application."""
-        return await self._pool.run(call)
+        return await self._pool.run(call, patience)
 
     async def enqueue_one(self, request: Request[T]) -> AsyncJobHandle[T]:
         """Enqueue one request: the short way for one that says nothing special."""

@@ -13,7 +13,9 @@ from uuid import UUID
 from trunkline.client.codec import encode
 from trunkline.client.request import OptionArguments, Options, Request
 from trunkline.db.calls import produce, read
+from trunkline.db.patient import CALL_PATIENCE
 from trunkline.errors import (
+    ConnectionLost,
     DatabaseProblem,
     DatabaseUnreachable,
     InvalidArgument,
@@ -36,6 +38,8 @@ R = TypeVar("R")
 _FIRST_LOOK = 0.005
 _LAST_LOOK = 0.5
 _SLOWER = 1.5
+# The last look of a wait gets this long however little time is left.
+_SHORTEST_LOOK = 0.1
 
 
 class AsyncJobs:
@@ -59,8 +63,10 @@ class AsyncJobs:
 
     async def get(self, job: UUID | str | AsyncJobHandle[Any]) -> Job:
         """Everything about one job, with payload, result and the errors of its attempts."""
-        job_id = _id(job)
-        found = await self._client.run(read.job(job_id))
+        return await self._find(_id(job), CALL_PATIENCE)
+
+    async def _find(self, job_id: UUID, patience: float) -> Job:
+        found = await self._client.run(read.job(job_id), patience)
         if found is None:
             raise UnknownJob(
                 "unknown job",
@@ -112,8 +118,12 @@ class AsyncJobs:
 
     async def _look(self, job: UUID | str | AsyncJobHandle[Any], end: float | None) -> Job | None:
         """A server that is away for a moment does not end a wait; None then."""
+        left = CALL_PATIENCE if end is None else end - time.monotonic()
         try:
-            return await self.get(job)
+            return await self._find(_id(job), min(max(left, _SHORTEST_LOOK), CALL_PATIENCE))
+        except ConnectionLost:
+            # No answer within what was left of the time, perhaps: the time is what is over.
+            return None
         except (DatabaseUnreachable, DatabaseProblem) as error:
             over = end is not None and time.monotonic() >= end
             if over or not getattr(error, "retryable", True):

@@ -14,6 +14,7 @@ from trunkline.client.request import PLAIN, Request, document
 from trunkline.db.call import Call
 from trunkline.db.calls.produce import enqueue, enqueue_document, register_tasks
 from trunkline.db.foreign import enqueue_on
+from trunkline.db.patient import CALL_PATIENCE
 from trunkline.db.pool import SyncPool
 from trunkline.errors import UnsupportedConnection
 from trunkline.model import Enqueued
@@ -59,9 +60,9 @@ class SyncClient:
             self._pool.abandon()
             self._pool, self._registered = before
 
-    def run(self, call: Call[T]) -> T:
+    def run(self, call: Call[T], patience: float = CALL_PATIENCE) -> T:
         """Run any call of the engine on a connection of the application."""
-        return self._pool.run(call)
+        return self._pool.run(call, patience)
 
     def enqueue_one(self, request: Request[T]) -> SyncJobHandle[T]:
         """Enqueue one request: the short way for one that says nothing special."""

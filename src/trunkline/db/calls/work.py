@@ -127,14 +127,24 @@ def fail(
 
 
 def snooze(
-    worker: str, jobs: Sequence[UUID], attempts: Sequence[int], delays: Sequence[float]
+    worker: str,
+    jobs: Sequence[UUID],
+    attempts: Sequence[int],
+    delays: Sequence[float],
+    reason: str | None = None,
 ) -> Call[list[Verdict]]:
     """Put jobs back for a while without counting a failure, for exactly as long as asked."""
     return Call(
         "select job_id, attempt, verdict, state, run_at from trunkline.snooze("
         "p_worker => %s, p_jobs => %s::uuid[], p_attempts => %s::integer[],"
-        " p_delays => %s::interval[], p_jitter => false)",
-        (worker, list(jobs), list(attempts), [timedelta(seconds=delay) for delay in delays]),
+        " p_delays => %s::interval[], p_reason => %s, p_jitter => false)",
+        (
+            worker,
+            list(jobs),
+            list(attempts),
+            [timedelta(seconds=delay) for delay in delays],
+            plain_text(reason),
+        ),
         rows_of(Verdict),
     )
 
