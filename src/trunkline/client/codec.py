@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from typing import Any, Final
@@ -46,7 +47,21 @@ def encode(value: object) -> bytes:
         raise TypeError(str(error)) from error
     if b"\\u0000" in document and _NUL.search(document):
         raise TypeError("PostgreSQL cannot store text with a NUL character (U+0000)")
+    if b"null" in document:
+        _refuse_nan(msgspec.to_builtins(value, enc_hook=_encode_unknown))
     return document
+
+
+def _refuse_nan(value: object) -> None:
+    """JSON has no such number, and msgspec writes null for it: a result would silently change."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise TypeError(f"JSON has no number {value}")
+    if isinstance(value, dict):
+        for part in value.values():
+            _refuse_nan(part)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            _refuse_nan(part)
 
 
 class Codec:

@@ -17,6 +17,11 @@ def load(path: str) -> Trunkline:
     module_name, _, variable = path.partition(":")
     if not module_name:
         raise AppNotFound(f"{path!r} names no module")
+    if "/" in module_name or module_name.endswith(".py"):
+        guess = module_name.removeprefix("./").removesuffix(".py").replace("/", ".")
+        raise AppNotFound(
+            f"{module_name} is a file, not a module", hint=f"Name it {guess}:{variable or 'app'}."
+        )
     here = str(Path.cwd())
     if here not in sys.path:
         # As `python -m` does: a newcomer's app.py lies in the current folder.
@@ -26,8 +31,8 @@ def load(path: str) -> Trunkline:
     except TrunklineError:
         raise
     except ModuleNotFoundError as error:
-        raise AppNotFound(_missing(module_name, error)) from error
-    except Exception as error:
+        raise _missing(module_name, error) from error
+    except (Exception, SystemExit) as error:
         raise AppNotFound(
             f"Importing {module_name} failed: {type(error).__name__}: {error}",
             hint="Run `python -c 'import " + module_name + "'` to see the whole traceback.",
@@ -37,11 +42,17 @@ def load(path: str) -> Trunkline:
             raise AppNotFound(f"Module {module_name} has no {variable or 'app'}")
         found = getattr(found, name)
     if not isinstance(found, Trunkline):
-        raise AppNotFound(f"{path} is {type(found).__name__}, not a Trunkline application")
+        where = f"{module_name}:{variable or 'app'}"
+        raise AppNotFound(f"{where} is {type(found).__name__}, not a Trunkline application")
     return found
 
 
-def _missing(module_name: str, error: ModuleNotFoundError) -> str:
+def _missing(module_name: str, error: ModuleNotFoundError) -> AppNotFound:
     if error.name and not (module_name == error.name or module_name.startswith(error.name + ".")):
-        return f"Module {module_name} imports {error.name}, which is not installed"
-    return f"There is no module {module_name} in the current folder or among the packages"
+        return AppNotFound(
+            f"Module {module_name} imports {error.name}, which is not installed",
+            hint=f"Install what brings {error.name} into the environment of this command.",
+        )
+    return AppNotFound(
+        f"There is no module {module_name} in the current folder or among the packages"
+    )

@@ -33,6 +33,20 @@ class OptionArguments(TypedDict, total=False):
     connection: Any
 
 
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(("priority", "max_attempts"), int),
+    **dict.fromkeys(("queue", "unique_key", "idempotency_key", "tenant", "correlation_id"), str),
+}
+
+
+def _misfit(option: str, wanted: str, value: object) -> InvalidArgument:
+    return InvalidArgument(
+        "an option has the wrong type",
+        hint=f"Pass {option} as {wanted}.",
+        detail={"option": option, "got": repr(value)},
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """How a job is enqueued; what is None is left to the policy of its task."""
@@ -63,6 +77,14 @@ class Options:
             )
         if self.delay is not None:
             seconds(self.delay)
+        for name, kind in _KINDS.items():
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+                raise _misfit(name, kind.__name__, value)
+        if self.tags is not None and (
+            isinstance(self.tags, str) or not all(isinstance(tag, str) for tag in self.tags)
+        ):
+            raise _misfit("tags", "list of str", self.tags)
 
     def but(self, **changes: Any) -> Self:
         """These options with some of them changed."""

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from trunkline.db.calls.produce import ENQUEUE_MANY
 from trunkline.db.translate import from_driver
-from trunkline.errors import UnsupportedConnection
+from trunkline.errors import ConnectionLost, UnsupportedConnection
 from trunkline.model import Enqueued
 
 __all__ = ["enqueue_on", "enqueue_on_async"]
@@ -107,6 +107,9 @@ _ASYNCHRONOUS: Final[dict[tuple[str, str], Callable[[Any, str], Awaitable[_Rows]
 }
 
 
+_LIBRARIES: Final = {package for package, _ in (*_SYNCHRONOUS, *_ASYNCHRONOUS)}
+
+
 def _find(connection: Any, known: dict[tuple[str, str], Any]) -> Any:
     for base in type(connection).__mro__:
         found = known.get((base.__module__.partition(".")[0], base.__name__))
@@ -144,6 +147,13 @@ def _driver_errors() -> Iterator[None]:
             if getattr(found, "sqlstate", None) or getattr(found, "pgcode", None):
                 innermost = found
             found = getattr(found, "orig", None) or found.__cause__
-        if innermost is None:
-            raise
-        raise from_driver(innermost) from error
+        if innermost is not None:
+            raise from_driver(innermost) from error
+        if type(error).__module__.partition(".")[0] in _LIBRARIES:
+            # Closed, broken, or in the middle of something else: the library has no code for it.
+            raise ConnectionLost(
+                f"The connection cannot be used: {error}",
+                hint="Pass one that is open, with no other statement under way and no failed "
+                "transaction.",
+            ) from error
+        raise

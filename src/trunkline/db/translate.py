@@ -114,4 +114,5 @@ def _without_sqlstate(sqlstate: str | None, message: str, error: BaseException) 
 
 
 def _first_line(text: str) -> str:
-    return text.strip().partition("\n")[0]
+    """The server's own sentence, without what libpq puts before it."""
+    return text.strip().partition("\n")[0].rpartition("FATAL:  ")[2]

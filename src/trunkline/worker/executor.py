@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from trunkline.client import Context, Task
+from trunkline.errors import TrunklineError
 from trunkline.model import Discard, Outcome, Retry
 from trunkline.telemetry.logs import enter_job
 from trunkline.worker.backends import LoopBackend, Services, ThreadBackend
@@ -31,6 +32,8 @@ _AHEAD: Final = 0.05
 _MOST_AHEAD: Final = 1000
 # Weight of the newest job in the average duration.
 _NEWEST: Final = 0.05
+
+_WITHOUT_TRACE: Final = (Retry, Discard, TrunklineError)
 
 _log = logging.getLogger("trunkline.worker.executor")
 
@@ -226,7 +229,8 @@ class Executor:
                 held.job.task,
                 type(error).__qualname__,
                 error,
-                exc_info=None if isinstance(error, (Retry, Discard)) else own_traceback(error),
+                # Ours say all in one line; their traces would be of our own code.
+                exc_info=None if isinstance(error, _WITHOUT_TRACE) else own_traceback(error),
             )
 
 

@@ -22,7 +22,7 @@ from trunkline.db.calls.admin import run_duties, set_schedule
 from trunkline.db.calls.produce import register_tasks
 from trunkline.db.dsn import resolve_ready
 from trunkline.db.pool import AsyncPool, SyncPool
-from trunkline.errors import InvalidTask, SchemaForbidden, TrunklineError
+from trunkline.errors import InvalidOptions, InvalidTask, SchemaForbidden, TrunklineError
 from trunkline.worker.backends import Services
 from trunkline.worker.claimer import Claimer
 from trunkline.worker.completer import Completer
@@ -298,7 +298,7 @@ def _served(app: Trunkline, wanted: Sequence[str] | None) -> dict[str, Task[...,
     else:
         unknown = set(wanted) - app.tasks.keys()
         if unknown:
-            raise InvalidTask(
+            raise InvalidOptions(
                 "The application has no task " + ", ".join(sorted(unknown)),
                 hint="It has " + (", ".join(sorted(app.tasks)) or "none") + ".",
             )

@@ -15,7 +15,7 @@ from trunkline.db.calls.produce import enqueue, enqueue_document, register_tasks
 from trunkline.db.foreign import enqueue_on_async
 from trunkline.db.patient import CALL_PATIENCE
 from trunkline.db.pool import AsyncPool
-from trunkline.errors import UnsupportedConnection
+from trunkline.errors import InvalidArgument, UnsupportedConnection
 from trunkline.model import Enqueued
 
 __all__ = ["AsyncClient"]
@@ -74,7 +74,7 @@ class AsyncClient:
 
     async def enqueue_many(self, requests: Iterable[Request[Any]]) -> list[AsyncJobHandle[Any]]:
         """Enqueue requests of any tasks at once, all or none; one handle for each, in order."""
-        wanted = list(requests)
+        wanted = _checked(requests)
         if not wanted:
             return []
         await self._make_known({request.task for request in wanted})
@@ -100,6 +100,16 @@ class AsyncClient:
         if new:
             await self.run(register_tasks(task.policy for task in new))
         self._registered |= tasks
+
+
+def _checked(requests: object) -> list[Request[Any]]:
+    found: list[Any] = list(requests) if isinstance(requests, Iterable) else [requests, None]
+    if not all(isinstance(one, Request) for one in found):
+        raise InvalidArgument(
+            "enqueue_many takes a list of requests",
+            hint="Make each with task.request(...), for example [send.request(to=name)].",
+        )
+    return found
 
 
 def _common_connection(requests: Sequence[Request[Any]]) -> Any:

@@ -16,7 +16,7 @@ from trunkline.db.calls.produce import enqueue, enqueue_document, register_tasks
 from trunkline.db.foreign import enqueue_on
 from trunkline.db.patient import CALL_PATIENCE
 from trunkline.db.pool import SyncPool
-from trunkline.errors import UnsupportedConnection
+from trunkline.errors import InvalidArgument, UnsupportedConnection
 from trunkline.model import Enqueued
 
 __all__ = ["SyncClient"]
@@ -75,7 +75,7 @@ class SyncClient:
 
     def enqueue_many(self, requests: Iterable[Request[Any]]) -> list[SyncJobHandle[Any]]:
         """Enqueue requests of any tasks at once, all or none; one handle for each, in order."""
-        wanted = list(requests)
+        wanted = _checked(requests)
         if not wanted:
             return []
         self._make_known({request.task for request in wanted})
@@ -101,6 +101,16 @@ class SyncClient:
         if new:
             self.run(register_tasks(task.policy for task in new))
         self._registered |= tasks
+
+
+def _checked(requests: object) -> list[Request[Any]]:
+    found: list[Any] = list(requests) if isinstance(requests, Iterable) else [requests, None]
+    if not all(isinstance(one, Request) for one in found):
+        raise InvalidArgument(
+            "enqueue_many takes a list of requests",
+            hint="Make each with task.request(...), for example [send.request(to=name)].",
+        )
+    return found
 
 
 def _common_connection(requests: Sequence[Request[Any]]) -> Any:
