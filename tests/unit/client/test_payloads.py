@@ -117,7 +117,7 @@ def takes(kind: Any) -> Schema:
         (int, 5.5, "Expected `int`, got `float`"),
         (int, True, "Expected `int`, got `bool`"),
         (int, None, "Expected `int`, got `null`"),
-        (float, float("nan"), "Expected `float`, got `null`"),
+        (float, float("nan"), "JSON has no number nan"),
         (str, 5, "Expected `str`, got `int`"),
         (bool, 1, "Expected `bool`, got `int`"),
         (Literal["a"], "b", "Invalid enum value 'b'"),
