@@ -8,6 +8,7 @@ import pytest
 
 from tests.chaos.private_server import PrivateServer
 from tests.chaos.scene import RETURN, Scene
+from tests.support.waiting import until
 from tests.support.worker_process import WorkerProcess
 
 STREAM = 150
@@ -52,10 +53,11 @@ def test_work_goes_on_after_a_restart(
     done = scene.enqueue("quick", STREAM)
     posted = scene.enqueue("posted", 20)
     held = scene.enqueue("lingers", 2, gate="away")
-    scene.until(lambda: all(run.finished for run in scene.runs(*held)), "their work is done")
+    scene.until(lambda: [run.finished for run in scene.runs(*held)] == [True] * 2, "work is done")
     private_server.stop(number)
     # These end while nobody can be told.
     scene.open("away")
+    until(lambda: worker.says("worker.completer"), "the worker tried to tell", deadline=20)
     private_server.start()
     back = time.monotonic()
     require_resumed(scene, worker, back)

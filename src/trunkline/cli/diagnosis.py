@@ -299,6 +299,13 @@ def _listen(session: Session, listen_dsn: str | None) -> Iterator[Finding]:
             heard = _heard_after(session, listen_dsn)
     except DatabaseReadOnly:
         yield Finding("listen", "warn", "not tried: a standby passes no notifications on")
+    except _Pooled:
+        yield Finding(
+            "listen",
+            "warn",
+            "not tried: this connection leads through a pooler",
+            "Give workers a direct connection with --listen-dsn, and this command too.",
+        )
     except TrunklineError as error:
         yield Finding("listen", "fail", str(error), error.hint or None)
     else:
@@ -314,10 +321,17 @@ def _listen(session: Session, listen_dsn: str | None) -> Iterator[Finding]:
         )
 
 
+class _Pooled(Exception):
+    """A pooler is in between."""
+
+
 def _heard_after(session: Session, listen_dsn: str | None) -> timedelta | None:
     nonce = secrets.token_hex(8)
     listener = Session(listen_dsn or session.target)
     try:
+        if listener.connection.prepare_threshold is None:
+            # A LISTEN left on a shared connection disturbs everybody who gets it afterwards.
+            raise _Pooled
         listener.connection.execute(checks.LISTEN)
         started = time.monotonic()
         session.ask(checks.notify(nonce))
@@ -326,7 +340,4 @@ def _heard_after(session: Session, listen_dsn: str | None) -> timedelta | None:
                 return timedelta(seconds=time.monotonic() - started)
         return None
     finally:
-        if not listener.connection.closed:
-            # Behind a pooler the server's connection outlives ours.
-            listener.connection.execute(checks.UNLISTEN)
         listener.close()

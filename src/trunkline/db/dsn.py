@@ -1,14 +1,19 @@
 """Which server to talk to. Nothing else in the package knows whether it is the embedded one."""
 
 import os
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from trunkline.errors import DatabaseUnreachable, SchemaMissing, SchemaOlderThanClient
 
-__all__ = ["DSN_VARIABLE", "resolve", "resolve_ready"]
+__all__ = ["DSN_VARIABLE", "resolve", "resolve_ready", "revive"]
 
 DSN_VARIABLE = "TRUNKLINE_DSN"
+
+# The embedded server this process holds, if any, by its connection string.
+_embedded: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 
 
 @contextmanager
@@ -27,7 +32,15 @@ def resolve(dsn: str | None = None) -> Iterator[str]:
     from trunkline.embedded import acquire  # noqa: PLC0415
 
     with acquire() as server:
+        _embedded[server.dsn] = server
         yield server.dsn
+
+
+def revive(dsn: str) -> None:
+    """Start the embedded server again if it died under this process; nobody else's is touched."""
+    server = _embedded.get(dsn)
+    if server is not None:
+        server.ensure_running()
 
 
 @contextmanager

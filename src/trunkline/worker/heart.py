@@ -17,8 +17,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from trunkline.db.calls import work
+from trunkline.db.dsn import revive
 from trunkline.db.lasting import LastingConnection
-from trunkline.errors import TrunklineError
+from trunkline.errors import DatabaseUnreachable, TrunklineError
 from trunkline.worker.part import pause_after_error
 from trunkline.worker.roster import Held, Roster, Stop
 
@@ -97,9 +98,18 @@ class Heart:
                 if errors & (errors - 1) == 0:
                     code = error.code if isinstance(error, TrunklineError) else "unknown"
                     _log.warning("heart: %s (%s)", error, code, extra={"errors": errors})
+                if isinstance(error, DatabaseUnreachable):
+                    await self._revive()
                 await asyncio.sleep(min(pause_after_error(error, errors), 1.0))
             await asyncio.sleep(min(_TICK, self._every / 4))
         await connection.close()
+
+    async def _revive(self) -> None:
+        """An embedded server that was killed has nobody but its users to start it again."""
+        try:
+            await asyncio.to_thread(revive, self._dsn)
+        except TrunklineError as error:
+            _log.warning("the embedded server does not start: %s (%s)", error, error.code)
 
     async def _pulse(self, connection: LastingConnection) -> None:
         state = await connection.run(

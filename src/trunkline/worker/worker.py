@@ -22,7 +22,13 @@ from trunkline.db.calls.admin import run_duties, set_schedule
 from trunkline.db.calls.produce import register_tasks
 from trunkline.db.dsn import resolve_ready
 from trunkline.db.pool import AsyncPool, SyncPool
-from trunkline.errors import InvalidOptions, InvalidTask, SchemaForbidden, TrunklineError
+from trunkline.errors import (
+    DatabaseProblem,
+    InvalidOptions,
+    InvalidTask,
+    SchemaForbidden,
+    TrunklineError,
+)
 from trunkline.worker.backends import Services
 from trunkline.worker.claimer import Claimer
 from trunkline.worker.completer import Completer
@@ -44,6 +50,8 @@ __all__ = ["RESTART", "Worker"]
 RESTART = 75
 # Within this time the same signal from the supervisor and from elsewhere is one.
 _ECHO = 0.5
+
+_START_PAUSES = (0.5, 1.0, 2.0, 4.0)
 
 _log = logging.getLogger("trunkline.worker")
 
@@ -77,7 +85,7 @@ class Worker:
         """Work until stopped; returns the exit code."""
         async with AsyncExitStack() as stack:
             dsn = await self._connect(stack)
-            await self._set_up()
+            await self._set_up_patiently()
             await self._work(dsn)
         return self._exit_code
 
@@ -90,6 +98,18 @@ class Worker:
         self._sync_pool = SyncPool(dsn, size=max(4, min(size, 20)), name="trunkline handlers")
         stack.callback(self._sync_pool.close)
         return dsn
+
+    async def _set_up_patiently(self) -> None:
+        """A server that was there a moment ago gets a few more tries; one that never was, none."""
+        for pause in _START_PAUSES:
+            try:
+                return await self._set_up()
+            except DatabaseProblem as error:
+                if not error.retryable:
+                    raise
+                _log.warning("start: %s (%s); trying again", error, error.code)
+                await asyncio.sleep(pause)
+        return await self._set_up()
 
     async def _set_up(self) -> None:
         await self._pool.run(register_tasks(task.policy for task in self._tasks.values()))

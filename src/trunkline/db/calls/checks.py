@@ -8,7 +8,6 @@ from trunkline.db.call import Call, nothing, one, rows_of
 
 __all__ = [
     "LISTEN",
-    "UNLISTEN",
     "HealthCheck",
     "Identity",
     "TableSize",
@@ -22,7 +21,6 @@ __all__ = [
 
 # Statements without an answer, which a Call cannot be.
 LISTEN: Final[LiteralString] = "listen trunkline_doctor"
-UNLISTEN: Final[LiteralString] = "unlisten trunkline_doctor"
 
 
 class Identity(NamedTuple):
