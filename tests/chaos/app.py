@@ -24,7 +24,7 @@ _PAUSE = 0.01
 
 app = Trunkline(listen_dsn=os.environ.get(LISTEN_VARIABLE))
 
-_LEASE = "5s"
+_LEASE = "6s"
 _AT_ONCE = Backoff(base=0, factor=1, cap=0, jitter=0)
 _hoard: list[bytearray] = []
 
@@ -233,5 +233,8 @@ async def writes_much(ctx: Context, gate: str, length: int) -> str:
 async def hoards(ctx: Context, megabytes: int) -> int:
     """Take memory and never give it back; return the process that did."""
     async with recorded_async(ctx.job_id, ctx.attempt):
-        _hoard.append(bytearray(os.urandom(1024) * (1024 * megabytes)))
+        for _ in range(megabytes):
+            # Piece by piece, or the whole process would stand still for a while.
+            _hoard.append(bytearray(os.urandom(1024) * 1024))
+            await asyncio.sleep(0)
     return os.getpid()

@@ -25,6 +25,7 @@ def worker(scene: Scene, proxy: FaultProxy) -> WorkerProcess:
 
 def until_gone(scene: Scene, worker: WorkerProcess) -> None:
     """Wait until another one has noticed the silence; a third party does the duties here."""
+    scene.expect_deaths()
 
     def gone() -> bool:
         scene.run_duties()

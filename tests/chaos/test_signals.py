@@ -106,6 +106,7 @@ def test_work_of_a_killed_worker_is_taken_over(scene: Scene, task: str) -> None:
     running = scene.enqueue(task, 2, gate="later")
     scene.until_running(running)
     second = scene.start("--concurrency", "4")
+    scene.expect_deaths()
     first.kill()
     scene.until_running(running, attempt=2, deadline=20)
     scene.open("later")
@@ -123,6 +124,7 @@ def test_a_killed_worker_leaves_no_handler_process_behind(scene: Scene) -> None:
     scene.until_running([job])
     [run] = scene.runs(job)
     assert run.pid != first.pid
+    scene.expect_deaths()
     first.kill()
     until(lambda: not lives(run.pid), "the handler's process ends with its worker", deadline=20)
     scene.start()
@@ -136,6 +138,7 @@ def test_the_late_completion_of_a_stopped_worker_is_refused(scene: Scene, task: 
     first = scene.start()
     [job] = scene.enqueue(task, gate="open")
     scene.until_running([job])
+    scene.expect_deaths()
     first.signal(signal.SIGSTOP)
     lease = scene.job(job).lease_expires_at
     second = scene.start()
@@ -162,4 +165,33 @@ def test_the_late_completion_of_a_stopped_worker_is_refused(scene: Scene, task: 
     scene.until_all("completed", more)
     assert {run.pid for run in scene.runs(*more)} == {first.pid}
     assert scene.job(job).attempt == 2
+    scene.require_balance()
+
+
+def test_a_worker_that_gets_its_own_lost_job_back_stops_the_old_attempt(scene: Scene) -> None:
+    """Alone and stopped past the lease: both attempts would run side by side in one process."""
+    worker = scene.start("--concurrency", "4")
+    jobs = scene.enqueue("gated", 3, gate="open")
+    scene.until_running(jobs)
+    scene.expect_deaths()
+    worker.signal(signal.SIGSTOP)
+
+    def taken_back() -> bool:
+        scene.run_duties()
+        return scene.states(jobs) == {"ready": 3}
+
+    scene.until(taken_back, "the jobs are taken back", deadline=20)
+    worker.signal(signal.SIGCONT)
+    scene.until_running(jobs, attempt=2, deadline=20)
+    scene.open("open", attempt=2)
+    scene.until_all("completed")
+    scene.until(
+        lambda: scene.value(
+            "select (detail ->> 'running')::integer = 0 from trunkline.workers where pid = %s",
+            worker.pid,
+        ),
+        "nothing runs any more",
+        deadline=20,
+    )
+    assert {(run.attempt, run.finished) for run in scene.runs(*jobs)} == {(1, False), (2, True)}
     scene.require_balance()

@@ -37,6 +37,7 @@ def test_two_workers_two_thousand_jobs_and_a_kill_every_second(private_scene: Sc
     scene = private_scene
     rng = random.Random(11)
     crew = [scene.start("--concurrency", "10") for _ in range(2)]
+    scene.expect_deaths()
     enqueue_mixture(scene, JOBS)
     kills = 0
     over = time.monotonic() + SECONDS
@@ -57,6 +58,7 @@ def test_workers_and_the_server_are_killed(
     scene = private_scene
     rng = random.Random(12)
     crew = [scene.start("--concurrency", "10") for _ in range(2)]
+    scene.expect_deaths()
     for _ in range(2):
         enqueue_mixture(scene, JOBS // 4)
         private_server.stop(signal.SIGKILL)

@@ -24,6 +24,7 @@ def test_a_killed_child_is_replaced(scene: Scene) -> None:
     scene.until_running(held)
     victim = scene.runs(*held)[0].pid
     assert victim in before
+    scene.expect_deaths()
     os.kill(victim, signal.SIGKILL)
     after = scene.until(
         lambda: (found := live_pids(scene, worker)) != before and len(found) == 2 and found,
@@ -64,6 +65,7 @@ def test_a_killed_supervisor_leaves_no_worker_behind(scene: Scene) -> None:
     assert len(family) >= 2
     held = scene.enqueue("gated", 2, gate="later")
     scene.until_running(held)
+    scene.expect_deaths()
     worker.kill()
     scene.until(
         lambda: not [pid for pid in family if lives(pid)], "the processes ended", deadline=30

@@ -186,7 +186,7 @@ async def test_tasks_that_the_application_does_not_have_are_refused() -> None:
     async def work() -> None:
         pass
 
-    with pytest.raises(InvalidTask, match="no task other, third") as caught:
+    with pytest.raises(InvalidOptions, match="no task other, third") as caught:
         Worker(app, WorkerOptions(tasks=("work", "third", "other")))
     assert "work" in caught.value.hint
 

@@ -20,6 +20,8 @@ __all__ = ["Claimer"]
 _LARGEST_CLAIM: Final = 500
 # Busy for this long without a pause: producers need not notify this worker any more.
 _BUSY: Final = 1.0
+# After a wait of this length it was not busy.
+_PAUSE: Final = 0.02
 # A look from the start that takes longer meets what an old snapshot keeps; then places are kept.
 _SLOW_LOOK: Final = 0.02
 _KEEP_PLACE: Final = 60.0
@@ -64,10 +66,13 @@ class Claimer(Part):
         # Whether the last claim got all it asked for, and until when claims keep their place.
         self._full = False
         self._keep_until = 0.0
+        # Whether no runner was free at the last look.
+        self._starved = False
 
     def wake(self) -> None:
-        """Look now: there is a free runner."""
-        self._signal.set()
+        """Look now, for a free runner; not where there is nothing and news would come."""
+        if not self._is_content() or self._starved:
+            self._signal.set()
 
     def hear(self) -> None:
         """Look now: something was enqueued, perhaps for later."""
@@ -91,19 +96,29 @@ class Claimer(Part):
         """Claim once, or wait until there is a reason to."""
         self._signal.clear()
         wanted = min(self._executor.demand(), _LARGEST_CLAIM)
-        if wanted == 0:
+        self._starved = wanted == 0
+        if self._starved:
             await self._signal.wait()
             return
         try:
-            found = await self._claim(wanted)
-            if found:
+            if await self._claim(wanted):
+                # The handlers first: they are what somebody waits for.
+                await asyncio.sleep(0)
                 await self._note_busy()
-            else:
-                await self._go_idle()
+                if not self._is_content():
+                    return
+            await self._go_idle()
         except Exception:
             self._position, self._asleep_since = "{}", None
             self._roster.doubt()
             raise
+
+    def _is_content(self) -> bool:
+        """Whether the last claim took all there was and whatever comes will be announced.
+
+        A second look after each job would find nothing: two statements less for a lonely job.
+        """
+        return self._asleep_since is not None and not self._full and self._is_notified()
 
     async def _claim(self, wanted: int) -> bool:
         if self._roster.checks and not self._roster.looking:
@@ -150,7 +165,6 @@ class Claimer(Part):
 
     async def _go_idle(self) -> None:
         """Ask to be notified, look once more, then wait."""
-        self._busy_since = None
         now = time.monotonic()
         fresh = self._asleep_since is None
         age = now - (self._asleep_since or 0.0)
@@ -172,9 +186,13 @@ class Claimer(Part):
             longest = min(longest, max(self._due_in - since, 0.001))
         if self._roster.checks:
             longest = min(longest, max(self._roster.checks[0] - time.monotonic(), 1.0))
+        begin = time.monotonic()
         try:
             async with asyncio.timeout(longest):
                 await self._signal.wait()
+            if time.monotonic() - begin > _PAUSE:
+                self._busy_since = None
         except TimeoutError:
+            self._busy_since = None
             # A due job is there now, or soon; ask anew for the one after it.
             self._asleep_since = min(self._asleep_since or 0.0, time.monotonic() - _RENEW - 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from typing import Final
 from uuid import UUID
@@ -78,6 +78,8 @@ class Roster:
 
     def __init__(self) -> None:
         self._held: dict[UUID, Held] = {}
+        # Told of an attempt when this process has claimed the next one of the same job.
+        self.on_replaced: Callable[[Held], None] | None = None
         self._lock = threading.Lock()
         # While a claim beside the claimer's is under way, jobs may be ours that are not here yet.
         self.looking = False
@@ -101,8 +103,13 @@ class Roster:
         now = time.monotonic()
         new = [Held(job, now) for job in jobs]
         with self._lock:
+            earlier = [self._held.get(job.job_id) for job in jobs]
             for held in new:
                 self._held[held.job.job_id] = held
+        for lost in earlier:
+            # Its lease was over before its handler was: nobody else would ever stop it.
+            if lost is not None and self.on_replaced is not None:
+                self.on_replaced(lost)
         return new
 
     def remove(self, jobs: Iterable[ClaimedJob]) -> None:

@@ -168,6 +168,7 @@ class Worker:
             report=completer.add,
             on_demand=self._look_for_work,
         )
+        roster.on_replaced = self._stop_lost
         names = list(self._tasks)
         wakeup = Wakeup(
             options.listen_dsn or self._app.listen_dsn or dsn,
@@ -241,6 +242,9 @@ class Worker:
 
     def _look_for_work(self) -> None:
         self._claimer.wake()
+
+    def _stop_lost(self, held: Held) -> None:
+        self._executor.stop_job(held, Stop.LOST)
 
     def _hear_of_work(self) -> None:
         self._claimer.hear()
