@@ -72,7 +72,10 @@ def test_rc_56_troubleshooting_from_the_command_line(database: Database) -> None
     database.move_time("6 minutes")
     found = {one["topic"]: one["rows"] for one in answer(database, "troubleshoot", "executor")}
     assert found.keys() == {"stuck", "nothing", "many"}
-    assert [(row["type"], row["age_minutes"]) for row in found["nothing"]] == [("run_tsa", 6.0)]
+    (row,) = found["nothing"]
+    assert row["type"] == "run_tsa"
+    # The clock was moved by six minutes; the test itself takes its time.
+    assert 6.0 <= row["age_minutes"] < 7.0
     assert "run_tsa" in trunkline(database, "troubleshoot", "executor", "nothing").stdout
 
 

@@ -19,6 +19,8 @@ PGTAP = Path("/usr/share/postgresql/15/extension/pgtap--1.2.0.sql")
 
 # One worker of pytest-xdist builds a template, the others wait for it.
 _BUILD_LOCK = 7_230_001
+# What this process knows to be there.
+_known: set[tuple[str, str]] = set()
 
 _TEST_SCHEMA = """
 create schema trunkline_test;
@@ -130,6 +132,9 @@ def ensure_template_tap(server: Server) -> str:
 @contextmanager
 def fresh(server: Server, template: str) -> Iterator[Database]:
     """Copy the template into a new database and drop it afterwards, whoever is connected."""
+    # A folder with a server fixture of its own may get a template that was made on another server:
+    # pytest keeps the answer of a session's fixture whatever stands behind it.
+    (ensure_template_tap if template == TEMPLATE_TAP else ensure_template)(server)
     name = f"test_{uuid.uuid4().hex}"
     database = sql.Identifier(name)
     with psycopg.connect(server.dsn("postgres", superuser=True), autocommit=True) as admin:
@@ -147,6 +152,14 @@ def fresh(server: Server, template: str) -> Iterator[Database]:
 
 
 def _ensure(server: Server, name: str, source: str, build: Callable[[str], None]) -> str:
+    if (server.superuser_dsn, name) in _known:
+        return name
+    _build_once(server, name, source, build)
+    _known.add((server.superuser_dsn, name))
+    return name
+
+
+def _build_once(server: Server, name: str, source: str, build: Callable[[str], None]) -> str:
     with psycopg.connect(server.dsn("postgres", superuser=True), autocommit=True) as admin:
         admin.execute("select pg_advisory_lock(%s)", (_BUILD_LOCK,))
         found = admin.execute("select 1 from pg_database where datname = %s", (name,))

@@ -39,7 +39,7 @@ from trunkline.worker.looker import Looker
 from trunkline.worker.memory import Memory, resident
 from trunkline.worker.options import WorkerOptions, new_worker_id
 from trunkline.worker.part import Part
-from trunkline.worker.roster import Held, Roster
+from trunkline.worker.roster import Held, Roster, Stop
 from trunkline.worker.shutdown import Shutdown
 from trunkline.worker.wakeup import Wakeup
 from trunkline.worker.watch import Watch
