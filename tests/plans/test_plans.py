@@ -162,6 +162,7 @@ def test_buffers_do_not_grow_with_the_backlog(
         statement, *arguments = call(few)
         low = measure(few, WORKER, statement, *arguments).buffers
     statement, *arguments = call(many)
-    high = measure(many, WORKER, statement, *arguments).buffers
-    # Index pages of one more level for each row that is looked up or written, no more.
-    assert high <= low * 1.5 + 200, (low, high)
+    # Index pages of one more level for each row that is looked up or written, no more. Autovacuum
+    # may come by and leave pages of its own to look at, so the best of three counts.
+    highs = [measure(many, WORKER, statement, *arguments).buffers for _ in range(3)]
+    assert min(highs) <= low * 1.5 + 200, (low, highs)
