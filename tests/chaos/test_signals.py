@@ -183,7 +183,9 @@ def test_a_worker_that_gets_its_own_lost_job_back_stops_the_old_attempt(scene: S
     scene.until(taken_back, "the jobs are taken back", deadline=20)
     worker.signal(signal.SIGCONT)
     scene.until_running(jobs, attempt=2, deadline=20)
-    scene.open("open", attempt=2)
+    # A job claimed before the worker has registered again may be lost once more.
+    for attempt in (2, 3, 4, 5):
+        scene.open("open", attempt=attempt)
     scene.until_all("completed")
     scene.until(
         lambda: scene.value(
@@ -193,5 +195,5 @@ def test_a_worker_that_gets_its_own_lost_job_back_stops_the_old_attempt(scene: S
         "nothing runs any more",
         deadline=20,
     )
-    assert {(run.attempt, run.finished) for run in scene.runs(*jobs)} == {(1, False), (2, True)}
+    assert {run.finished for run in scene.runs(*jobs) if run.attempt == 1} == {False}
     scene.require_balance()
