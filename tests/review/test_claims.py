@@ -61,7 +61,7 @@ async def test_jobs_of_a_claim_that_the_server_took_up_late_are_handed_back(
             # Taken for this worker, which does not know of it.
             [taken] = scene.claim(1, worker=worker.id, task="late")
         done = await scene.until_state(taken.job_id, "completed")
-        assert done.attempt == taken.attempt + 1
+        assert done.attempt > taken.attempt
         assert roster.checks == []
 
 

@@ -82,7 +82,8 @@ class Options:
             if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
                 raise _misfit(name, kind.__name__, value)
         if self.tags is not None and (
-            isinstance(self.tags, str) or not all(isinstance(tag, str) for tag in self.tags)
+            not isinstance(self.tags, (list, tuple, set, frozenset))
+            or not all(isinstance(tag, str) for tag in self.tags)
         ):
             raise _misfit("tags", "list of str", self.tags)
 
