@@ -183,7 +183,7 @@ def endless_thread(ctx: Context, gate: str) -> None:
 
 @app.task(lease=_LEASE, max_attempts=2, hard_limit="4s", backoff=_AT_ONCE, process=True)
 def endless_process(ctx: Context) -> None:
-    """Run past the hard limit, in another process, deaf to everything but SIGKILL."""
+    """Run past the hard limit, in another process."""
     with recorded(ctx.job_id, ctx.attempt):
         time.sleep(_PATIENCE)
 

@@ -2,6 +2,7 @@
 
 import signal
 import time
+from collections.abc import Sequence
 
 import psycopg
 import pytest
@@ -10,6 +11,8 @@ from tests.chaos.private_server import PrivateServer
 from tests.chaos.scene import RETURN, Scene
 from tests.support.waiting import until
 from tests.support.worker_process import WorkerProcess
+from trunkline import Trunkline
+from trunkline.errors import TooManyConnections
 
 STREAM = 150
 
@@ -23,10 +26,12 @@ def connections_of(scene: Scene) -> int:
     return found
 
 
-def terminate_connections(scene: Scene) -> None:
+def terminate_connections(scene: Scene, *, but: Sequence[psycopg.Connection] = ()) -> None:
+    """Kill every server process of the worker, sparing the given connections."""
     scene.superuser.execute(
-        "select pg_terminate_backend(pid) from pg_stat_activity "
-        "where datname = current_database() and usename = 'trunkline_installer'"
+        "select pg_terminate_backend(pid) from pg_stat_activity where "
+        "datname = current_database() and usename = 'trunkline_installer' and pid <> all(%s)",
+        ([connection.info.backend_pid for connection in but],),
     )
 
 
@@ -155,9 +160,8 @@ def test_a_full_server_is_waited_for_and_named(private_scene: Scene) -> None:
 
 def _crowd(scene: Scene, crowd: list[psycopg.Connection]) -> None:
     """Take every connection of the server, the worker's too."""
-    scene.value("select 1")
     while connections_of(scene) > len(crowd) or not crowd:
-        terminate_connections_but(scene, crowd)
+        terminate_connections(scene, but=crowd)
         try:
             while True:
                 crowd.append(psycopg.connect(scene.database.dsn, autocommit=True))
@@ -165,20 +169,12 @@ def _crowd(scene: Scene, crowd: list[psycopg.Connection]) -> None:
             assert "slots" in str(error) or "too many clients" in str(error)  # noqa: PT017
 
 
-def terminate_connections_but(scene: Scene, crowd: list[psycopg.Connection]) -> None:
-    scene.superuser.execute(
-        "select pg_terminate_backend(pid) from pg_stat_activity where "
-        "datname = current_database() and usename = 'trunkline_installer' and pid <> all(%s)",
-        ([connection.info.backend_pid for connection in crowd],),
-    )
-
-
 def _require_refused(scene: Scene) -> None:
-    from trunkline import Trunkline  # noqa: PLC0415
-    from trunkline.errors import TooManyConnections  # noqa: PLC0415
-
-    app = Trunkline(scene.database.dsn)
-    with app.sync, pytest.raises(TooManyConnections) as caught:
-        app.sync.jobs.enqueue("quick", {})
+    """A producer is told at once what is wrong and what to do."""
+    with (
+        Trunkline(scene.database.dsn).sync as client,
+        pytest.raises(TooManyConnections) as caught,
+    ):
+        client.jobs.enqueue("quick", {})
     assert caught.value.code == "too_many_connections"
     assert caught.value.hint

@@ -24,9 +24,7 @@ END = 60.0
 class WorkerProcess:
     """``trunkline worker APP`` with everything it starts, in a session of its own."""
 
-    def __init__(
-        self, app: str, *options: str, environment: dict[str, str], log: Path, json_log: bool = True
-    ) -> None:
+    def __init__(self, app: str, *options: str, environment: dict[str, str], log: Path) -> None:
         inherited = {
             name: value for name, value in os.environ.items() if not name.startswith("TRUNKLINE_")
         }
@@ -39,7 +37,8 @@ class WorkerProcess:
                     "from trunkline.cli.main import main; main()",
                     "worker",
                     app,
-                    *(["--log", "json"] if json_log else []),
+                    "--log",
+                    "json",
                     *options,
                 ],
                 cwd=REPOSITORY,
