@@ -21,7 +21,7 @@ def is_pydantic(kind: object) -> bool:
 def _encode_unknown(value: Any) -> Any:
     if is_pydantic(type(value)):
         return value.model_dump(mode="json")
-    raise NotImplementedError(f"{type(value).__qualname__} is not JSON")
+    raise TypeError(f"{type(value).__qualname__} is not JSON")
 
 
 def _decode_unknown(kind: type, value: Any) -> Any:
@@ -31,7 +31,7 @@ def _decode_unknown(kind: type, value: Any) -> Any:
         except ValueError as error:
             # msgspec adds where in the document it was.
             raise ValueError(_one_line(str(error))) from error
-    raise NotImplementedError(f"{kind.__qualname__} cannot be read from JSON")
+    raise TypeError(f"{kind.__qualname__} cannot be read from JSON")
 
 
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=_encode_unknown)
@@ -43,7 +43,7 @@ def encode(value: object) -> bytes:
     """Encode, or raise TypeError (also for what msgspec refuses with another class)."""
     try:
         document = _ENCODER.encode(value)
-    except (TypeError, NotImplementedError, ValueError, OverflowError, RecursionError) as error:
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise TypeError(str(error)) from error
     if b"\\u0000" in document and _NUL.search(document):
         raise TypeError("PostgreSQL cannot store text with a NUL character (U+0000)")

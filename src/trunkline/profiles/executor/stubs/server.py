@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -21,7 +22,7 @@ def as_json(status: int, value: Any) -> Answer:
     return status, "application/json", json.dumps(value).encode()
 
 
-class StubServer:
+class StubServer(ABC):
     """Serves until closed, on a free port of this machine.
 
     While ``hold`` is cleared, the answer to a POST waits: a test can stop the world between an
@@ -71,9 +72,9 @@ class StubServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_port}"
 
+    @abstractmethod
     def handle(self, method: str, path: list[str], headers: dict[str, str], body: bytes) -> Answer:
         """Answer one request."""
-        raise NotImplementedError
 
     def close(self) -> None:
         self.hold.set()
