@@ -183,6 +183,7 @@ class _Shell:
             bufsize=0,
             start_new_session=True,
         )
+        self._late = ""
         # Jobs in process groups of their own, as in a terminal: %1 means all of it.
         self.run("set -m")
 
@@ -195,7 +196,11 @@ class _Shell:
         script = f"{{\n{command}\n}} </dev/null\nprintf '%s %d\\n' {mark} $?\n"
         self._process.stdin.write(script.encode())
         text = _read_until(self._process.stdout, b"\n", after=mark.encode(), patience=patience)
-        output, _, code = text.rpartition(mark)
+        output, _, rest = text.partition(mark)
+        # A job that dies between the command and its mark is named after the mark, or half of
+        # that: what came late belongs to what the next command prints.
+        code, _, late = rest.partition("\n")
+        output, self._late = self._late + output, late
         return _KILLED.sub("", output), int(code)
 
     def close(self) -> None:
