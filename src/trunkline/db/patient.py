@@ -10,7 +10,13 @@ from typing import Any, Final, TypeVar
 
 import psycopg
 
-__all__ = ["CALL_PATIENCE", "PING_PATIENCE", "AsyncPatientConnection", "PatientConnection"]
+__all__ = [
+    "CALL_PATIENCE",
+    "PING_PATIENCE",
+    "AsyncPatientConnection",
+    "PatientConnection",
+    "silence",
+]
 
 T = TypeVar("T")
 
@@ -35,7 +41,7 @@ class PatientConnection(psycopg.Connection[Any]):
             if timeout is not None:
                 raise
             self.pgconn.finish()
-            raise psycopg.OperationalError(_silent(self.patience)) from error
+            raise psycopg.OperationalError(silence(self.patience)) from error
 
 
 class AsyncPatientConnection(psycopg.AsyncConnection[Any]):
@@ -58,8 +64,9 @@ class AsyncPatientConnection(psycopg.AsyncConnection[Any]):
             if timeout is not None:
                 raise
             self.pgconn.finish()
-            raise psycopg.OperationalError(_silent(self.patience)) from error
+            raise psycopg.OperationalError(silence(self.patience)) from error
 
 
-def _silent(patience: float | None) -> str:
+def silence(patience: float | None) -> str:
+    """What is said of a server that does not answer."""
     return f"no answer from the server within {patience:g} seconds"

@@ -20,7 +20,7 @@ from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import error_from_result
 
 from trunkline.db.call import Call
-from trunkline.db.patient import AsyncPatientConnection
+from trunkline.db.patient import AsyncPatientConnection, silence
 from trunkline.db.translate import from_driver
 
 __all__ = ["Wire"]
@@ -63,6 +63,9 @@ class Wire:
         self._seen: dict[tuple[str, Any], int] = {}
         self._names: dict[tuple[str, Any], bytes] = {}
         self._open = True
+        # One timer for many calls: to set and cancel one for each would be a tenth of the work.
+        self._deadline = self._patience = 0.0
+        self._timer: asyncio.TimerHandle | None = None
         self._loop.add_reader(self._socket, self._on_readable)
 
     @property
@@ -89,6 +92,8 @@ class Wire:
         if not self._open:
             return
         self._open = False
+        if self._timer is not None:
+            self._timer.cancel()
         if not self._loop.is_closed():
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)
@@ -134,23 +139,36 @@ class Wire:
         answer = self._answer = self._loop.create_future()
         if self._pg.flush():
             self._loop.add_writer(self._socket, self._on_writable)
-        silence = self._loop.call_later(patience, self._give_up, patience)
+        self._patience = patience
+        self._wait_until(self._loop.time() + patience)
         try:
             results = await answer
         except asyncio.CancelledError:
             # An answer may be on its way that nobody waits for any more.
             self.abandon()
             raise
-        finally:
-            silence.cancel()
         result = results[-1]
         if result.status not in _FINE:
             raise error_from_result(result)
         return result
 
-    def _give_up(self, patience: float) -> None:
-        message = f"no answer from the server within {patience:g} seconds"
-        self.abandon(psycopg.OperationalError(message))
+    def _wait_until(self, deadline: float) -> None:
+        """Have the timer ring by then; one that rings earlier looks and sets itself anew."""
+        self._deadline = deadline
+        if self._timer is not None:
+            if self._timer.when() <= deadline:
+                return
+            self._timer.cancel()
+        self._timer = self._loop.call_at(deadline, self._on_time)
+
+    def _on_time(self) -> None:
+        self._timer = None
+        if self._answer is None:
+            return
+        if self._loop.time() < self._deadline:
+            self._wait_until(self._deadline)
+        else:
+            self.abandon(psycopg.OperationalError(silence(self._patience)))
 
     def _on_writable(self) -> None:
         try:

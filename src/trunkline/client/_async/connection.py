@@ -69,8 +69,8 @@ class AsyncClient:
             return (await self.enqueue_many([request]))[0]
         if request.task not in self._registered:
             await self._make_known({request.task})
-        answers = await self.run(enqueue(request.task, request.payload.decode()))
-        return AsyncJobHandle(self.jobs, request, answers[0])
+        answer = await self._pool.run(enqueue(request.task, request.payload.decode()))
+        return AsyncJobHandle(self.jobs, request, answer)
 
     async def enqueue_many(self, requests: Iterable[Request[Any]]) -> list[AsyncJobHandle[Any]]:
         """Enqueue requests of any tasks at once, all or none; one handle for each, in order."""

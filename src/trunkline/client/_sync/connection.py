@@ -70,8 +70,8 @@ class SyncClient:
             return (self.enqueue_many([request]))[0]
         if request.task not in self._registered:
             self._make_known({request.task})
-        answers = self.run(enqueue(request.task, request.payload.decode()))
-        return SyncJobHandle(self.jobs, request, answers[0])
+        answer = self._pool.run(enqueue(request.task, request.payload.decode()))
+        return SyncJobHandle(self.jobs, request, answer)
 
     def enqueue_many(self, requests: Iterable[Request[Any]]) -> list[SyncJobHandle[Any]]:
         """Enqueue requests of any tasks at once, all or none; one handle for each, in order."""

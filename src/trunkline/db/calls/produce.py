@@ -1,10 +1,12 @@
 """What makes jobs and changes them from outside: enqueue, cancel, retry, discard, reprioritise."""
 
-from collections.abc import Iterable, Mapping
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
-from trunkline.db.call import Call, json_text, one, plain_text, rows_of, scalar
+from trunkline.db.call import Call, Row, json_text, one, plain_text, rows_of, scalar
 from trunkline.model import ChangedJob, Enqueued, TaskPolicy
 
 __all__ = [
@@ -20,18 +22,34 @@ __all__ = [
     "retry",
 ]
 
+# The answer as one value: a function in FROM has its row stored and read back, 10 to 40 µs.
 ENQUEUE: Final[LiteralString] = (
-    "select job_id, created, state, run_at"
-    " from trunkline.enqueue(p_task => %s, p_payload => %s::text::jsonb)"
+    "select trunkline.enqueue(p_task => %s, p_payload => %s::text::jsonb)"
 )
 ENQUEUE_MANY: Final[LiteralString] = (
     "select job_id, created, state, run_at from trunkline.enqueue_many(p_jobs => %s::text::jsonb)"
 )
 
 
-def enqueue(task: str, payload: str) -> Call[list[Enqueued]]:
+def enqueue(task: str, payload: str) -> Call[Enqueued]:
     """One job that says nothing but its task and payload: a fifth less work than a document."""
-    return Call(ENQUEUE, (task, payload), rows_of(Enqueued), binary=True)
+    return Call(ENQUEUE, (task, payload), _enqueued, binary=True)
+
+
+# A composite value in binary: the number of fields, then type, length and bytes of each. Here they
+# are a uuid, a boolean, a text and a time in microseconds since 2000.
+_UP_TO_TEXT: Final = struct.Struct("!12x16s8x?4xI")
+_TIME: Final = struct.Struct("!8xq")
+_EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+def _enqueued(rows: Sequence[Row]) -> Enqueued:
+    value: bytes = rows[0][0]
+    job, created, length = _UP_TO_TEXT.unpack_from(value)
+    end = _UP_TO_TEXT.size + length
+    state = value[_UP_TO_TEXT.size : end].decode()
+    (microseconds,) = _TIME.unpack_from(value, end)
+    return Enqueued(UUID(bytes=job), created, state, _EPOCH + timedelta(microseconds=microseconds))
 
 
 def enqueue_document(document: str) -> Call[list[Enqueued]]:

@@ -32,34 +32,33 @@ declare
   v_queue text;
   v_run_at timestamptz;
   v_state text;
-  v_tenant text := trunkline_internal.scoped_tenant(p_tenant => p_tenant);
+  v_tenant text := trunkline.tenant_scope();
   v_day date;
-  v_has_lane boolean;
+  v_is_known boolean;
   v_is_special boolean;
-  v_max_bytes integer;
+  v_transaction xid8;
   v_sleepers boolean;
 begin
+  if v_tenant is null then
+    v_tenant := p_tenant;
+  else
+    v_tenant := trunkline_internal.scoped_tenant(p_tenant => p_tenant);
+  end if;
   -- One look at all that decides about an ordinary job: a statement each would cost 10 µs each.
   select
     t.task, t.queue, t.profile, t.max_attempts, t.priority, t.audit,
     exists (select from trunkline_internal.queues as q where q.queue = coalesce(p_queue, t.queue)),
-    exists (
-      select from trunkline_internal.lanes as l
-      where l.queue = coalesce(p_queue, t.queue) and l.lane = coalesce(p_priority, t.priority) * 2
-    )
+    exists (select from trunkline_internal.sleepers)
   into
     v_policy.task, v_policy.queue, v_policy.profile, v_policy.max_attempts, v_policy.priority, v_policy.audit,
-    v_is_special, v_has_lane
+    v_is_special, v_sleepers
   from trunkline_internal.tasks as t
   where t.task = p_task;
-  select coalesce(s.value, s.default_value)::integer, exists (select from trunkline_internal.sleepers)
-  into v_max_bytes, v_sleepers
-  from trunkline_internal.settings as s
-  where s.name = 'max_payload_bytes';
   if v_policy.task is null
     or p_payload is null
     or jsonb_typeof(p_payload) <> 'object'
-    or pg_column_size(p_payload) > v_max_bytes
+    -- What is kept inline is below the least that the setting max_payload_bytes can be.
+    or pg_column_size(p_payload) > trunkline_internal.inline_limit()
     or pg_column_compression(p_payload) is not null
     or num_nonnulls(
       p_queue, p_priority, p_run_at, p_delay, p_tenant, p_unique_key, p_idempotency_key, p_correlation_id, p_max_attempts, p_tags
@@ -69,19 +68,21 @@ begin
       p_task => p_task, p_payload => p_payload, p_queue => p_queue, p_priority => p_priority,
       p_run_at => p_run_at, p_delay => p_delay, p_tenant => p_tenant, p_unique_key => p_unique_key,
       p_idempotency_key => p_idempotency_key, p_correlation_id => p_correlation_id,
-      p_max_attempts => p_max_attempts, p_tags => p_tags, p_max_bytes => v_max_bytes, p_index => null
+      p_max_attempts => p_max_attempts, p_tags => p_tags,
+      p_max_bytes => trunkline_internal.setting(p_name => 'max_payload_bytes')::integer, p_index => null
     );
   end if;
-  if v_policy.task is null then
+  v_is_known := v_policy.task is not null;
+  if not v_is_known then
     v_policy := trunkline_internal.task_policy(p_task => p_task);
     v_is_special := true;
-    v_has_lane := false;
+    v_sleepers := true;
   end if;
   v_queue := coalesce(p_queue, v_policy.queue);
   v_priority := coalesce(p_priority, v_policy.priority);
   -- A claim's position is only right when sequence and due time are drawn after the transaction
   -- has its id: whoever looks later can then tell that this one was still on its way.
-  perform pg_current_xact_id();
+  v_transaction := pg_current_xact_id();
   v_now := trunkline.clock();
   v_job := trunkline_internal.new_id(p_now => v_now);
   v_run_at := coalesce(p_run_at, v_now + p_delay, v_now);
@@ -119,7 +120,8 @@ begin
   if v_is_special then
     perform trunkline_internal.check_queue_open(p_queue => v_queue, p_jobs => 1);
   end if;
-  if not v_has_lane then
+  -- A task is registered together with its own lane, and lanes are for ever.
+  if not v_is_known or num_nonnulls(p_queue, p_priority) > 0 then
     perform trunkline_internal.ensure_lane(p_queue => v_queue, p_lane => v_priority * 2);
   end if;
   if pg_column_size(p_payload) > trunkline_internal.inline_limit() then
