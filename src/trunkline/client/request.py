@@ -12,7 +12,7 @@ import msgspec
 from trunkline.errors import InvalidArgument
 from trunkline.model import Duration, seconds
 
-__all__ = ["PLAIN", "OptionArguments", "Options", "Request", "document"]
+__all__ = ["PLAIN", "OptionArguments", "Options", "Request", "document", "payloads"]
 
 R = TypeVar("R")
 
@@ -117,14 +117,18 @@ _STORED = tuple(field.name for field in fields(Options) if field.name != "connec
 PLAIN = Options()
 
 
-@dataclass(frozen=True, slots=True)
-class Request(Generic[R]):
+class Request(msgspec.Struct, Generic[R], frozen=True, gc=False):
     """A task, a payload that fits it, and how to enqueue it."""
 
     task: str
     payload: bytes
     options: Options
     decode_result: Callable[[Any], Any]
+
+
+def payloads(requests: Iterable[Request[Any]]) -> str:
+    """The payloads alone, as one JSON array."""
+    return (b"[" + b",".join([request.payload for request in requests]) + b"]").decode()
 
 
 def document(requests: Iterable[Request[Any]]) -> str:

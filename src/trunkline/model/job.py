@@ -11,6 +11,7 @@ __all__ = [
     "ChangedJob",
     "ClaimedJob",
     "Enqueued",
+    "EnqueuedBatch",
     "Explanation",
     "Job",
     "JobState",
@@ -82,6 +83,14 @@ class Enqueued(NamedTuple):
 
     job_id: UUID
     created: bool
+    state: str
+    run_at: datetime
+
+
+class EnqueuedBatch(NamedTuple):
+    """Answer of enqueue_batch; the ids are bytes, since few of thousands are ever looked at."""
+
+    job_ids: list[bytes]
     state: str
     run_at: datetime
 

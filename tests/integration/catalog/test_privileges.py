@@ -23,6 +23,7 @@ FUNCTIONS = """
     discard              .        .        operator .
     drain_worker         .        .        operator .
     enqueue              producer .        operator .
+    enqueue_batch        producer .        operator .
     enqueue_many         producer .        operator .
     explain              producer .        operator reader
     fail                 .        worker   .        .

@@ -30,7 +30,7 @@ from trunkline.model import ChangedJob, Duration, Enqueued, Explanation, Job, Jo
 if TYPE_CHECKING:
     from trunkline.client._async.connection import AsyncClient
 
-__all__ = ["AsyncJobHandle", "AsyncJobs"]
+__all__ = ["STATES", "AsyncJobHandle", "AsyncJobs"]
 
 R = TypeVar("R")
 
@@ -43,7 +43,7 @@ _SHORTEST_LOOK = 0.1
 
 
 # Calling the enumeration takes twenty times as long.
-_STATES: Final = {state.value: state for state in JobState}
+STATES: Final = {state.value: state for state in JobState}
 
 
 class AsyncJobs:
@@ -152,18 +152,40 @@ class AsyncJobs:
 class AsyncJobHandle(Generic[R]):
     """A job that was enqueued; R is the type of its result."""
 
-    __slots__ = ("_decode", "_jobs", "created", "id", "run_at", "state", "task")
+    __slots__ = ("_decode", "_id", "_jobs", "created", "run_at", "state", "task")
 
-    def __init__(self, jobs: AsyncJobs, request: Request[R], answer: Enqueued) -> None:
+    def __init__(
+        self,
+        jobs: AsyncJobs,
+        request: Request[R],
+        job_id: UUID | bytes,
+        state: JobState,
+        run_at: datetime,
+        *,
+        created: bool = True,
+    ) -> None:
         self._jobs = jobs
         self._decode = request.decode_result
+        self._id = job_id
         self.task = request.task
-        self.id: UUID = answer.job_id
         # False when a key led to a job that was there before.
-        self.created: bool = answer.created
+        self.created = created
         # When it was enqueued; `get` has the present.
-        self.state = _STATES[answer.state]
-        self.run_at: datetime = answer.run_at
+        self.state = state
+        self.run_at = run_at
+
+    @classmethod
+    def of(cls, jobs: AsyncJobs, request: Request[R], answer: Enqueued) -> AsyncJobHandle[R]:
+        """The handle of one job as the engine answered."""
+        state = STATES[answer.state]
+        return cls(jobs, request, answer.job_id, state, answer.run_at, created=answer.created)
+
+    @property
+    def id(self) -> UUID:
+        """The id of the job."""
+        if isinstance(self._id, bytes):
+            self._id = UUID(bytes=self._id)
+        return self._id
 
     def __repr__(self) -> str:
         return f"<job {self.id} of {self.task}>"

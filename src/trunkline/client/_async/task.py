@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
 
+import msgspec
+
 from trunkline.client._async.jobs import AsyncJobHandle
 from trunkline.client.request import PLAIN, OptionArguments, Options, Request
 
@@ -46,7 +48,8 @@ class AsyncCalls(Generic[P, R]):
             return await self._client.enqueue_many(requests)
         shared = {name: value for name, value in self._given().items() if value is not None}
         wanted: list[Request[Any]] = [
-            replace(request, options=_merged(request.options, shared)) for request in requests
+            msgspec.structs.replace(request, options=_merged(request.options, shared))
+            for request in requests
         ]
         return await self._client.enqueue_many(wanted)
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
 
+import msgspec
+
 from trunkline.client._sync.jobs import SyncJobHandle
 from trunkline.client.request import PLAIN, OptionArguments, Options, Request
 
@@ -47,7 +49,8 @@ class SyncCalls(Generic[P, R]):
             return self._client.enqueue_many(requests)
         shared = {name: value for name, value in self._given().items() if value is not None}
         wanted: list[Request[Any]] = [
-            replace(request, options=_merged(request.options, shared)) for request in requests
+            msgspec.structs.replace(request, options=_merged(request.options, shared))
+            for request in requests
         ]
         return self._client.enqueue_many(wanted)
 

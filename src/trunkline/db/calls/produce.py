@@ -7,7 +7,7 @@ from typing import Any, Final, LiteralString
 from uuid import UUID
 
 from trunkline.db.call import Call, Row, json_text, one, plain_text, rows_of, scalar
-from trunkline.model import ChangedJob, Enqueued, TaskPolicy
+from trunkline.model import ChangedJob, Enqueued, EnqueuedBatch, TaskPolicy
 
 __all__ = [
     "ENQUEUE_MANY",
@@ -15,6 +15,7 @@ __all__ = [
     "cancel",
     "discard",
     "enqueue",
+    "enqueue_batch",
     "enqueue_document",
     "enqueue_many",
     "register_tasks",
@@ -26,6 +27,9 @@ __all__ = [
 ENQUEUE: Final[LiteralString] = (
     "select trunkline.enqueue(p_task => %s, p_payload => %s::text::jsonb)"
 )
+ENQUEUE_BATCH: Final[LiteralString] = (
+    "select trunkline.enqueue_batch(p_task => %s, p_payloads => %s::text::jsonb)"
+)
 ENQUEUE_MANY: Final[LiteralString] = (
     "select job_id, created, state, run_at from trunkline.enqueue_many(p_jobs => %s::text::jsonb)"
 )
@@ -34,6 +38,11 @@ ENQUEUE_MANY: Final[LiteralString] = (
 def enqueue(task: str, payload: str) -> Call[Enqueued]:
     """One job that says nothing but its task and payload: a fifth less work than a document."""
     return Call(ENQUEUE, (task, payload), _enqueued, binary=True)
+
+
+def enqueue_batch(task: str, payloads: str) -> Call[EnqueuedBatch]:
+    """One job of a task for each object of a JSON array; they say nothing but their payloads."""
+    return Call(ENQUEUE_BATCH, (task, payloads), _enqueued_batch, binary=True)
 
 
 # A composite value in binary: the number of fields, then type, length and bytes of each. Here they
@@ -50,6 +59,27 @@ def _enqueued(rows: Sequence[Row]) -> Enqueued:
     state = value[_UP_TO_TEXT.size : end].decode()
     (microseconds,) = _TIME.unpack_from(value, end)
     return Enqueued(UUID(bytes=job), created, state, _EPOCH + timedelta(microseconds=microseconds))
+
+
+# Its first field is an array of uuids: the length of the field, then each element behind its own.
+_UP_TO_IDS: Final = struct.Struct("!8xi12xi4x")
+_ID: Final = struct.Struct("!4x16s")
+_LENGTH: Final = struct.Struct("!4xI")
+
+
+def _enqueued_batch(rows: Sequence[Row]) -> EnqueuedBatch:
+    value: bytes = rows[0][0]
+    length, _ = _UP_TO_IDS.unpack_from(value)
+    end = 12 + length
+    ids = [one for (one,) in _ID.iter_unpack(value[_UP_TO_IDS.size : end])]
+    (letters,) = _LENGTH.unpack_from(value, end)
+    begin = end + _LENGTH.size
+    (microseconds,) = _TIME.unpack_from(value, begin + letters)
+    return EnqueuedBatch(
+        ids,
+        value[begin : begin + letters].decode(),
+        _EPOCH + timedelta(microseconds=microseconds),
+    )
 
 
 def enqueue_document(document: str) -> Call[list[Enqueued]]:

@@ -36,7 +36,6 @@ declare
   v_day date;
   v_is_known boolean;
   v_is_special boolean;
-  v_transaction xid8;
   v_sleepers boolean;
 begin
   if v_tenant is null then
@@ -82,8 +81,8 @@ begin
   v_priority := coalesce(p_priority, v_policy.priority);
   -- A claim's position is only right when sequence and due time are drawn after the transaction
   -- has its id: whoever looks later can then tell that this one was still on its way.
-  v_transaction := pg_current_xact_id();
-  v_now := trunkline.clock();
+  -- (An expression, since PERFORM runs a statement: 3 µs more.)
+  v_now := case when pg_current_xact_id() is not null then trunkline.clock() end;
   v_job := trunkline_internal.new_id(p_now => v_now);
   v_run_at := coalesce(p_run_at, v_now + p_delay, v_now);
   v_state := case when v_run_at > v_now then 'scheduled' else 'ready' end;
