@@ -7,6 +7,7 @@ from typing import Any, Final, LiteralString
 from uuid import UUID
 
 from trunkline.db.call import Call, Row, json_text, nothing, plain_text, rows_of, scalar
+from trunkline.db.packed import Integers, Uuids
 from trunkline.model import ClaimedJob, Verdict
 
 __all__ = [
@@ -93,7 +94,7 @@ def complete(
         "select job_id, attempt, verdict, state, run_at from trunkline.complete("
         "p_worker => %s, p_jobs => %b::uuid[], p_attempts => %b::integer[],"
         " p_results => %s::text[]::jsonb[], p_strict => %s::boolean) where verdict <> 'ok'",
-        (worker, list(jobs), list(attempts), _list(results), strict),
+        (worker, Uuids.of(jobs), Integers.of(attempts), _list(results), strict),
         rows_of(Verdict),
         binary=True,
     )
