@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup check generate test demo bench bench-worker lock system-packages
+.PHONY: help setup check generate test demo bench bench-worker bench-soak bench-rivals lock system-packages
 
 BIN := .venv/bin
 STAMP := .venv/.stamp
@@ -41,6 +41,12 @@ bench: setup ## Compare the engine with plain SQL; the last line is one JSON obj
 
 bench-worker: setup ## Compare a worker and single enqueues with PgQueuer on the same server
 	$(BIN)/python -m bench worker
+
+bench-soak: setup ## Ten minutes of constant arrival, clean and under what makes queues slow
+	$(BIN)/python -m bench soak
+
+bench-rivals: setup ## Compare all queues side by side, half an hour: table, bench/results/rivals.json and chart
+	$(BIN)/python -m bench rivals
 
 lock: setup ## Renew requirements-dev.lock from pyproject.toml
 	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --generate-hashes --no-header -o requirements-dev.lock

@@ -6,28 +6,34 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bench.contest import command as contest
+from bench.contest.catalogue import MEASURES
 from bench.figures import Figure
 from bench.place import open_place
 from bench.rivals.environment import EnvironmentMissing
+from bench.rivals.products import KEYS
 from bench.sizes import FULL, QUICK, Sizes
 from bench.suites import SUITES, Suite
 
 DSN_VARIABLE = "TRUNKLINE_BENCH_DSN"
+RIVALS = "rivals"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run; a missed goal is told, not an error."""
     parser = _parser()
     options = parser.parse_args(arguments)
+    _check(parser, options)
+    if options.suite == RIVALS:
+        return contest.run(options)
     suite = SUITES[options.suite]
-    for name in options.only or ():
-        if name not in suite.measures:
-            known = ", ".join(suite.measures)
-            parser.error(f"argument --only: invalid choice: {name!r} (choose from {known})")
     sizes = QUICK if options.quick else FULL
+    if options.minutes is not None:
+        sizes = replace(sizes, soak=replace(sizes.soak, minutes=options.minutes))
     begin = time.monotonic()
     try:
         suite.prepare(options.rivals)
@@ -52,6 +58,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     print(json.dumps(result))
     return 0
+
+
+def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Refuse what the chosen suite does not know."""
+    measures = MEASURES if options.suite == RIVALS else SUITES[options.suite].measures
+    for name in options.only or ():
+        if name not in measures:
+            known = ", ".join(measures)
+            parser.error(f"argument --only: invalid choice: {name!r} (choose from {known})")
+    for option in ("product", "repetitions", "results"):
+        if getattr(options, option) is not None and options.suite != RIVALS:
+            parser.error(f"argument --{option}: only with the suite {RIVALS}")
+    if options.suite == RIVALS and not options.rivals:
+        parser.error("argument --no-rivals: with this suite, use --product trunkline")
 
 
 def _measure(suite: Suite, scene: Any, sizes: Sizes, names: Sequence[str]) -> list[Figure]:
@@ -79,10 +99,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "suite",
         nargs="?",
-        choices=tuple(SUITES),
+        choices=(*SUITES, RIVALS),
         default="engine",
         help="engine: the functions against plain SQL; worker: our processes against PgQueuer's; "
-        "drivers: ways to call the engine from Python (default: engine)",
+        "drivers: ways to call the engine from Python; soak: constant arrival for minutes, also "
+        "under an old snapshot; rivals: all products side by side (default: engine)",
     )
     parser.add_argument(
         "--dsn",
@@ -96,7 +117,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--no-rivals", dest="rivals", action="store_false", help="measure ours alone"
     )
+    parser.add_argument("--minutes", type=float, help="how long jobs arrive in the soak [10]")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: proves that it runs")
+    rivals = parser.add_argument_group("of the suite rivals")
+    rivals.add_argument(
+        "--product", action="append", choices=KEYS, help="measure this only; may be repeated"
+    )
+    rivals.add_argument("--repetitions", type=int, metavar="N", help="default 3")
+    rivals.add_argument(
+        "--results",
+        metavar="FILE",
+        help="where to write the record, with a chart beside it; by default a whole run writes "
+        "bench/results/rivals.json, and part of one nothing",
+    )
     return parser
 
 

@@ -22,8 +22,12 @@ __all__ = ["TASK", "Place", "open_place"]
 
 TASK = "noop"
 
+# The producers of all products are connected at the same time, with ten connections each and more.
+_CONNECTIONS = {"max_connections": "300"}
+
 # Production durability; the memory and the log size of the machine that baseline figures are from.
 _SETTINGS = {
+    **_CONNECTIONS,
     "fsync": "on",
     "full_page_writes": "on",
     "max_wal_size": "8GB",
@@ -38,7 +42,12 @@ where a.datname = %s and a.usename = current_user
 """
 
 # A run that only proves that the code works.
-_HASTE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
+_HASTE = {
+    **_CONNECTIONS,
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +86,17 @@ class Place:
         template = sql.Identifier(f"{self.prefix}_template")
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             connection.execute(sql.SQL("create database {} template {}").format(copy, template))
+        try:
+            yield self.dsn_of(name)
+        finally:
+            self.drop(name)
+
+    @contextmanager
+    def empty_database(self, name: str) -> Iterator[str]:
+        """Make a database with nothing of ours in it, drop it afterwards."""
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            new = sql.Identifier(f"{self.prefix}_{name}")
+            connection.execute(sql.SQL("create database {}").format(new))
         try:
             yield self.dsn_of(name)
         finally:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from bench.soak import sizes as soak_sizes
+
 __all__ = ["FULL", "QUICK", "Sizes"]
 
 
@@ -42,6 +44,7 @@ class Sizes:
     # drivers: turns of each form, and jobs in each turn.
     driver_turns: int
     driver_jobs: int
+    soak: soak_sizes.SoakSizes
 
 
 FULL = Sizes(
@@ -54,7 +57,7 @@ FULL = Sizes(
     shallow=10_000,
     deep=2_000_000,
     history=5_000_000,
-    claims=300,
+    claims=1_000,
     buffer_claims=60,
     held_seconds=90.0,
     held_window=10.0,
@@ -70,6 +73,7 @@ FULL = Sizes(
     help_calls=11,
     driver_turns=6,
     driver_jobs=3_000,
+    soak=soak_sizes.FULL,
 )
 
 QUICK = Sizes(
@@ -98,4 +102,5 @@ QUICK = Sizes(
     help_calls=2,
     driver_turns=2,
     driver_jobs=500,
+    soak=soak_sizes.QUICK,
 )

@@ -8,8 +8,8 @@ from typing import Any
 
 from bench.figures import Figure
 from bench.place import Place
+from bench.rivals import pgqueuer
 from bench.sizes import Sizes
-from bench.worker.contender import PGQUEUER
 from bench.worker.stage import Stage, facts, open_stage
 
 __all__ = ["SUITES", "Suite"]
@@ -38,7 +38,7 @@ def _nothing(rivals: bool) -> None:
 
 def _rivals(rivals: bool) -> None:
     if rivals:
-        PGQUEUER.make()
+        pgqueuer.PRODUCT.prepare()
 
 
 @contextmanager
@@ -63,4 +63,5 @@ SUITES = {
         "bench.worker", ("startup", "memory", "pickup", "enqueue", "drain"), _rivals, _stage
     ),
     "drivers": Suite("bench.drivers", ("hot_path",), _nothing, _place_alone),
+    "soak": Suite("bench.soak", ("soak",), _nothing, _place_alone),
 }

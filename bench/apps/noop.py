@@ -1,6 +1,8 @@
 """The application of the measured worker: ``trunkline worker bench.apps.noop:app``."""
 
-from bench.apps.slate import open_slate
+import asyncio
+
+from bench.apps.slate import WORK_SECONDS, open_slate
 from trunkline import Trunkline
 
 __all__ = ["app", "noop"]
@@ -10,5 +12,7 @@ app = Trunkline()
 
 @app.task
 async def noop(number: int) -> None:
-    """Do nothing but tell that it ran."""
+    """Tell that it ran, and otherwise do nothing, or take the time it is told to."""
     open_slate().note(number)
+    if WORK_SECONDS:
+        await asyncio.sleep(WORK_SECONDS)

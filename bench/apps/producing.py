@@ -7,10 +7,12 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Protocol
 
-__all__ = ["BATCH", "Producer", "serve"]
+__all__ = ["BATCH", "BlockingProducer", "Producer", "serve", "serve_blocking"]
 
 BATCH = 1_000
 
@@ -19,10 +21,22 @@ class Producer(Protocol):
     """One system's way to enqueue; each call has committed when it returns."""
 
     async def one(self, number: int) -> None:
-        """Enqueue one job."""
+        """Enqueue one job; may be called while other calls are under way."""
         ...
 
     async def many(self, numbers: Sequence[int]) -> None:
+        """Enqueue jobs by the system's bulk call."""
+        ...
+
+
+class BlockingProducer(Protocol):
+    """The same for a system without asyncio; ``one`` is called in several threads at once."""
+
+    def one(self, number: int) -> None:
+        """Enqueue one job."""
+        ...
+
+    def many(self, numbers: Sequence[int]) -> None:
         """Enqueue jobs by the system's bulk call."""
         ...
 
@@ -36,17 +50,35 @@ async def serve(producer: Producer) -> None:
         print(json.dumps(answer), flush=True)
 
 
+def serve_blocking(producer: BlockingProducer) -> None:
+    """Carry out orders until the input ends, without an event loop."""
+    print(json.dumps("ready"), flush=True)
+    while line := sys.stdin.readline():
+        name, *arguments = json.loads(line)
+        answer = _BLOCKING_ORDERS[name](producer, *arguments)
+        print(json.dumps(answer), flush=True)
+
+
 async def _fill(producer: Producer, first: int, jobs: int) -> float:
     begin = time.perf_counter()
-    for at in range(first, first + jobs, BATCH):
-        await producer.many(range(at, min(at + BATCH, first + jobs)))
+    for numbers in _batches(first, jobs):
+        await producer.many(numbers)
     return time.perf_counter() - begin
 
 
-async def _singly(producer: Producer, first: int, jobs: int) -> float:
+async def _singly(producer: Producer, first: int, jobs: int, concurrency: int = 1) -> float:
+    """Enqueue one by one; with more concurrency, so many tasks share the numbers."""
+    numbers = iter(range(first, first + jobs))
+
+    async def share() -> None:
+        for number in numbers:
+            await producer.one(number)
+
     begin = time.perf_counter()
-    for number in range(first, first + jobs):
-        await producer.one(number)
+    if concurrency == 1:
+        await share()
+    else:
+        await asyncio.gather(*(share() for _ in range(concurrency)))
     return time.perf_counter() - begin
 
 
@@ -54,11 +86,67 @@ async def _at(producer: Producer, moments: Sequence[int]) -> list[tuple[int, int
     """Enqueue one job at each moment; answer when each call began and returned."""
     times = []
     for number, moment in enumerate(moments):
-        await asyncio.sleep(max(0, moment - time.monotonic_ns()) / 1e9)
+        await asyncio.sleep(_rest(moment))
         begin = time.monotonic_ns()
         await producer.one(number)
         times.append((begin, time.monotonic_ns()))
     return times
 
 
+def _blocking_fill(producer: BlockingProducer, first: int, jobs: int) -> float:
+    begin = time.perf_counter()
+    for numbers in _batches(first, jobs):
+        producer.many(numbers)
+    return time.perf_counter() - begin
+
+
+def _blocking_singly(
+    producer: BlockingProducer, first: int, jobs: int, concurrency: int = 1
+) -> float:
+    numbers = iter(range(first, first + jobs))
+
+    def share() -> None:
+        for number in numbers:
+            producer.one(number)
+
+    begin = time.perf_counter()
+    if concurrency == 1:
+        share()
+    else:
+        threads = _threads(concurrency)
+        for each in [threads.submit(share) for _ in range(concurrency)]:
+            each.result()
+    return time.perf_counter() - begin
+
+
+def _blocking_at(producer: BlockingProducer, moments: Sequence[int]) -> list[tuple[int, int]]:
+    times = []
+    for number, moment in enumerate(moments):
+        time.sleep(_rest(moment))
+        begin = time.monotonic_ns()
+        producer.one(number)
+        times.append((begin, time.monotonic_ns()))
+    return times
+
+
+def _batches(first: int, jobs: int) -> Iterator[range]:
+    for at in range(first, first + jobs, BATCH):
+        yield range(at, min(at + BATCH, first + jobs))
+
+
+def _rest(moment: int) -> float:
+    return max(0, moment - time.monotonic_ns()) / 1e9
+
+
+@cache
+def _threads(count: int) -> ThreadPoolExecutor:
+    # Kept, so that what a product has per thread, such as a connection, is made only once.
+    return ThreadPoolExecutor(count)
+
+
 _ORDERS: dict[str, Callable[..., Awaitable[object]]] = {"fill": _fill, "singly": _singly, "at": _at}
+_BLOCKING_ORDERS: dict[str, Callable[..., object]] = {
+    "fill": _blocking_fill,
+    "singly": _blocking_singly,
+    "at": _blocking_at,
+}

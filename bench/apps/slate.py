@@ -10,9 +10,14 @@ import time
 from functools import cache
 from pathlib import Path
 
-__all__ = ["VARIABLE", "Slate", "open_slate"]
+__all__ = ["VARIABLE", "WORK_SECONDS", "WORK_VARIABLE", "Slate", "open_slate"]
 
 VARIABLE = "TRUNKLINE_BENCH_SLATE"
+
+# How long a handler waits after its note, as a job that does something would.
+WORK_VARIABLE = "TRUNKLINE_BENCH_WORK_SECONDS"
+WORK_SECONDS = float(os.environ.get(WORK_VARIABLE) or 0)
+
 _BYTES_PER_JOB = 9
 
 
@@ -30,6 +35,8 @@ class Slate:
     @classmethod
     def create(cls, path: Path, jobs: int) -> "Slate":
         """Make an empty one."""
+        # Unlinked first, so that whoever still has an older one cannot write on this.
+        path.unlink(missing_ok=True)
         with path.open("wb") as file:
             file.truncate(_BYTES_PER_JOB * jobs)
         return cls(path)

@@ -12,17 +12,23 @@ __all__ = ["CACHE", "Environment", "EnvironmentMissing"]
 
 CACHE = Path(os.environ.get("TRUNKLINE_BENCH_CACHE") or Path(__file__).parents[2] / ".cache/bench")
 
+_OURS = f"{sys.version_info.major}.{sys.version_info.minor}"
+# The largest of them take half a minute.
+_INSTALL_SECONDS = 300
+
 
 class EnvironmentMissing(Exception):
     """It could not be made; the message says why."""
 
 
 class Environment:
-    """The environment with exactly these requirements."""
+    """The environment with exactly these requirements, for this Python or another one."""
 
-    def __init__(self, name: str, requirements: Sequence[str]) -> None:
+    def __init__(
+        self, name: str, requirements: Sequence[str], *, python_version: str = _OURS
+    ) -> None:
         self._requirements = list(requirements)
-        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        self._version = version = python_version
         digest = hashlib.sha256("\n".join([version, *requirements]).encode()).hexdigest()[:8]
         self._folder = CACHE / f"{name}-{digest}"
 
@@ -46,7 +52,7 @@ class Environment:
         # Under another name until it is complete, so that an interrupted run leaves nothing usable.
         unfinished = self._folder.with_suffix(f".{os.getpid()}")
         try:
-            _uv("venv", "--relocatable", "--python", sys.executable, str(unfinished))
+            _uv("venv", "--relocatable", "--python", _interpreter(self._version), str(unfinished))
             python = unfinished / "bin/python"
             _uv("pip", "install", "--python", str(python), *self._requirements)
             unfinished.rename(self._folder)
@@ -62,8 +68,29 @@ class Environment:
         return dict(zip(packages, done.stdout.split(), strict=True))
 
 
+def _interpreter(version: str) -> str:
+    """Find a Python of this version, or give the version itself: uv may know where to get it."""
+    if version == _OURS:
+        return sys.executable
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    for found in (
+        shutil.which(f"python{version}"),
+        *pyenv.glob(f"versions/{version}.*/bin/python"),
+    ):
+        # What is on the path may be a stand-in of pyenv that only says what to install.
+        if found and not subprocess.run([found, "-V"], check=False, capture_output=True).returncode:
+            return str(found)
+    return version
+
+
 def _uv(*arguments: str) -> None:
     command = [sys.executable, "-m", "uv", "--quiet", *arguments]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    what = f"uv {' '.join(arguments[:2])}"
+    try:
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, timeout=_INSTALL_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise EnvironmentMissing(f"{what} took more than {_INSTALL_SECONDS} s") from None
     if done.returncode:
-        raise EnvironmentMissing(f"uv {' '.join(arguments[:2])} failed: {done.stderr.strip()}")
+        raise EnvironmentMissing(f"{what} failed: {done.stderr.strip()}")

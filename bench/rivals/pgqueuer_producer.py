@@ -10,27 +10,37 @@ from pgqueuer.queries import Queries  # type: ignore[import-not-found, unused-ig
 
 from bench.apps.producing import serve
 
+_CONNECTIONS = 10
+
 
 class _Producer:
-    def __init__(self, queries: Queries) -> None:
-        self._queries = queries
+    """A connection for each call under way: its pool would ask the server twice per call."""
+
+    def __init__(self, free: list[Queries]) -> None:
+        self._free = free
 
     async def one(self, number: int) -> None:
-        await self._queries.enqueue("noop", str(number).encode())
+        queries = self._free.pop()
+        await queries.enqueue("noop", str(number).encode())
+        self._free.append(queries)
 
     async def many(self, numbers: Sequence[int]) -> None:
         payloads = [str(number).encode() for number in numbers]
-        await self._queries.enqueue(["noop"] * len(payloads), payloads, [0] * len(payloads))
+        await self._free[-1].enqueue(["noop"] * len(payloads), payloads, [0] * len(payloads))
 
 
 async def _main(*, install: bool) -> None:
-    queries = Queries(AsyncpgDriver(await asyncpg.connect()))
     if install:
         # Durable is its default; the settings for autovacuum are those its guide asks for.
+        queries = await _connect()
         await queries.install()
         await queries.optimize_autovacuum()
     else:
-        await serve(_Producer(queries))
+        await serve(_Producer([await _connect() for _ in range(_CONNECTIONS)]))
+
+
+async def _connect() -> Queries:
+    return Queries(AsyncpgDriver(await asyncpg.connect()))
 
 
 if __name__ == "__main__":

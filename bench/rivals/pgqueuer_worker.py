@@ -13,11 +13,13 @@ from pgqueuer.db import (  # type: ignore[import-not-found, unused-ignore]
     AsyncpgPoolDriver,
 )
 
-from bench.apps.slate import open_slate
+from bench.apps.slate import WORK_SECONDS, open_slate
 
 
 async def noop(job: Any) -> None:
     open_slate().note(int(job.payload))
+    if WORK_SECONDS:
+        await asyncio.sleep(WORK_SECONDS)
 
 
 async def _main(batch: int, driver: str) -> None:

@@ -9,13 +9,10 @@ import time
 from dataclasses import dataclass
 from statistics import median
 
-import psycopg
-
-from bench import fill
 from bench.figures import Figure
+from bench.rivals.product import Contender, PostgresContender
 from bench.sides import other_backends, process_cpu_seconds
 from bench.sizes import Sizes
-from bench.worker.contender import Contender
 from bench.worker.processes import producing, wait_for, working
 from bench.worker.stage import Stage
 
@@ -49,20 +46,18 @@ def run(stage: Stage, sizes: Sizes) -> list[Figure]:
     return figures
 
 
-def _drain(stage: Stage, contender: Contender, jobs: int) -> _Drain:
+def _drain(stage: Stage, contender: PostgresContender, jobs: int) -> _Drain:
     path, slate = stage.slate(jobs)
-    with fill.connect(contender.dsn) as connection:
-        connection.execute(contender.forget, prepare=False)
-        with producing(contender, path) as producer:
-            producer.do("fill", 0, jobs)
-        connection.execute("vacuum analyze", prepare=False)
-        fill.checkpoint(connection)
-        with working(contender, path) as worker:
-            wait_for(lambda: slate.unstarted == 0, worker, seconds=_PATIENCE)
-            wait_for(lambda: _is_empty(connection, contender), worker, seconds=_PATIENCE)
-            end = time.monotonic_ns()
-            worker_cpu, server_cpu = worker.cpu_seconds, _server_cpu(connection)
-        ends, ended = connection.execute(contender.ended).fetchone() or (0, 0)
+    contender.forget()
+    with producing(contender, path) as producer:
+        producer.do("fill", 0, jobs)
+    contender.settle()
+    with working(contender, path) as worker:
+        wait_for(lambda: slate.unstarted == 0, worker, seconds=_PATIENCE)
+        wait_for(contender.is_empty, worker, seconds=_PATIENCE)
+        end = time.monotonic_ns()
+        worker_cpu, server_cpu = worker.cpu_seconds, _server_cpu(contender)
+    ends, ended = contender.ended() or (0, 0)
     return _Drain(
         rate=jobs / (end - min(slate.starts)) * 1e9,
         rate_from_start=jobs / (end - worker.started) * 1e9,
@@ -73,14 +68,9 @@ def _drain(stage: Stage, contender: Contender, jobs: int) -> _Drain:
     )
 
 
-def _is_empty(connection: psycopg.Connection, contender: Contender) -> bool:
-    row = connection.execute(contender.is_empty).fetchone()
-    return row is not None and bool(row[0])
-
-
-def _server_cpu(connection: psycopg.Connection) -> float:
+def _server_cpu(contender: PostgresContender) -> float:
     """Processor time of the server processes that serve others than us in this database."""
-    return sum(process_cpu_seconds(pid) for pid in other_backends(connection))
+    return sum(process_cpu_seconds(pid) for pid in other_backends(contender.connection))
 
 
 def _describe(contender: Contender, drains: list[_Drain], jobs: int) -> list[Figure]:

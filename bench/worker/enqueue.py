@@ -6,7 +6,6 @@ Nobody works meanwhile, as in the baseline. Contenders take turns of some dozen 
 from contextlib import ExitStack
 from statistics import median
 
-from bench import fill
 from bench.figures import Figure
 from bench.sizes import Sizes
 from bench.worker.processes import producing
@@ -25,9 +24,7 @@ def run(stage: Stage, sizes: Sizes) -> list[Figure]:
     with ExitStack() as stack:
         producers = {}
         for contender in contenders:
-            with fill.connect(contender.dsn) as connection:
-                connection.execute(contender.forget, prepare=False)
-                fill.checkpoint(connection)
+            contender.forget()
             producers[contender.key] = stack.enter_context(producing(contender, path))
             producers[contender.key].do("singly", 0, _CALLS)
         for _ in range(sizes.single_turns):

@@ -3,10 +3,9 @@
 import time
 from statistics import median
 
-from bench import fill
 from bench.figures import Figure
+from bench.rivals.product import Contender
 from bench.sizes import Sizes
-from bench.worker.contender import Contender
 from bench.worker.processes import Watched, producing, wait_for, working
 from bench.worker.stage import Stage
 
@@ -25,7 +24,7 @@ def run(stage: Stage, sizes: Sizes) -> list[Figure]:
 def _idle(stage: Stage, contender: Contender, sizes: Sizes) -> Figure:
     """Memory of a worker that was started and found nothing to do but one job."""
     path, slate = stage.slate(1)
-    _clear(contender)
+    contender.forget()
     with working(contender, path) as worker, producing(contender, path) as producer:
         producer.do("singly", 0, 1)
         wait_for(lambda: slate.unstarted == 0, worker, seconds=_PATIENCE)
@@ -45,7 +44,7 @@ def _growth(stage: Stage, sizes: Sizes) -> list[Figure]:
     """Memory after a tenth of the jobs, when every buffer has its size, and after all of them."""
     jobs, warm_up = sizes.memory_jobs, sizes.memory_jobs // 10
     path, slate = stage.slate(jobs + warm_up)
-    _clear(stage.ours)
+    stage.ours.forget()
     with working(stage.ours, path) as worker, producing(stage.ours, path) as producer:
         producer.do("fill", 0, warm_up)
         wait_for(lambda: slate.unstarted <= jobs, worker, seconds=_PATIENCE)
@@ -68,8 +67,3 @@ def _settled(worker: Watched, seconds: float) -> float:
         worker.check()
         seen.append(worker.memory)
     return median(seen)
-
-
-def _clear(contender: Contender) -> None:
-    with fill.connect(contender.dsn) as connection:
-        connection.execute(contender.forget, prepare=False)

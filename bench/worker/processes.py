@@ -1,48 +1,50 @@
 """The processes of a contender: a worker that is watched, a producer that takes orders."""
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from bench.apps import slate
-from bench.worker.contender import ROOT, Contender
+from bench.cpu import cpu_seconds, family
+from bench.rivals.product import ROOT, Contender
 
 __all__ = ["Orders", "Watched", "producing", "wait_for", "working"]
 
 _STOP_SECONDS = 30.0
-_TICKS = os.sysconf("SC_CLK_TCK")
+_LENIENT_SECONDS = 10.0
+# What it was asked for is committed when it has answered.
+_PRODUCER_SECONDS = 5.0
 _LOG_TAIL = 3_000
 
 
 class Watched:
-    """A running worker, its children included."""
+    """A running worker: one or more commands, with their children."""
 
-    def __init__(self, process: subprocess.Popen[bytes], log: IO[bytes], name: str) -> None:
+    def __init__(
+        self, commands: Sequence[subprocess.Popen[bytes]], log: IO[bytes], name: str
+    ) -> None:
         self.started = time.monotonic_ns()
-        self._process = process
+        self._commands = commands
         self._log = log
         self._name = name
 
     def check(self) -> None:
         """Fail if it ended."""
-        if self._process.poll() is not None:
-            raise RuntimeError(f"{self._name}'s worker ended too early: {self._said()}")
+        if any(command.poll() is not None for command in self._commands):
+            raise RuntimeError(f"{self._name}'s worker ended too early: {_end_of(self._log)}")
 
     @property
     def processes(self) -> list[int]:
         """It and its descendants."""
-        found = [self._process.pid]
-        for pid in found:
-            for children in Path(f"/proc/{pid}/task").glob("*/children"):
-                found += [int(child) for child in children.read_text(encoding="ascii").split()]
-        return found
+        return family(command.pid for command in self._commands)
 
     @property
     def memory(self) -> float:
@@ -57,40 +59,44 @@ class Watched:
     @property
     def cpu_seconds(self) -> float:
         """Processor time it has used so far."""
-        total = 0
-        for pid in self.processes:
-            # The name of the program is in brackets and may hold anything, so count from behind it.
-            after = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-            total += int(after[11]) + int(after[12])
-        return total / _TICKS
+        return cpu_seconds(command.pid for command in self._commands)
 
-    def stop(self) -> None:
+    def stop(self, seconds: float = _STOP_SECONDS) -> None:
         """Ask it to end, as a service manager does."""
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            code = self._process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            raise RuntimeError(f"{self._name}'s worker does not end: {self._said()}") from None
-        if code:
-            raise RuntimeError(f"{self._name}'s worker ended with {code}: {self._said()}")
+        for command in self._commands:
+            command.send_signal(signal.SIGTERM)
+        give_up = time.monotonic() + seconds
+        for command in self._commands:
+            try:
+                code = command.wait(max(0.0, give_up - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                said = _end_of(self._log)
+                raise RuntimeError(f"{self._name}'s worker does not end: {said}") from None
+            if code:
+                said = _end_of(self._log)
+                raise RuntimeError(f"{self._name}'s worker ended with {code}: {said}")
 
     def kill(self) -> None:
-        """End it whatever it does."""
-        if self._process.poll() is None:
-            for pid in reversed(self.processes):
+        """End it whatever it does, with whom it started."""
+        left = self.processes
+        for command in self._commands:
+            # Its group has everybody, also those whose parent is gone.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(command.pid, signal.SIGKILL)
+            command.wait()
+        # Some leave the group that they were started in.
+        for pid in left[len(self._commands) :]:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            self._process.wait()
-
-    def _said(self) -> str:
-        self._log.seek(0)
-        return self._log.read()[-_LOG_TAIL:].decode(errors="replace").strip()
 
 
 class Orders:
     """A producer process that waits for orders; see ``bench.apps.producing``."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: subprocess.Popen[str], log: IO[bytes], name: str) -> None:
         self._process = process
+        self._log = log
+        self._name = name
         self.answer()
 
     def send(self, *order: object) -> None:
@@ -104,7 +110,8 @@ class Orders:
         assert self._process.stdout is not None  # noqa: S101
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError("A producer failed; its own message is above")
+            self._process.wait()
+            raise RuntimeError(f"{self._name}'s producer failed: {_end_of(self._log)}")
         return json.loads(line)
 
     def do(self, *order: object) -> Any:
@@ -114,21 +121,37 @@ class Orders:
 
 
 @contextmanager
-def working(contender: Contender, slate_path: Path) -> Iterator[Watched]:
-    """Run its worker; end it properly if all went well."""
+def working(
+    contender: Contender,
+    slate_path: Path,
+    *,
+    processes: int = 1,
+    variables: Mapping[str, str] | None = None,
+    lenient: bool = False,
+) -> Iterator[Watched]:
+    """Run its worker; if all went well, end it properly, or with leniency as well as it can."""
     with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(
-            contender.worker,
-            cwd=ROOT,
-            env=_environment(contender, slate_path),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-        watched = Watched(process, log, contender.name)
+        commands: list[subprocess.Popen[bytes]] = []
+        watched = Watched(commands, log, contender.name)
         try:
+            for command in contender.workers(processes):
+                commands.append(  # noqa: PERF401 - if one cannot start, those before must end
+                    subprocess.Popen(
+                        command,
+                        cwd=ROOT,
+                        env={**_environment(contender, slate_path), **(variables or {})},
+                        stdin=subprocess.DEVNULL,
+                        stdout=log,
+                        stderr=subprocess.STDOUT,
+                        start_new_session=True,
+                    )
+                )
             yield watched
-            watched.stop()
+            if lenient:
+                with contextlib.suppress(RuntimeError):
+                    watched.stop(_LENIENT_SECONDS)
+            else:
+                watched.stop()
         finally:
             watched.kill()
 
@@ -136,24 +159,29 @@ def working(contender: Contender, slate_path: Path) -> Iterator[Watched]:
 @contextmanager
 def producing(contender: Contender, slate_path: Path) -> Iterator[Orders]:
     """Run its producer until the end of the block."""
-    process = subprocess.Popen(
-        contender.producer,
-        cwd=ROOT,
-        env=_environment(contender, slate_path),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield Orders(process)
-    finally:
-        assert process.stdin is not None  # noqa: S101
-        process.stdin.close()
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(
+            contender.producer,
+            cwd=ROOT,
+            env=_environment(contender, slate_path),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            start_new_session=True,
+        )
         try:
-            process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            yield Orders(process, log, contender.name)
+            assert process.stdin is not None  # noqa: S101
+            process.stdin.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_PRODUCER_SECONDS)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            # Its pipes are closed with it; an order that it never read is lost.
+            with contextlib.suppress(BrokenPipeError), process:
+                pass
 
 
 def wait_for(
@@ -177,8 +205,18 @@ def _environment(contender: Contender, slate_path: Path) -> dict[str, str]:
     return {**kept, **contender.environment, slate.VARIABLE: str(slate_path)}
 
 
+def _end_of(log: IO[bytes]) -> str:
+    # At a position of its own: the processes that write have the one of the file.
+    begin = max(0, os.fstat(log.fileno()).st_size - _LOG_TAIL)
+    return os.pread(log.fileno(), _LOG_TAIL, begin).decode(errors="replace").strip()
+
+
 def _resident(pid: int) -> float:
-    for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except OSError:
+        return 0.0
+    for line in status.splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1024
     return 0.0

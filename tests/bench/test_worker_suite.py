@@ -8,7 +8,8 @@ import pytest
 
 from bench.apps.slate import Slate
 from bench.rivals.environment import CACHE
-from bench.worker.contender import PGQUEUER, Contender
+from bench.rivals.pgqueuer import ENVIRONMENT
+from bench.rivals.product import PostgresContender
 from bench.worker.processes import wait_for, working
 from tests.bench.running import databases_left, figures_of, run_bench
 from tests.support.servers import Server
@@ -44,7 +45,7 @@ def test_our_processes_are_measured_without_rivals(server: Server) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.skipif(not PGQUEUER.exists, reason="made by the first `python -m bench worker`")
+@pytest.mark.skipif(not ENVIRONMENT.exists, reason="made by the first `python -m bench worker`")
 def test_pgqueuer_is_measured_in_the_same_run(server: Server) -> None:
     figures = figures_of(
         run_bench(
@@ -101,8 +102,17 @@ def test_a_slate_tells_what_ran_how_often(tmp_path: Path) -> None:
     assert slate.starts[1] == 0
 
 
-def contender(*worker: str) -> Contender:
-    return Contender("other", "Other", "", [sys.executable, *worker], [], {}, "", "", "")
+def contender(*worker: str) -> PostgresContender:
+    return PostgresContender(
+        key="other",
+        name="Other",
+        dsn="",
+        worker=[sys.executable, *worker],
+        producer=[],
+        is_empty="",
+        ended="",
+        forget="",
+    )
 
 
 def test_a_worker_that_ends_early_is_told_with_its_last_words(tmp_path: Path) -> None:

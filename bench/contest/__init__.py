@@ -1,0 +1,1 @@
+"""All products side by side in one run, measured in turns."""

@@ -1,0 +1,24 @@
+"""Awa's application, run in its own environment: its job, and the queues it is spread over."""
+
+import os
+from dataclasses import dataclass
+
+from awa import AsyncClient, PartitionedQueue  # type: ignore[import-not-found, unused-ignore]
+
+from bench.rivals.loops import database_url
+
+__all__ = ["QUEUE", "Noop", "open_client"]
+
+QUEUE = PartitionedQueue("jobs", int(os.environ.get("T_PART", "4")))
+
+
+@dataclass
+class Noop:
+    """What the job gets."""
+
+    number: int
+
+
+def open_client() -> AsyncClient:
+    """Connect by PGHOST and its like."""
+    return AsyncClient(database_url(), max_connections=int(os.environ.get("T_POOL", "20")))

@@ -1,0 +1,55 @@
+"""DBOS: a workflow per job, claimed in batches by polling, run in threads, ends written singly."""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from bench.place import Place
+from bench.rivals.environment import Environment
+from bench.rivals.product import ROOT, PostgresContender, Product, libpq_variables
+
+__all__ = ["PRODUCT"]
+
+_ENVIRONMENT = Environment(
+    "dbos", ["dbos==3.3.0", "psycopg[binary]==3.3.8", "sqlalchemy==2.1.8"]
+)
+
+
+@contextmanager
+def _open(place: Place) -> Iterator[PostgresContender]:
+    python = str(_ENVIRONMENT.python)
+    worker = [python, "-m", "bench.rivals.dbos_worker"]
+    with place.empty_database("dbos") as dsn:
+        subprocess.run([*worker, "install"], check=True, cwd=ROOT, env=libpq_variables(dsn))
+        with PostgresContender(
+            key="dbos",
+            name="DBOS",
+            dsn=dsn,
+            worker=worker,
+            producer=[python, "-m", "bench.rivals.dbos_producer"],
+            is_empty="""
+            select not exists (
+              select from dbos.workflow_status where status in ('ENQUEUED', 'DELAYED', 'PENDING')
+            )
+            """,
+            # A workflow that was given out twice counts twice.
+            ended="""
+            select coalesce(sum(recovery_attempts) filter (where status = 'SUCCESS'), 0),
+              count(*) filter (where status = 'SUCCESS')
+            from dbos.workflow_status
+            """,
+            forget="truncate dbos.workflow_status cascade",
+        ) as contender:
+            yield contender
+
+
+PRODUCT = Product(
+    key="dbos",
+    name="DBOS",
+    language="Python",
+    settings="",
+    prepare=_ENVIRONMENT.make,
+    versions=lambda: _ENVIRONMENT.versions("dbos", "psycopg", "sqlalchemy"),
+    open=_open,
+    pace=300,
+)

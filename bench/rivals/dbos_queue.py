@@ -1,0 +1,6 @@
+"""The names by which DBOS's producer and worker meet."""
+
+__all__ = ["QUEUE", "WORKFLOW"]
+
+QUEUE = "jobs"
+WORKFLOW = "noop"

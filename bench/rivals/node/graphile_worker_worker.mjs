@@ -1,0 +1,22 @@
+// graphile-worker's worker; its only argument are settings of the preset, in JSON.
+
+import { load, terminated } from './processes.mjs'
+import { makeHandler } from './slate.mjs'
+
+// As in its own performance test: a line of log for each job would be measured, too.
+process.env.NO_LOG_SUCCESS = '1'
+const { run } = await load('graphile-worker')
+
+const handle = makeHandler()
+const runner = await run({
+  preset: { worker: JSON.parse(process.argv[2]) },
+  taskList: { noop: (payload) => handle(payload.number) },
+  // It would end itself by the signal that it was sent, as if it had failed.
+  noHandleSignals: true,
+})
+const failed = runner.promise.then(() => {
+  throw new Error('the worker ended by itself')
+})
+await Promise.race([terminated, failed])
+failed.catch(() => {})
+await runner.stop()

@@ -1,0 +1,64 @@
+"""Oban for Python: a row per job, claimed in batches, ends written one statement each, LISTEN."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from bench.place import Place
+from bench.rivals.environment import Environment
+from bench.rivals.product import ROOT, PostgresContender, Product, libpq_variables
+
+__all__ = ["PRODUCT"]
+
+_ENVIRONMENT = Environment(
+    "oban", ["oban==0.7.0", "psycopg[binary]==3.3.8", "uvloop==0.23.0"], python_version="3.12"
+)
+
+
+def _prepare() -> None:
+    # It asks for a newer Python than ours; one that is not here is not fetched for it.
+    os.environ.setdefault("UV_PYTHON_DOWNLOADS", "never")
+    _ENVIRONMENT.make()
+
+
+@contextmanager
+def _open(place: Place) -> Iterator[PostgresContender]:
+    python = str(_ENVIRONMENT.python)
+    producer = [python, "-m", "bench.rivals.oban_producer"]
+    with place.empty_database("oban") as dsn:
+        subprocess.run([*producer, "install"], check=True, cwd=ROOT, env=libpq_variables(dsn))
+        with PostgresContender(
+            key="oban",
+            name="Oban for Python",
+            dsn=dsn,
+            worker=[python, "-m", "bench.rivals.oban_worker"],
+            producer=producer,
+            is_empty="""
+            select not exists (
+              select from oban_jobs
+              where state in ('available', 'scheduled', 'executing', 'retryable', 'suspended')
+            )
+            """,
+            # A job that was tried twice counts twice.
+            ended="""
+            select coalesce(sum(attempt) filter (where state = 'completed'), 0),
+              count(distinct args ->> 'number') filter (where state = 'completed')
+            from oban_jobs
+            """,
+            forget="truncate oban_jobs",
+        ) as contender:
+            yield contender
+
+
+PRODUCT = Product(
+    key="oban",
+    name="Oban for Python",
+    language="Python",
+    settings="limit 500, psycopg's binary build with a pool of 10 to 20, uvloop, Python 3.12; "
+    "bulk: `enqueue_many`",
+    prepare=_prepare,
+    versions=lambda: _ENVIRONMENT.versions("oban", "psycopg", "uvloop"),
+    open=_open,
+    pace=1_800,
+)

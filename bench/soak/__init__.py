@@ -1,0 +1,1 @@
+"""Minutes of constant arrival under what usually makes a queue on PostgreSQL slow."""

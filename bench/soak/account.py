@@ -1,0 +1,76 @@
+"""Whether each job ran once and was recorded once, by the handlers and by the database."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import psycopg
+
+from bench.apps.slate import Slate
+from bench.soak.filling import HISTORY
+
+__all__ = ["Part", "Verdict", "check"]
+
+# By payload: the number is what the slate and the database both know a job by.
+_ENDED = """
+select p.part, count(*), count(distinct p.number)
+from (
+  select
+    width_bucket(f.number, %(bounds)s::bigint[]) as part, f.number
+  from (
+    select (f.payload ->> 'number')::bigint as number
+    from trunkline_internal.finished as f
+    where f.queue <> %(history)s and f.state = 'completed'
+  ) as f
+) as p
+group by p.part
+"""
+
+# Everything that is not finished; scheduled jobs that are not due yet are where they should be.
+_LEFT = """
+select width_bucket((w.payload ->> 'number')::bigint, %(bounds)s::bigint[]), count(*)
+from trunkline_internal.waiting as w
+where w.state = 'scheduled' and w.run_at > clock_timestamp() - interval '1 minute'
+group by 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Numbers that belong together, from the first to before the end; ``enqueued`` of them."""
+
+    name: str
+    first: int
+    end: int
+    enqueued: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of the jobs of a part."""
+
+    jobs: int
+    lost: int
+    repeated: int
+
+
+def check(
+    connection: psycopg.Connection, slate: Slate, parts: Sequence[Part]
+) -> dict[str, Verdict]:
+    """Judge every part; workers must have stopped. Parts are in the order of their numbers."""
+    parameters = {"bounds": [part.first for part in parts], "history": HISTORY}
+    # Sorted in memory: the numbers are counted after all measuring.
+    connection.execute("set work_mem = '512MB'")
+    ended = {row[0]: row[1:] for row in connection.execute(_ENDED, parameters).fetchall()}
+    left: dict[int, int] = dict(connection.execute(_LEFT, parameters).fetchall())
+    found = {}
+    for number, part in enumerate(parts, 1):
+        counts = bytes(slate.counts[part.first : part.end])
+        started = len(counts) - counts.count(0)
+        ends, distinct = ended.get(number, (0, 0))
+        due = part.enqueued - left.get(number, 0)
+        found[part.name] = Verdict(
+            jobs=part.enqueued,
+            lost=max(due - started, due - distinct, 0),
+            repeated=max(started - counts.count(1), ends - distinct),
+        )
+    return found

@@ -1,0 +1,56 @@
+"""``trunkline worker bench.soak.app:app``: the application of the other measures, with a clock.
+
+What a claim takes is measured in the worker itself, around its call: that is what jobs wait for,
+answers on their way and a busy event loop included. The statistics of the server know means and
+maxima only, and a claim of our own beside the workers' would keep another position than theirs. A
+call costs two readings of the clock more; a job nothing.
+"""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from bench.apps.noop import app
+from bench.soak.calls import VARIABLE, Kind, Notes
+from trunkline.db.call import Call
+from trunkline.db.calls import work
+from trunkline.db.lasting import CALL_TIMEOUT, LastingConnection
+
+__all__ = ["app"]
+
+_COMPLETE = work.complete("", [], []).sql
+
+_notes = Notes(Path(os.environ[VARIABLE]))
+_run = LastingConnection.run
+
+
+async def _timed(
+    self: LastingConnection, call: Call[Any], *, patience: float = CALL_TIMEOUT
+) -> Any:
+    kind = _kind(call, patience)
+    if kind is None:
+        return await _run(self, call, patience=patience)
+    jobs = -1
+    begin = time.monotonic_ns()
+    try:
+        answer = await _run(self, call, patience=patience)
+        # A completion answers those jobs that it did not end.
+        ended = kind is Kind.COMPLETE
+        jobs = len(call.parameters[1]) - len(answer) if ended else len(answer.jobs)
+    finally:
+        end = time.monotonic_ns()
+        _notes.add(end, end - begin, kind, jobs)
+    return answer
+
+
+def _kind(call: Call[Any], patience: float) -> Kind | None:
+    if call.sql == _COMPLETE:
+        return Kind.COMPLETE
+    if call.sql == work.CLAIM:
+        # Nobody waits for the looker, so only it is this patient.
+        return Kind.CLAIM if patience == CALL_TIMEOUT else Kind.LOOK
+    return None
+
+
+LastingConnection.run = _timed  # type: ignore[method-assign]

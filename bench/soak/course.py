@@ -1,0 +1,249 @@
+"""The run itself: workers, a producer, and what is done to them. It records and judges nothing."""
+
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+
+from bench.apps.slate import Slate
+from bench.rivals.product import PostgresContender
+from bench.soak import calls
+from bench.soak.account import Part, Verdict, check
+from bench.soak.calls import TimedCall, read_calls
+from bench.soak.filling import fill_in
+from bench.soak.numbers import Numbers
+from bench.soak.phases import Phase, plan
+from bench.soak.sampler import Sample, Sampler
+from bench.soak.sizes import SoakSizes
+from bench.soak.specials import Special, Specials, enqueue
+from bench.worker.processes import Orders, Watched, producing, wait_for, working
+
+__all__ = ["LOAD", "WORKERS", "Batch", "Course", "Stretch", "run_course"]
+
+WORKERS = 2
+LOAD = 0.7
+
+# While capacity is measured: the size of a batch, and how many jobs wait at most. Enough that no
+# worker is idle, few enough that it is not the drain of a backlog.
+_BATCH = 500
+_BACKLOG = 3_000
+# In parts of the measured time.
+_WARM_UP = 0.25
+# For so much of its phase the writing transaction is open; its job is to be met by busy workers.
+_WRITING = 60 / 62
+_HEAD_START = 50_000_000
+_PATIENCE = 300.0
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of ours is made in it
+_ROOM = 2**30
+
+# First number, jobs, and when the call began and had committed.
+Batch = tuple[int, int, int, int]
+
+_READY = "select count(*) from trunkline_internal.workers"
+
+# Scheduled jobs that are not due stay.
+_IS_DRAINED = """
+select not exists (select from trunkline_internal.waiting as w where w.state = 'ready')
+  and not exists (select from trunkline_internal.running)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A phase as it was: its moments in nanoseconds of the monotonic clock, and what arrived."""
+
+    phase: Phase
+    begin: int
+    end: int
+    batches: list[Batch]
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """All that was seen."""
+
+    capacity: float
+    rate: float
+    stretches: list[Stretch]
+    calls: list[TimedCall]
+    specials: list[Special]
+    samples: list[Sample]
+    slate: Slate
+    verdicts: dict[str, Verdict]
+    # Seconds from the last arrival until nothing was left to do.
+    drained: float
+
+
+def run_course(contender: PostgresContender, sizes: SoakSizes) -> Course:
+    """Run all phases."""
+    contender.worker = [
+        "bench.soak.app:app" if part == "bench.apps.noop:app" else part for part in contender.worker
+    ]
+    contender.producer = [sys.executable, "-m", "bench.soak.producer"]
+    with _slate_folder() as folder:
+        phases = plan(sizes.minutes)
+        numbers = Numbers.plan(sum(phase.seconds for phase in phases), sizes.scheduled)
+        path = folder / "slate"
+        slate = Slate.create(path, numbers.end)
+        variables = {calls.VARIABLE: str(folder)}
+        with (
+            working(contender, path, processes=WORKERS, variables=variables) as worker,
+            producing(contender, path) as producer,
+        ):
+            run = _Run(contender, worker, producer, numbers, sizes)
+            capacity = run.measure_capacity()
+            sampler = Sampler(contender, worker)
+            with sampler.watching():
+                for phase in phases:
+                    if phase.key == "filled":
+                        run.fill_in()
+                    run.go_through(phase, LOAD * capacity)
+                drained = run.drain()
+        return Course(
+            capacity=capacity,
+            rate=LOAD * capacity,
+            stretches=run.stretches,
+            # Once the workers have ended, all of it is written.
+            calls=sorted(read_calls(folder)),
+            specials=run.specials.done,
+            samples=sampler.samples,
+            slate=slate,
+            verdicts=check(contender.connection, slate, run.parts),
+            drained=drained,
+        )
+
+
+class _Run:
+    """The processes, and how far the numbers of jobs have got."""
+
+    def __init__(
+        self,
+        contender: PostgresContender,
+        worker: Watched,
+        producer: Orders,
+        numbers: Numbers,
+        sizes: SoakSizes,
+    ) -> None:
+        self._dsn = contender.dsn
+        self._connection = contender.connection
+        self._worker = worker
+        self._producer = producer
+        self._numbers = numbers
+        self._sizes = sizes
+        self._first = numbers.first_arriving
+        self._scheduled = 0
+        self._arrived: list[Part] = []
+        self.specials = Specials(contender.dsn)
+        self.stretches: list[Stretch] = []
+
+    @property
+    def parts(self) -> list[Part]:
+        """What was enqueued, in the order of numbers."""
+        numbers = self._numbers
+        return [
+            Part("special jobs", 0, numbers.specials, self.specials.used),
+            Part("scheduled", numbers.specials, numbers.first_arriving, self._scheduled),
+            *self._arrived,
+        ]
+
+    def measure_capacity(self) -> float:
+        """How many jobs a second can arrive and end at the same time."""
+        wait_for(self._are_ready, self._worker, seconds=_PATIENCE, pause=0.05)
+        seconds = self._sizes.capacity_seconds
+        _tell(f"capacity, {seconds:.0f} s")
+        end, capacity, waited = self._producer.do(
+            "saturate", self._first, _BATCH, _BACKLOG, _WARM_UP * seconds, seconds
+        )
+        if capacity <= 0:
+            raise RuntimeError("No job was done while capacity was measured")
+        self._count("capacity", end)
+        self.drain()
+        _tell(
+            f"  {capacity:,.0f} jobs/s, the producer waited for {waited:.0%} of the time; "
+            f"{LOAD * capacity:,.0f} a second will arrive"
+        )
+        return float(capacity)
+
+    def go_through(self, phase: Phase, rate: float) -> None:
+        """Let jobs arrive, ordinary and special ones, under what the phase does."""
+        _tell(f"{phase.name}, {phase.seconds:.0f} s")
+        with self._disturbed(phase), self.specials.arriving():
+            begin = time.monotonic_ns() + _HEAD_START
+            end = begin + round(phase.seconds * 1e9)
+            answer = self._producer.do("stream", self._first, rate, begin, end)
+            batches = [(b[0], b[1], b[2], b[3]) for b in answer]
+        self._worker.check()
+        self.stretches.append(Stretch(phase, begin, end, batches))
+        self._count(phase.key, batches[-1][0] + batches[-1][1])
+
+    def fill_in(self) -> None:
+        """Put a long history in while nothing arrives: that work is ours, not the queue's."""
+        history, scheduled = self._sizes.history, self._sizes.scheduled
+        _tell(f"filling in {history:,} finished and {scheduled:,} scheduled jobs")
+        self.drain()
+        fill_in(self._connection, history, self._numbers.specials, scheduled)
+        self._scheduled = scheduled
+
+    def drain(self) -> float:
+        """Wait until all that is due is done; tell the seconds it took."""
+        begin = time.monotonic()
+        wait_for(self._is_drained, self._worker, seconds=_PATIENCE, pause=0.05)
+        return time.monotonic() - begin
+
+    def _are_ready(self) -> bool:
+        row = self._connection.execute(_READY).fetchone()
+        return row is not None and row[0] == WORKERS
+
+    def _is_drained(self) -> bool:
+        row = self._connection.execute(_IS_DRAINED).fetchone()
+        return row is not None and bool(row[0])
+
+    def _count(self, name: str, end: int) -> None:
+        self._arrived.append(Part(name, self._first, end, end - self._first))
+        self._first = end
+
+    @contextmanager
+    def _disturbed(self, phase: Phase) -> Iterator[None]:
+        if phase.key == "held":
+            with psycopg.connect(self._dsn) as holder:
+                holder.execute("set transaction isolation level repeatable read")
+                holder.execute("select count(*) from trunkline_internal.tasks")
+                yield
+        elif phase.key == "writing":
+            with psycopg.connect(self._dsn) as writer:
+                number = self.specials.number()
+                # Its job has a place in the order of claims, which all go past it.
+                enqueue(writer, number)
+                committing = threading.Timer(
+                    _WRITING * phase.seconds, self._commit, (writer, number)
+                )
+                committing.start()
+                yield
+                committing.join()
+        else:
+            yield
+
+    def _commit(self, writer: psycopg.Connection, number: int) -> None:
+        writer.commit()
+        self.specials.done.append(Special("long", number, time.monotonic_ns()))
+
+
+@contextmanager
+def _slate_folder() -> Iterator[Path]:
+    """In shared memory where there is room: notes of millions of jobs must not load the disk."""
+    room = _SHARED_MEMORY.is_dir() and shutil.disk_usage(_SHARED_MEMORY).free > _ROOM
+    with tempfile.TemporaryDirectory(
+        prefix="trunkline-bench-", dir=_SHARED_MEMORY if room else None
+    ) as folder:
+        yield Path(folder)
+
+
+def _tell(text: str) -> None:
+    print(f"  {text}", flush=True)

@@ -1,0 +1,113 @@
+"""What the server says about itself each second: dead rows, sizes, processor time."""
+
+import math
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+
+from bench.cpu import cpu_seconds, family
+from bench.rivals.product import PostgresContender
+from bench.worker.processes import Watched
+
+__all__ = ["TABLES", "Sample", "Sampler"]
+
+TABLES = ("waiting", "running", "finished")
+
+_EVERY = 1.0
+
+# finished counts with its partitions, which hold all of it.
+_LOOK = """
+select t.name, sum(coalesce(pg_stat_get_dead_tuples(r.relid), 0))::bigint,
+  sum(pg_relation_size(r.relid))::bigint, sum(pg_indexes_size(r.relid))::bigint,
+  sum(coalesce(pg_stat_get_autovacuum_count(r.relid), 0))::bigint
+from unnest(%s::text[]) as t (name)
+cross join lateral (
+  select c.oid::regclass as relid
+  from pg_class as c
+  where c.oid = ('trunkline_internal.' || t.name)::regclass
+  union
+  select p.relid
+  from pg_partition_tree(('trunkline_internal.' || t.name)::regclass) as p
+) as r
+group by t.name
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One moment, in nanoseconds of the monotonic clock; by table, in rows and bytes."""
+
+    at: int
+    dead: dict[str, int]
+    table_bytes: dict[str, int]
+    index_bytes: dict[str, int]
+    vacuums: int
+    # Processor seconds so far; not a number for a server on another machine.
+    worker_cpu: float
+    server_cpu: float
+    # Of the whole machine but us: who else was at work, neighbours of a virtual one included.
+    other_cpu: float
+
+
+class Sampler:
+    """Looks from a thread, on a connection of its own."""
+
+    def __init__(self, contender: PostgresContender, worker: Watched) -> None:
+        self._dsn = contender.dsn
+        self._server = contender.server_pids()
+        self._worker = worker
+        self._failure: Exception | None = None
+        self.samples: list[Sample] = []
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Take samples while the block runs."""
+        stop = threading.Event()
+        thread = threading.Thread(target=self._watch, args=(stop,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+        if self._failure is not None:
+            raise self._failure
+
+    def _watch(self, stop: threading.Event) -> None:
+        try:
+            with psycopg.connect(self._dsn, autocommit=True, prepare_threshold=0) as connection:
+                begin = time.monotonic()
+                while not stop.wait(max(0.0, begin - time.monotonic())):
+                    self.samples.append(self._look(connection))
+                    begin += _EVERY
+        except Exception as error:  # noqa: BLE001 - raised again where the block ends
+            self._failure = error
+
+    def _look(self, connection: psycopg.Connection) -> Sample:
+        rows = connection.execute(_LOOK, (list(TABLES),)).fetchall()
+        # A server that we started may be ours, or have left home.
+        us = family([os.getpid()])
+        ours = [os.getpid(), *(pid for pid in self._server if pid not in us)]
+        return Sample(
+            at=time.monotonic_ns(),
+            dead={row[0]: row[1] for row in rows},
+            table_bytes={row[0]: row[2] for row in rows},
+            index_bytes={row[0]: row[3] for row in rows},
+            vacuums=sum(row[4] for row in rows),
+            worker_cpu=self._worker.cpu_seconds,
+            server_cpu=cpu_seconds(self._server) if self._server else math.nan,
+            other_cpu=_machine_cpu() - cpu_seconds(ours) if self._server else math.nan,
+        )
+
+
+def _machine_cpu() -> float:
+    """Processor seconds that all processors were busy so far."""
+    fields = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]
+    user, nice, system, _idle, _waiting, *rest = (int(field) for field in fields)
+    return (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK")

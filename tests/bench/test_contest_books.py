@@ -1,0 +1,113 @@
+"""The books that a contest reads: of processes, of the server, of a producer's orders."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psycopg
+
+from bench.cpu import cpu_seconds, family
+from bench.rivals.product import PostgresContender
+from bench.rivals.products import KEYS, find
+from bench.worker.processes import producing
+from tests.bench.toys import toy
+from tests.support.databases import Database
+
+WORK = "while __import__('time').process_time() < 0.3: pass"
+
+
+def contender(dsn: str) -> PostgresContender:
+    return PostgresContender(
+        key="other",
+        name="Other",
+        dsn=dsn,
+        worker=["worker"],
+        producer=["producer"],
+        is_empty="select not exists (select from jobs)",
+        ended="select count(*), count(distinct number) from ends",
+        forget="truncate jobs, ends",
+    )
+
+
+def test_time_of_children_that_ended_counts() -> None:
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])\n"
+    code += "print(flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", code, WORK]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as parent:
+        assert parent.stdout is not None
+        parent.stdout.readline()
+        # Nobody is left but the parent, which itself did nothing.
+        assert family([parent.pid]) == [parent.pid]
+        assert cpu_seconds([parent.pid]) >= 0.25
+        parent.kill()
+    assert cpu_seconds([parent.pid]) == 0
+
+
+def test_the_server_is_found_with_everybody_it_serves(database: Database) -> None:
+    with contender(database.dsn) as other:
+        (root,) = other.server_pids()
+        assert other.connection.info.backend_pid in family([root])
+        before = cpu_seconds([root])
+        with psycopg.connect(database.dsn) as short:
+            short.execute("select count(*) from generate_series(1, 3000000) as n where n % 7 = 1")
+            pid = short.info.backend_pid
+        while pid in family([root]):
+            time.sleep(0.01)
+        # That connection is gone, its time is not.
+        assert cpu_seconds([root]) - before >= 0.1
+
+
+def test_a_database_is_asked_for_its_account(database: Database) -> None:
+    with contender(database.dsn) as other:
+        other.connection.execute("create table jobs (number int)", prepare=False)
+        other.connection.execute("create table ends (number int)", prepare=False)
+        assert other.is_empty()
+        log, dead = other.log_position(), other.dead_tuples()
+        assert log is not None
+        assert dead is not None
+        with psycopg.connect(database.dsn) as work:
+            work.execute("insert into jobs select * from generate_series(1, 100)")
+            work.execute("insert into ends select n % 90 from generate_series(1, 100) as n")
+            work.execute("delete from jobs where number > 40")
+        assert not other.is_empty()
+        assert other.ended() == (100, 90)
+        assert (other.dead_tuples() or 0) - dead == 60
+        assert (other.log_position() or 0) - log > 100 * 2 * 30
+        other.forget()
+        assert other.is_empty()
+        assert other.ended() == (0, 0)
+        assert other.dead_tuples() == 0
+
+
+def test_a_connection_that_was_left_in_a_statement_is_replaced(database: Database) -> None:
+    with contender(database.dsn) as other:
+        first = other.connection
+        first.pgconn.send_query(b"select pg_sleep(600)")
+        assert other.connection is not first
+        assert other.connection.execute("select 1").fetchone() == (1,)
+
+
+def test_a_producer_enqueues_each_number_once_at_any_concurrency(tmp_path: Path) -> None:
+    with toy("good", tmp_path).open(None) as queue:  # type: ignore[arg-type]
+        queue.forget()
+        with producing(queue, tmp_path / "slate") as producer:
+            assert producer.do("singly", 100, 25) > 0
+            assert producer.do("singly", 200, 50, 10) > 0
+            assert producer.do("fill", 1_000, 2_500) > 0
+        text = (tmp_path / "jobs").read_text()
+    numbers = sorted(int(line) for line in text.splitlines())
+    assert numbers == [*range(100, 125), *range(200, 250), *range(1_000, 3_500)]
+
+
+def test_every_product_describes_itself() -> None:
+    """Names are unique, and each is the key that its figures and its module have."""
+    found = [find(key) for key in KEYS]
+    assert [product.key for product in found] == list(KEYS)
+    assert len({product.name for product in found}) == len(KEYS)
+    assert {product.language for product in found} <= {"Python", "JavaScript", "SQL"}
+    for product in found:
+        assert product.pace > 0
+        assert product.settings
+        assert "\n" not in product.settings

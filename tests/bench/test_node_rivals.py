@@ -1,0 +1,248 @@
+"""Rivals in Node note on the same slate, take the same orders, and are left out without Node."""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from bench.apps.slate import VARIABLE, WORK_VARIABLE, Slate
+from bench.rivals import npm
+from bench.rivals.npm import NodeEnvironment
+from bench.rivals.product import EnvironmentMissing
+
+SCRIPTS = Path(npm.__file__).parent / "node"
+NODE = shutil.which("node")
+
+needs_node = pytest.mark.skipif(NODE is None, reason="node is not on the path")
+
+
+def start(code: str, slate: Path | None = None, **variables: str) -> subprocess.Popen[str]:
+    """Run code as a module that may import the scripts by name."""
+    code = code.replace("'./", f"'{SCRIPTS.as_uri()}/")
+    return subprocess.Popen(
+        [str(NODE), "--input-type=module", "--eval", code],
+        env={**os.environ, **({VARIABLE: str(slate)} if slate else {}), **variables},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen[str], text: str = "") -> list[object]:
+    """Give what it answered, line by line."""
+    answers, complaints = process.communicate(text, timeout=30)
+    assert process.returncode == 0, complaints
+    return [json.loads(line) for line in answers.splitlines()]
+
+
+HANDLE = "import { makeHandler } from './slate.mjs'; const handle = makeHandler();"
+
+
+@needs_node
+def test_notes_of_node_are_those_of_python(tmp_path: Path) -> None:
+    slate = Slate.create(tmp_path / "slate", 1_000)
+    slate.note(7)
+    by_python = slate.starts[7]
+    before = time.monotonic_ns()
+    code = "for (const number of [5, 3, 4, 7, 999, 0, 3]) await handle(number)"
+    finish(start(HANDLE + code, tmp_path / "slate"))
+    after = time.monotonic_ns()
+    noted = {number: count for number, count in enumerate(slate.counts) if count}
+    assert noted == {0: 1, 3: 2, 4: 1, 5: 1, 7: 2, 999: 1}
+    assert slate.unstarted == 994
+    assert slate.repeated == 2
+    # The first start counts, whoever noted it, and in the order of the calls.
+    assert slate.starts[7] == by_python
+    times = [slate.starts[number] for number in (5, 3, 4, 999, 0)]
+    assert [before, *times, after] == sorted([before, *times, after])
+    assert sum(start != 0 for start in slate.starts) == 6
+
+
+@needs_node
+def test_a_running_handler_is_seen_and_takes_the_time_it_is_told_to(tmp_path: Path) -> None:
+    slate = Slate.create(tmp_path / "slate", 2)
+    code = "await handle(0); await handle(1); process.stdin.resume()"
+    process = start(HANDLE + code, tmp_path / "slate", **{WORK_VARIABLE: "0.05"})
+    give_up = time.monotonic() + 10
+    # It lives until its input ends, so they are not written at its end.
+    while slate.unstarted and time.monotonic() < give_up:
+        time.sleep(0.01)
+    unseen = slate.unstarted
+    finish(process)
+    assert unseen == 0
+    assert slate.starts[1] - slate.starts[0] >= 49_000_000
+
+
+@needs_node
+def test_two_processes_at_once_lose_no_notes(tmp_path: Path) -> None:
+    slate = Slate.create(tmp_path / "slate", 60_000)
+    # Neighbours, all over the slate, while each process writes dozens of times; the last for both.
+    code = """
+    const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+    process.stdin.once('data', async () => {
+      for (let at = 0; at < 4000; at++) {
+        handle(2 * ((at * 7919) % 29999) + FIRST)
+        if (at % 40 === 0) await pause(2)
+      }
+      await pause(200 * FIRST)
+      handle(59999)
+      process.stdin.destroy()
+    })
+    """
+    both = [start(HANDLE + code.replace("FIRST", str(n)), tmp_path / "slate") for n in (0, 1)]
+    for process in both:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in both:
+        finish(process)
+    assert Counter(slate.counts) == {0: 60_000 - 8_001, 1: 8_000, 2: 1}
+    assert slate.counts[59_999] == 2
+    assert sum(start != 0 for start in slate.starts) == 8_001
+
+
+@needs_node
+def test_a_job_that_is_not_on_the_slate_is_refused(tmp_path: Path) -> None:
+    slate = Slate.create(tmp_path / "slate", 3)
+    for number in ("3", "-1", "undefined"):
+        process = start(f"{HANDLE} await handle({number})", tmp_path / "slate")
+        _, complaints = process.communicate(timeout=30)
+        assert process.returncode == 1
+        assert f"no job {number} on the slate" in complaints
+    assert slate.unstarted == 3
+
+
+PRODUCE = """
+import { serve } from './producing.mjs'
+const said = (what) => process.stderr.write(JSON.stringify(what) + '\\n')
+let under = 0, most = 0
+await serve({
+  async one(number) {
+    most = Math.max(most, ++under)
+    await new Promise((resolve) => setTimeout(resolve, 2))
+    under--
+    said(['one', number, most])
+  },
+  async many(numbers) { said(['many', numbers.length, numbers[0], numbers.at(-1)]) },
+})
+"""
+
+
+def produce(*orders: object) -> tuple[list[object], list[tuple[object, ...]]]:
+    """Give the answers to orders, and the calls that came of them."""
+    process = start(PRODUCE)
+    text = "".join(json.dumps(order) + "\n" for order in orders)
+    answers, calls = process.communicate(text, timeout=30)
+    assert process.returncode == 0, calls
+    return (
+        [json.loads(line) for line in answers.splitlines()],
+        [tuple(json.loads(line)) for line in calls.splitlines()],
+    )
+
+
+@needs_node
+def test_a_producer_fills_by_the_thousand() -> None:
+    (ready, seconds), calls = produce(("fill", 10, 2_500))
+    assert ready == "ready"
+    assert isinstance(seconds, float)
+    assert 0 < seconds < 30
+    calls_made = [call[1:] for call in calls]
+    assert calls_made == [(1_000, 10, 1_009), (1_000, 1_010, 2_009), (500, 2_010, 2_509)]
+
+
+@needs_node
+def test_a_producer_shares_single_jobs_among_as_many_calls_as_told() -> None:
+    (_, alone, together), calls = produce(("singly", 5, 20), ("singly", 50, 40, 10))
+    assert [call[1:] for call in calls[:20]] == [(number, 1) for number in range(5, 25)]
+    assert sorted(call[1] for call in calls[20:]) == list(range(50, 90))  # type: ignore[type-var]
+    assert calls[-1][2] == 10
+    assert isinstance(alone, float)
+    assert alone >= 0.02
+    assert isinstance(together, float)
+
+
+@needs_node
+def test_a_producer_enqueues_at_the_moments_it_is_told() -> None:
+    before = time.monotonic_ns()
+    moments = [before + at * 1_000_000 for at in (900, 905, 990)]
+    (_, times), calls = produce(("at", moments))
+    assert isinstance(times, list)
+    assert [call[1] for call in calls] == [0, 1, 2]
+    for moment, (begin, end) in zip(moments, times, strict=True):
+        # Its timers may be a millisecond early.
+        assert moment - 2_000_000 <= begin < end <= time.monotonic_ns()
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A path with nothing on it but what a test puts there, and an empty cache."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setattr(npm, "CACHE", tmp_path / "cache")
+    return folder
+
+
+def put(folder: Path, name: str, script: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    (folder / name).chmod(0o755)
+
+
+def make() -> NodeEnvironment:
+    environment = NodeEnvironment("product", ["product@1.2.3"], oldest_node=20)
+    environment.make()
+    return environment
+
+
+COMPLAINT = """
+echo 'npm warn nothing
+npm error code ETARGET
+npm error no product@1.2.3 at https://packages.example/product
+npm error A complete log of this run is in /home/log' >&2
+exit 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("node", "npm_script", "reason"),
+    [
+        (None, None, "there is no node on the path"),
+        ("echo v20.1.0", None, "there is no npm on the path"),
+        ("echo v18.20.4", "exit 0", r"it needs Node 20, this is 18\.20\.4"),
+        ("echo v20.1.0", COMPLAINT, r"failed: code ETARGET no product@1\.2\.3 at \.\.\.$"),
+    ],
+)
+def test_what_cannot_be_had_is_told_with_the_reason(
+    programs: Path, tmp_path: Path, node: str | None, npm_script: str | None, reason: str
+) -> None:
+    if node:
+        put(programs, "node", node)
+    if npm_script:
+        put(programs, "npm", npm_script)
+    with pytest.raises(EnvironmentMissing, match=reason):
+        make()
+    # Nothing that a later run would take for an environment.
+    assert [path.name for path in tmp_path.glob("cache/*") if path.name != ".gitignore"] == []
+
+
+def test_packages_are_installed_once(programs: Path, tmp_path: Path) -> None:
+    put(programs, "node", "echo v24.0.1")
+    # The prefix is its third argument, the package its last.
+    put(
+        programs,
+        "npm",
+        f'for last; do :; done; echo "$last" >> {tmp_path}/installed\n'
+        '/bin/mkdir -p "$3/node_modules/product"\n'
+        'echo \'{"version": "1.2.3"}\' > "$3/node_modules/product/package.json"',
+    )
+    environment = make()
+    make()
+    assert (tmp_path / "installed").read_text(encoding="utf-8") == "product@1.2.3\n"
+    assert environment.versions("product") == {"node": "24.0.1", "product": "1.2.3"}
+    assert Path(environment.variables[npm.VARIABLE], "node_modules/product").is_dir()
