@@ -1,6 +1,6 @@
-"""enqueue_many of 1,000 jobs against the plain multi-row insert of the same rows.
+"""enqueue_many and enqueue_batch of 1,000 jobs against the plain multi-row insert of the same rows.
 
-One connection, the three forms in turns call by call. The document is made once: writing JSON is
+One connection, the forms in turns call by call. The document is made once: writing JSON is
 the client's work on either side.
 """
 
@@ -22,6 +22,9 @@ __all__ = ["run"]
 JOBS = 1_000
 
 _MANY = "select job_id, created, state, run_at from trunkline.enqueue_many(%(jobs)s::jsonb)"
+_BATCH = """
+select unnest(b.job_ids) from trunkline.enqueue_batch(%(task)s, %(payloads)s::jsonb) as b
+"""
 _WARM_UP = 3
 
 
@@ -40,15 +43,18 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
             repetitions.append(_repetition(calls, sizes.enqueue_calls))
     ratio = median(times["json"] / times["functions"] for times in repetitions)
     unnest = median(times["unnest"] / times["functions"] for times in repetitions)
+    batch = median(times["unnest"] / times["batch"] for times in repetitions)
     rate = {name: JOBS / median(times[name] for times in repetitions) for name in calls}
     return [
         Figure("enqueue_many_functions", rate["functions"], "enqueue_many of 1,000", "jobs/s"),
+        Figure("enqueue_batch", rate["batch"], "enqueue_batch of 1,000", "jobs/s"),
         Figure("enqueue_many_plain", rate["json"], "plain insert of 1,000 from JSON", "jobs/s"),
         Figure(
             "enqueue_many_unnest", rate["unnest"], "plain insert of 1,000 from arrays", "jobs/s"
         ),
         Figure("enqueue_many_vs_raw", ratio, "enqueue_many over plain, same document", goal=0.8),
         Figure("enqueue_many_vs_unnest", unnest, "enqueue_many over plain, arrays"),
+        Figure("enqueue_batch_vs_unnest", batch, "enqueue_batch over plain, arrays", goal=0.8),
     ]
 
 
@@ -63,6 +69,7 @@ def _calls(connection: psycopg.Connection) -> dict[str, Callable[[], int]]:
 
     return {
         "functions": partial(call, _MANY, {"jobs": document}),
+        "batch": partial(call, _BATCH, {"task": TASK, "payloads": json.dumps(payloads)}),
         "json": partial(call, plain.INSERT_JSON, {"jobs": document}),
         "unnest": partial(call, plain.INSERT_UNNEST, arrays),
     }
