@@ -66,12 +66,12 @@ def lines(title: str, plots: Sequence[Plot], phases: Sequence[Phase], *, note: s
     named = _names(phases, scale)
     top = 66.0 + _LINE * max((len(name) for name in named), default=1) + 22
     bottom = top + len(plots) * (_PLOT + _GAP) - _GAP
-    for number, phase in enumerate(phases):
-        left, width = across(phase.begin), (phase.end - phase.begin) * scale
-        if number % 2 == 0:
-            drawing.rect(left, 56, width, bottom - 56, "shade")
-        for row, text in enumerate(named[number]):
-            drawing.text(left + 4, 72 + row * _LINE, text, "strong small")
+    for phase in phases[::2]:
+        width = (phase.end - phase.begin) * scale
+        drawing.rect(across(phase.begin), 56, width, bottom - 56, "shade")
+    for phase, rows in zip(phases, named, strict=True):
+        for row, text in enumerate(rows):
+            drawing.text(across(phase.begin) + 4, 72 + row * _LINE, text, "strong small")
     times = steps(end / 60, 8) if end > 120 else [step / 60 for step in steps(end, 6)]
     times = [minutes * 60 for minutes in times if minutes * 60 <= end * 1.001]
     for number, plot in enumerate(plots):

@@ -1,6 +1,5 @@
 """Awa's application, run in its own environment: its job, and the queues it is spread over."""
 
-import os
 from dataclasses import dataclass
 
 from awa import AsyncClient, PartitionedQueue  # type: ignore[import-not-found, unused-ignore]
@@ -9,7 +8,8 @@ from bench.rivals.loops import database_url
 
 __all__ = ["QUEUE", "Noop", "open_client"]
 
-QUEUE = PartitionedQueue("jobs", int(os.environ.get("T_PART", "4")))
+# Its guide's first advice for one busy queue, where order among all jobs does not matter.
+QUEUE = PartitionedQueue("jobs", 4)
 
 
 @dataclass
@@ -21,4 +21,4 @@ class Noop:
 
 def open_client() -> AsyncClient:
     """Connect by PGHOST and its like."""
-    return AsyncClient(database_url(), max_connections=int(os.environ.get("T_POOL", "20")))
+    return AsyncClient(database_url(), max_connections=20)

@@ -1,7 +1,6 @@
 """Awa's worker, run in its own environment."""
 
 import asyncio
-import os
 from typing import Any
 
 import uvloop
@@ -9,6 +8,11 @@ import uvloop
 from bench.apps.slate import WORK_SECONDS, open_slate
 from bench.rivals.awa_app import QUEUE, Noop, open_client
 from bench.rivals.loops import until_stopped
+
+_STOP_MILLISECONDS = 10_000
+# A minute: it keeps ended jobs for as long, and by its default they would be gone in a second,
+# before anybody could count them.
+_ROTATE_MILLISECONDS = 60_000
 
 
 async def _noop(job: Any) -> None:
@@ -20,16 +24,13 @@ async def _noop(job: Any) -> None:
 async def _main() -> None:
     client = open_client()
     client.task(Noop, queue=QUEUE.physical_queues[0])(_noop)
-    c = os.environ.get("T_CLAIMERS")
-    await client.start(
-        QUEUE.queue_configs(max_workers_per_partition=int(os.environ.get("T_WORKERS", "256")), claim_batch_size=512, claimers=int(c) if c else None, deadline_duration_ms=int(os.environ["T_DEAD"]) if "T_DEAD" in os.environ else None),
-        queue_storage_queue_rotate_interval_ms=int(os.environ.get("T_ROT", "1000")),
-        poll_interval_ms=int(os.environ.get("T_POLL", "200")),
-    )
+    # Without a deadline for each attempt, a claim is one compact row for a whole batch.
+    queues = QUEUE.queue_configs(max_workers_per_partition=512, deadline_duration_ms=0)
+    await client.start(queues, queue_storage_queue_rotate_interval_ms=_ROTATE_MILLISECONDS)
     await until_stopped()
-    await client.shutdown(timeout_ms=10_000)
+    await client.shutdown(_STOP_MILLISECONDS)
     await client.close()
 
 
 if __name__ == "__main__":
-    (asyncio.run if os.environ.get("T_LOOP")=="a" else uvloop.run)(_main())
+    uvloop.run(_main())

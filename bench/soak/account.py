@@ -1,14 +1,18 @@
 """Whether each job ran once and was recorded once, by the handlers and by the database."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import psycopg
 
 from bench.apps.slate import Slate
+from bench.soak.calls import Kind, TimedCall
 from bench.soak.filling import HISTORY
 
-__all__ = ["Part", "Verdict", "check"]
+__all__ = ["Part", "Verdict", "check", "require_same_ends"]
+
+# A call that was cut off may have ended jobs that its worker did not note.
+_TOLERANCE = 0.001
 
 # By payload: the number is what the slate and the database both know a job by.
 _ENDED = """
@@ -49,6 +53,8 @@ class Verdict:
     """What became of the jobs of a part."""
 
     jobs: int
+    # Ends that were recorded.
+    ended: int
     lost: int
     repeated: int
 
@@ -70,7 +76,16 @@ def check(
         due = part.enqueued - left.get(number, 0)
         found[part.name] = Verdict(
             jobs=part.enqueued,
+            ended=ends,
             lost=max(due - started, due - distinct, 0),
             repeated=max(started - counts.count(1), ends - distinct),
         )
     return found
+
+
+def require_same_ends(noted: Iterable[TimedCall], verdicts: Mapping[str, Verdict]) -> None:
+    """Throughput is what workers noted: it must be what the database has."""
+    ends = sum(call.jobs for call in noted if call.kind == Kind.COMPLETE and call.jobs > 0)
+    recorded = sum(verdict.ended for verdict in verdicts.values())
+    if abs(ends - recorded) > _TOLERANCE * recorded:
+        raise RuntimeError(f"Workers noted {ends:,} ends of jobs, the database has {recorded:,}")

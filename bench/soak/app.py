@@ -8,8 +8,10 @@ call costs two readings of the clock more; a job nothing.
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from bench.apps.noop import app
 from bench.soak.calls import VARIABLE, Kind, Notes
@@ -23,6 +25,15 @@ _COMPLETE = work.complete("", [], []).sql
 
 _notes = Notes(Path(os.environ[VARIABLE]))
 _run = LastingConnection.run
+_complete = work.complete
+# By identity of the call: how many jobs it ends, which cannot be seen in its packed parameters.
+_ending: dict[int, int] = {}
+
+
+def _counted(worker: str, jobs: Sequence[UUID], *more: Any, **named: Any) -> Call[Any]:
+    call = _complete(worker, jobs, *more, **named)
+    _ending[id(call)] = len(jobs)
+    return call
 
 
 async def _timed(
@@ -37,9 +48,10 @@ async def _timed(
         answer = await _run(self, call, patience=patience)
         # A completion answers those jobs that it did not end.
         ended = kind is Kind.COMPLETE
-        jobs = len(call.parameters[1]) - len(answer) if ended else len(answer.jobs)
+        jobs = _ending[id(call)] - len(answer) if ended else len(answer.jobs)
     finally:
         end = time.monotonic_ns()
+        _ending.pop(id(call), None)
         _notes.add(end, end - begin, kind, jobs)
     return answer
 
@@ -54,3 +66,4 @@ def _kind(call: Call[Any], patience: float) -> Kind | None:
 
 
 LastingConnection.run = _timed  # type: ignore[method-assign]
+work.complete = _counted

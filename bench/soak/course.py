@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
@@ -15,17 +14,18 @@ import psycopg
 from bench.apps.slate import Slate
 from bench.rivals.product import PostgresContender
 from bench.soak import calls
-from bench.soak.account import Part, Verdict, check
-from bench.soak.calls import TimedCall, read_calls
+from bench.soak.account import Part, check, require_same_ends
+from bench.soak.calls import read_calls
 from bench.soak.filling import fill_in
 from bench.soak.numbers import Numbers
 from bench.soak.phases import Phase, plan
-from bench.soak.sampler import Sample, Sampler
+from bench.soak.record import Course, Stretch
+from bench.soak.sampler import Sampler
 from bench.soak.sizes import SoakSizes
 from bench.soak.specials import Special, Specials, enqueue
 from bench.worker.processes import Orders, Watched, producing, wait_for, working
 
-__all__ = ["LOAD", "WORKERS", "Batch", "Course", "Stretch", "run_course"]
+__all__ = ["LOAD", "WORKERS", "run_course"]
 
 WORKERS = 2
 LOAD = 0.7
@@ -43,9 +43,6 @@ _PATIENCE = 300.0
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of ours is made in it
 _ROOM = 2**30
 
-# First number, jobs, and when the call began and had committed.
-Batch = tuple[int, int, int, int]
-
 _READY = "select count(*) from trunkline_internal.workers"
 
 # Scheduled jobs that are not due stay.
@@ -53,32 +50,6 @@ _IS_DRAINED = """
 select not exists (select from trunkline_internal.waiting as w where w.state = 'ready')
   and not exists (select from trunkline_internal.running)
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """A phase as it was: its moments in nanoseconds of the monotonic clock, and what arrived."""
-
-    phase: Phase
-    begin: int
-    end: int
-    batches: list[Batch]
-
-
-@dataclass(frozen=True, slots=True)
-class Course:
-    """All that was seen."""
-
-    capacity: float
-    rate: float
-    stretches: list[Stretch]
-    calls: list[TimedCall]
-    specials: list[Special]
-    samples: list[Sample]
-    slate: Slate
-    verdicts: dict[str, Verdict]
-    # Seconds from the last arrival until nothing was left to do.
-    drained: float
 
 
 def run_course(contender: PostgresContender, sizes: SoakSizes) -> Course:
@@ -106,16 +77,19 @@ def run_course(contender: PostgresContender, sizes: SoakSizes) -> Course:
                         run.fill_in()
                     run.go_through(phase, LOAD * capacity)
                 drained = run.drain()
+        # Once the workers have ended, all of it is written.
+        noted = sorted(read_calls(folder))
+        verdicts = check(contender.connection, slate, run.parts)
+        require_same_ends(noted, verdicts)
         return Course(
             capacity=capacity,
             rate=LOAD * capacity,
             stretches=run.stretches,
-            # Once the workers have ended, all of it is written.
-            calls=sorted(read_calls(folder)),
+            calls=noted,
             specials=run.specials.done,
             samples=sampler.samples,
             slate=slate,
-            verdicts=check(contender.connection, slate, run.parts),
+            verdicts=verdicts,
             drained=drained,
         )
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from bench.charts.lines import Line, Phase, Plot, lines
 from bench.figures import Figure
-from bench.soak.course import LOAD, WORKERS, Course
+from bench.soak.course import LOAD, WORKERS
+from bench.soak.record import Course
 from bench.soak.sampler import TABLES
 from bench.soak.series import PhaseFigures, Seconds, seconds_of
 from bench.soak.sizes import SoakSizes
@@ -155,9 +156,19 @@ def _chart(
     return lines(
         f"{minutes:.2g} minutes at {LOAD:.0%} of capacity",
         plots,
-        [Phase(phase.name, phase.begin, phase.end) for phase in phases],
+        _drawn(phases),
         note=note,
     )
+
+
+def _drawn(phases: Sequence[PhaseFigures]) -> list[Phase]:
+    """The phases, and the time in which nothing arrived."""
+    found: list[Phase] = []
+    for phase in phases:
+        if phase.key == "filled":
+            found.append(Phase("filling in", found[-1].end, phase.begin))
+        found.append(Phase(phase.name, phase.begin, phase.end))
+    return found
 
 
 def _goal(figure: Figure) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bench.soak.calls import Kind
-from bench.soak.course import Course, Stretch
+from bench.soak.record import Course, Stretch
 
 __all__ = ["PhaseFigures", "Seconds", "percentile", "phase_figures", "seconds_of"]
 

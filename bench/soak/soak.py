@@ -13,8 +13,9 @@ from bench.place import Place
 from bench.rivals.trunkline import open_trunkline
 from bench.sizes import Sizes
 from bench.soak.account import Verdict
-from bench.soak.course import Course, run_course
+from bench.soak.course import run_course
 from bench.soak.publish import publish
+from bench.soak.record import Course
 from bench.soak.series import PhaseFigures, phase_figures
 from bench.soak.table import table
 

@@ -8,7 +8,7 @@ import pytest
 
 from bench.apps.slate import Slate
 from bench.soak import sizes
-from bench.soak.account import Part, Verdict, check
+from bench.soak.account import Part, Verdict, check, require_same_ends
 from bench.soak.calls import Kind, Notes, TimedCall, read_calls
 from bench.soak.filling import fill_in
 from bench.soak.phases import plan
@@ -109,7 +109,16 @@ def test_the_books_tell_what_is_lost_and_what_ran_twice(
     with database.superuser() as connection:
         ended(connection, *recorded)
         found = check(connection, noted(tmp_path / "slate", 8, *ran), PARTS)
-    assert found == {"first": Verdict(3, *verdicts[0]), "second": Verdict(4, *verdicts[1])}
+    assert [(found[part].lost, found[part].repeated) for part in ("first", "second")] == verdicts
+    assert sum(verdict.ended for verdict in found.values()) == len(recorded)
+
+
+def test_notes_of_workers_must_agree_with_the_database() -> None:
+    noted = [TimedCall(1, 1, Kind.COMPLETE, 60), TimedCall(2, 1, Kind.COMPLETE, 40)]
+    noted += [TimedCall(3, 1, Kind.CLAIM, 500), TimedCall(4, 1, Kind.COMPLETE, -1)]
+    require_same_ends(noted, {"first": Verdict(100, 100, 0, 0)})
+    with pytest.raises(RuntimeError, match="noted 100 ends of jobs, the database has 90"):
+        require_same_ends(noted, {"first": Verdict(100, 90, 10, 0)})
 
 
 def test_what_is_filled_in_is_not_mistaken_for_work(database: Database, tmp_path: Path) -> None:
@@ -119,13 +128,13 @@ def test_what_is_filled_in_is_not_mistaken_for_work(database: Database, tmp_path
         # The first of them is due at once, and nobody has run it; the others wait for their time.
         parts = [Part("first", 0, 4, 0), Part("second", 4, 8, 4)]
         found = check(connection, noted(tmp_path / "slate", 8), parts)
-        assert found == {"first": Verdict(0, 0, 0), "second": Verdict(4, 0, 0)}
+        assert found == {"first": Verdict(0, 0, 0, 0), "second": Verdict(4, 0, 0, 0)}
         connection.execute(
             "update trunkline_internal.waiting set run_at = now() - interval '1 hour' "
             "where run_at <= now() + interval '1 hour'"
         )
         found = check(connection, noted(tmp_path / "slate", 8), parts)
-        assert found["second"] == Verdict(4, lost=1, repeated=0)
+        assert found["second"] == Verdict(4, 0, lost=1, repeated=0)
 
 
 def test_a_special_job_is_one_more_job(database: Database) -> None:

@@ -12,9 +12,9 @@ from bench.apps.slate import Slate
 from bench.soak import sizes
 from bench.soak.account import Verdict
 from bench.soak.calls import Kind, TimedCall
-from bench.soak.course import Batch, Course, Stretch
 from bench.soak.phases import Phase
 from bench.soak.publish import publish
+from bench.soak.record import Batch, Course, Stretch
 from bench.soak.sampler import TABLES, Sample
 from bench.soak.series import percentile, phase_figures, seconds_of
 from bench.soak.soak import judge
@@ -66,7 +66,7 @@ def course(tmp_path: Path, *, held_jobs: int = 100, held_claim: int = 2) -> Cour
         specials=specials,
         samples=samples,
         slate=slate,
-        verdicts={key: Verdict(100, 0, 0) for key in KEYS},
+        verdicts={key: Verdict(100, 100, 0, 0) for key in KEYS},
         drained=0.1,
     )
 
@@ -109,7 +109,7 @@ def test_goals_can_be_missed(tmp_path: Path, jobs: int, claim: int, missed: set[
 
 def test_lost_work_misses_its_goal(tmp_path: Path) -> None:
     seen = course(tmp_path)
-    seen.verdicts["after"] = Verdict(100, lost=1, repeated=2)
+    seen.verdicts["after"] = Verdict(100, 100, lost=1, repeated=2)
     # A special job that never started has no latency; it is lost, and told as that.
     seen.slate.starts[22] = 0
     figures = {

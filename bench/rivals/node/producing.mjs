@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const BATCH = 1_000
 
-/** Carry out orders until the input ends; one() and many() of the producer commit before they return. */
+/** Carry out orders until the input ends; what a producer was asked for is committed on return. */
 export async function serve(producer) {
   say('ready')
   for await (const line of createInterface({ input: process.stdin })) {

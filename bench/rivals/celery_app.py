@@ -1,0 +1,28 @@
+"""Celery's application, run in its own environment: its job, and how it is set up."""
+
+import os
+import time
+
+from celery import Celery  # type: ignore[import-not-found, unused-ignore]
+
+from bench.apps.slate import WORK_SECONDS, open_slate
+
+__all__ = ["app", "noop"]
+
+app = Celery("bench", broker=os.environ["CELERY_BROKER_URL"])
+app.conf.update(
+    # A job is gone once it has ended, not once it has begun, as with the others.
+    task_acks_late=True,
+    task_ignore_result=True,
+    worker_prefetch_multiplier=int(os.environ.get("T_PREFETCH", "100")),
+    worker_hijack_root_logger=False,
+    broker_pool_limit=10,
+)
+
+
+@app.task(name="noop")  # type: ignore[untyped-decorator, unused-ignore]
+def noop(number: int) -> None:
+    """Tell that it ran."""
+    open_slate().note(number)
+    if WORK_SECONDS:
+        time.sleep(WORK_SECONDS)

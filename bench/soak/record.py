@@ -1,0 +1,41 @@
+"""What a run leaves to be judged."""
+
+from dataclasses import dataclass
+
+from bench.apps.slate import Slate
+from bench.soak.account import Verdict
+from bench.soak.calls import TimedCall
+from bench.soak.phases import Phase
+from bench.soak.sampler import Sample
+from bench.soak.specials import Special
+
+__all__ = ["Batch", "Course", "Stretch"]
+
+# First number, jobs, and when the call began and had committed.
+Batch = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A phase as it was: its moments in nanoseconds of the monotonic clock, and what arrived."""
+
+    phase: Phase
+    begin: int
+    end: int
+    batches: list[Batch]
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """All that was seen."""
+
+    capacity: float
+    rate: float
+    stretches: list[Stretch]
+    calls: list[TimedCall]
+    specials: list[Special]
+    samples: list[Sample]
+    slate: Slate
+    verdicts: dict[str, Verdict]
+    # Seconds from the last arrival until nothing was left to do.
+    drained: float
