@@ -10,8 +10,8 @@ __all__ = ["Pace"]
 # Notifications carry new work at once; these looks find what none announced (TA-34).
 _IDLE: Final = (5.0, 10.0, 20.0, 30.0)
 # Looks soon after the worker asked to be notified: a transaction that was open then may have
-# enqueued before and committed since, without seeing the request.
-_LATE_COMMITS: Final = (0.1, 1.0)
+# enqueued before and committed since, without seeing the request. Most take milliseconds.
+_LATE_COMMITS: Final = (0.005, 0.02, 0.1, 1.0)
 # Where no notification can arrive, looking is all there is.
 _BLIND: Final = 1.0
 # Down only, so that the longest wait stays the longest.

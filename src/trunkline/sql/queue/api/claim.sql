@@ -31,6 +31,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_asked text[];
+  v_audited boolean;
   v_bound bigint;
   v_count integer;
   v_covered bigint[];
@@ -45,6 +46,7 @@ declare
   v_jobs uuid[];
   v_keyed uuid[];
   v_lanes smallint[];
+  v_large boolean;
   v_lease interval;
   v_names text[];
   v_next jsonb;
@@ -87,19 +89,53 @@ begin
   end if;
   if p_position is null then
     v_now := trunkline.clock();
-    select
-      (select count(*) from (select from trunkline_internal.waiting as w where w.state = 'ready' limit p_limit + 1) as r),
-      exists (select from trunkline_internal.waiting as w where w.state = 'scheduled' and w.run_at <= v_now)
-    into v_ready, v_due;
-    if v_ready <= p_limit and not v_due then
-      if v_ready > 0 then
-        return query
-        select f.*
-        from trunkline_internal.claim_few(
-          p_worker => p_worker, p_queues => p_queues, p_limit => p_limit, p_tasks => p_tasks, p_scope => v_scope
-        ) as f;
-      end if;
-      if found or v_ready = 0 then
+    -- All in one statement: each takes 30 µs to begin.
+    select c.ready, c.due, h.tids, h.jobs, h.keyed, h.large, h.lease, h.audited
+    into v_ready, v_due, v_tids, v_jobs, v_keyed, v_large, v_lease, v_audited
+    from (
+      select
+        (select count(*) from (select from trunkline_internal.waiting as w where w.state = 'ready' limit p_limit + 1) as r) as ready,
+        exists (select from trunkline_internal.waiting as w where w.state = 'scheduled' and w.run_at <= v_now) as due
+      offset 0
+    ) as c
+    cross join lateral (
+      select
+        array_agg(k.tid) as tids,
+        array_agg(k.job_id) as jobs,
+        array_agg(k.job_id) filter (where k.unique_key is not null) as keyed,
+        bool_or(k.payload_day is not null) as large,
+        (select coalesce(s.value, s.default_value) from trunkline_internal.settings as s where s.name = 'lease')::interval as lease,
+        exists (select from trunkline_internal.tasks as t where t.audit) as audited
+      from (
+        select w.ctid as tid, w.job_id, w.unique_key, w.payload_day
+        from trunkline_internal.waiting as w
+        where c.ready between 1 and p_limit
+          and not c.due
+          and w.state = 'ready'
+          and (p_queues is null or w.queue = any(p_queues))
+          and (p_tasks is null or w.task = any(p_tasks))
+          and (v_scope is null or w.tenant = v_scope)
+          and not exists (select from trunkline_internal.queues as q where q.queue = w.queue and q.paused)
+          and not exists (select from trunkline_internal.workers as d where d.worker = p_worker and d.state = 'draining')
+          and (
+            select coalesce(s.value, s.default_value) from trunkline_internal.settings as s where s.name = 'claims_enabled'
+          )::boolean
+        limit p_limit
+        for update of w skip locked
+      ) as k
+    ) as h;
+    if v_ready = 0 and not v_due then
+      return;
+    end if;
+    -- Where one has a large payload, claim goes its usual way; its own locks do not stop it.
+    if v_tids is not null and not v_large then
+      return query
+      select m.*
+      from trunkline_internal.start_attempts(
+        p_worker => p_worker, p_tids => v_tids, p_jobs => v_jobs, p_keyed => v_keyed, p_lease => v_lease,
+        p_queues => p_queues, p_position => null, p_last => null, p_audited => v_audited
+      ) as m;
+      if found then
         return;
       end if;
     end if;
@@ -119,8 +155,9 @@ begin
     ),
     (select coalesce(s.value, s.default_value) from trunkline_internal.settings as s where s.name = 'claims_enabled')::boolean
       and not exists (select from trunkline_internal.workers as w where w.worker = p_worker and w.state = 'draining'),
-    (select coalesce(s.value, s.default_value) from trunkline_internal.settings as s where s.name = 'lease')::interval
-  into v_queues, v_lanes, v_names, v_from, v_enabled, v_lease
+    (select coalesce(s.value, s.default_value) from trunkline_internal.settings as s where s.name = 'lease')::interval,
+    exists (select from trunkline_internal.tasks as t where t.audit)
+  into v_queues, v_lanes, v_names, v_from, v_enabled, v_lease, v_audited
   from (
     select distinct
       array_position(v_asked, l.queue) as place, -l.lane as rank, l.queue, l.lane, l.queue || '/' || l.lane as name
@@ -208,7 +245,7 @@ begin
     select m.*
     from trunkline_internal.start_attempts(
       p_worker => p_worker, p_tids => v_tids, p_jobs => v_jobs, p_keyed => v_keyed, p_lease => v_lease,
-      p_queues => v_asked, p_position => v_next, p_last => v_sequences[v_count]
+      p_queues => v_asked, p_position => v_next, p_last => v_sequences[v_count], p_audited => v_audited
     ) as m;
   elsif v_count > 0 then
     -- Only claims that met a large payload pay for opening the partitions of bodies, and only for
@@ -220,7 +257,7 @@ begin
       m.lease_expires_at, m.hard_deadline, m.last_error, m."position"
     from trunkline_internal.start_attempts(
       p_worker => p_worker, p_tids => v_tids, p_jobs => v_jobs, p_keyed => v_keyed, p_lease => v_lease,
-      p_queues => v_asked, p_position => v_next, p_last => v_sequences[v_count]
+      p_queues => v_asked, p_position => v_next, p_last => v_sequences[v_count], p_audited => v_audited
     ) with ordinality as m
     left join trunkline_internal.bodies as b
       on m.payload is null and b.job_id = m.job_id and b.kind = 'payload' and b.day = any(v_days)

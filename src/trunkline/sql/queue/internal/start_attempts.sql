@@ -1,6 +1,7 @@
 -- Moves locked ready jobs to running under a lease and answers with them, best first, a large payload left out.
 -- ready -> running; an id that is running already can only come from outside: that job goes to dead
 -- under a new id, so that it cannot stop its queue.
+-- p_audited says whether there is any task with an audit trail: the caller learns it without a statement of its own.
 -- p_last is the sequence number of the last one in that order; its row carries the position.
 -- The clock is read after the rows were locked, so after the transaction has its id: reclaim's
 -- position relies on it as claim's does.
@@ -12,7 +13,8 @@ create or replace function trunkline_internal.start_attempts(
   p_lease interval,
   p_queues text[],
   p_position jsonb,
-  p_last bigint
+  p_last bigint,
+  p_audited boolean
 )
 returns setof trunkline.claimed_job
 language plpgsql
@@ -80,7 +82,7 @@ begin
         and exists (select from trunkline_internal.tasks as t where t.task = r.task and t.unique_until = 'claim')
     ));
   end if;
-  if exists (select from trunkline_internal.tasks as t where t.audit) then
+  if p_audited then
     insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, worker, actor)
     select v_now, r.job_id, r.attempt, 'claimed', 'running', r.task, r.queue, r.tenant, p_worker, session_user
     from trunkline_internal.running as r
@@ -97,4 +99,4 @@ exception
     end if;
 end;
 $$;
-comment on function trunkline_internal.start_attempts(text, tid[], uuid[], uuid[], interval, text[], jsonb, bigint) is 'Moves locked ready jobs to running under a lease and answers with them, best first, a large payload left out.';
+comment on function trunkline_internal.start_attempts(text, tid[], uuid[], uuid[], interval, text[], jsonb, bigint, boolean) is 'Moves locked ready jobs to running under a lease and answers with them, best first, a large payload left out.';
