@@ -71,7 +71,15 @@ async def test_a_looker_whose_answer_is_lost_leaves_a_doubt(
     monkeypatch.setattr(looking, "_EVERY", 0.0)
     roster = Roster()
     async with stage(Trunkline(database.dsn)) as on:
-        looker = Looker("host=/nowhere", "w", None, ["x"], executor=on.executor, roster=roster)
+        looker = Looker(
+            "host=/nowhere",
+            "w",
+            None,
+            ["x"],
+            executor=on.executor,
+            roster=roster,
+            position=lambda: "{}",
+        )
         with pytest.raises(Exception, match="connect"):
             await looker.turn()
         assert len(roster.checks) == 2
@@ -123,9 +131,19 @@ async def test_a_look_that_nobody_answers_does_not_hold_up_the_end(
     monkeypatch.setattr(looking, "_LAST_WAIT", 0.1)
     scene = Scene(database)
     scene.register()
+    # A queue to look into.
+    Calls(scene.superuser).register("x")
     roster = Roster()
     async with stage(scene.app) as on:
-        looker = Looker(database.dsn, "w", None, ["x"], executor=on.executor, roster=roster)
+        looker = Looker(
+            database.dsn,
+            "w",
+            None,
+            ["x"],
+            executor=on.executor,
+            roster=roster,
+            position=lambda: "{}",
+        )
         with psycopg.connect(database.superuser_dsn) as locker:
             locker.execute("lock table trunkline_internal.waiting in access exclusive mode")
             looker.start()

@@ -47,7 +47,13 @@ async def test_the_looker_finds_what_a_rolled_back_claim_left_behind(
     roster = Roster()
     async with stage(scene.app) as on:
         looker = Looker(
-            scene.database.dsn, "w", None, ["work"], executor=on.executor, roster=roster
+            scene.database.dsn,
+            "w",
+            None,
+            ["work"],
+            executor=on.executor,
+            roster=roster,
+            position=lambda: "{}",
         )
         looker.start()
         await eventually(lambda: ran, "it was found")
@@ -72,7 +78,13 @@ async def test_the_looker_asks_for_nothing_while_all_runners_are_busy(
         on.submit("work")
         await eventually(lambda: on.executor.buffered == 0, "it runs")
         looker = Looker(
-            scene.database.dsn, "w", None, ["work"], executor=on.executor, roster=Roster()
+            scene.database.dsn,
+            "w",
+            None,
+            ["work"],
+            executor=on.executor,
+            roster=Roster(),
+            position=lambda: "{}",
         )
         looks = count_calls(monkeypatch, "trunkline.claim(")
         looker.start()

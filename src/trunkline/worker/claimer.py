@@ -88,6 +88,16 @@ class Claimer(Part):
         """Let a waiting turn end."""
         self._signal.set()
 
+    @property
+    def position(self) -> str:
+        """Where the next claim goes on, as the engine gave it."""
+        return self._position
+
+    def note_look(self, seconds: float) -> None:
+        """Keep the place for a while if a look from the start took this long, whoever looked."""
+        if seconds > _SLOW_LOOK:
+            self._keep_until = time.monotonic() + _KEEP_PLACE
+
     async def close(self) -> None:
         """Close the connection."""
         await self._connection.close()
@@ -131,9 +141,9 @@ class Claimer(Part):
         claimed = await self._connection.run(
             work.claim(self._worker, self._queues, wanted, self._tasks, position)
         )
-        if from_start and time.monotonic() - begin > _SLOW_LOOK:
+        if from_start:
             # Unless somebody holds an old snapshot, and the ends of all jobs before it lie there.
-            self._keep_until = begin + _KEEP_PLACE
+            self.note_look(time.monotonic() - begin)
         self._position = claimed.position or self._position
         self._full = len(claimed.jobs) == wanted
         if claimed.jobs:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from trunkline.db.calls import work
@@ -36,8 +37,13 @@ class Looker(Part):
         *,
         executor: Executor,
         roster: Roster,
+        position: Callable[[], str],
+        on_look: Callable[[float], None] | None = None,
     ) -> None:
         super().__init__()
+        # Where claims are now; and who wants to know how long a look took.
+        self._position = position
+        self._on_look = on_look
         self._connection = LastingConnection(dsn, name="trunkline looker")
         self._worker = worker
         self._queues = queues
@@ -57,8 +63,11 @@ class Looker(Part):
             return
         # Its answer on the way is not an answer lost: see Claimer.
         self._roster.looking = True
+        begin = time.monotonic()
         try:
-            claim = work.claim(self._worker, self._queues, wanted, self._tasks, None)
+            # Only what lies behind: a newer job that it met would be held until its end.
+            behind = f'{{"behind": {self._position()}}}'
+            claim = work.claim(self._worker, self._queues, wanted, self._tasks, behind)
             claiming = self._connection.run(claim, patience=_PATIENCE)
             claimed = await self.unless_stopping(claiming, grace=_LAST_WAIT)
         except Exception:
@@ -69,6 +78,8 @@ class Looker(Part):
         if claimed is None:
             self._roster.doubt()
             return
+        if self._on_look is not None:
+            self._on_look(time.monotonic() - begin)
         if not claimed.jobs:
             return
         if self._executor.accepting:

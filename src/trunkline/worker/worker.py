@@ -185,7 +185,16 @@ class Worker:
             roster=roster,
             is_notified=lambda: wakeup.hears,
         )
-        looker = Looker(dsn, self.id, options.queues, names, executor=executor, roster=roster)
+        looker = Looker(
+            dsn,
+            self.id,
+            options.queues,
+            names,
+            executor=executor,
+            roster=roster,
+            position=lambda: claimer.position,
+            on_look=claimer.note_look,
+        )
         heart = Heart(
             dsn,
             self.id,

@@ -4,8 +4,11 @@
 -- by sequence. Waits for no lock: rows another call holds are skipped.
 -- p_position is what the claim before it returned for the same queues and tasks, '{}' at first;
 -- then the last row carries the next one, and where nothing was claimed a single row without a job
--- does. Without it every claim looks from the start, which finds what rolled-back claims left.
+-- does. Without it every claim looks from the start.
 -- In a transaction that had an id before, the position stays where it is.
+-- {"behind": position} looks from the start up to that position, for what rolled-back claims left, and
+-- answers with jobs alone. It holds no newer job, which a claim beside it can take: under an old
+-- snapshot such a look may take seconds.
 -- A look from the start that finds no more ready jobs than it may take takes them all, whatever their
 -- lanes. That is the claim of an idle worker: half the time when there is nothing, a tenth less when
 -- there is one job.
@@ -30,8 +33,10 @@ set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  c_no_end constant bigint := 9223372036854775807;
   v_asked text[];
   v_audited boolean;
+  v_behind boolean := false;
   v_bound bigint;
   v_count integer;
   v_covered bigint[];
@@ -44,6 +49,7 @@ declare
   v_fresh boolean;
   v_from bigint[];
   v_jobs uuid[];
+  v_keeps boolean;
   v_keyed uuid[];
   v_lanes smallint[];
   v_large boolean;
@@ -59,6 +65,7 @@ declare
   v_sequences bigint[];
   v_snapshot pg_snapshot;
   v_tids tid[];
+  v_until bigint[];
 begin
   if p_worker is null or p_worker = '' or length(p_worker) > 200 then
     perform trunkline_internal.refuse(p_name => 'worker_required', p_detail => '{}');
@@ -78,15 +85,17 @@ begin
   perform trunkline_internal.require_read_committed();
   v_scope := trunkline.tenant_scope();
   if p_position is not null then
+    v_behind := p_position ? 'behind';
+    v_position := case when v_behind then p_position -> 'behind' else p_position end;
     -- The snapshot is taken before the scan: what it calls ended, the scan sees.
     v_snapshot := pg_current_snapshot();
-    v_fresh := pg_current_xact_id_if_assigned() is null;
+    v_fresh := not v_behind and pg_current_xact_id_if_assigned() is null;
     v_for := md5(jsonb_build_array(p_queues, p_tasks, v_scope)::text);
-    v_position := case
-      when p_position ->> 'for' = v_for and trunkline_internal.position_is_sound(p_position => p_position) then p_position
-      else '{}'::jsonb
-    end;
+    if v_position ->> 'for' is distinct from v_for or not trunkline_internal.position_is_sound(p_position => v_position) then
+      v_position := '{}';
+    end if;
   end if;
+  v_keeps := p_position is not null and not v_behind;
   if p_position is null then
     v_now := trunkline.clock();
     -- All in one statement: each takes 30 µs to begin.
@@ -148,16 +157,23 @@ begin
     array_agg(l.name),
     array_agg(
       case
+        when v_behind then 0
         when v_position ? 'late'
           then trunkline_internal.position_floor(p_position => v_position, p_name => l.name, p_snapshot => v_snapshot)
         else coalesce((v_position -> 'lanes' -> l.name ->> 0)::bigint, 0)
+      end
+    ),
+    array_agg(
+      case
+        when v_behind and v_position ? 'lanes' then coalesce((v_position -> 'lanes' -> l.name ->> 0)::bigint, 0)
+        else c_no_end
       end
     ),
     (select coalesce(s.value, s.default_value) from trunkline_internal.settings as s where s.name = 'claims_enabled')::boolean
       and not exists (select from trunkline_internal.workers as w where w.worker = p_worker and w.state = 'draining'),
     (select coalesce(s.value, s.default_value) from trunkline_internal.settings as s where s.name = 'lease')::interval,
     exists (select from trunkline_internal.tasks as t where t.audit)
-  into v_queues, v_lanes, v_names, v_from, v_enabled, v_lease, v_audited
+  into v_queues, v_lanes, v_names, v_from, v_until, v_enabled, v_lease, v_audited
   from (
     select distinct
       array_position(v_asked, l.queue) as place, -l.lane as rank, l.queue, l.lane, l.queue || '/' || l.lane as name
@@ -167,7 +183,7 @@ begin
     order by place, rank
   ) as l;
   if not v_enabled or v_queues is null then
-    if p_position is not null then
+    if v_keeps then
       return next row(
         null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
         v_position || jsonb_build_object('for', v_for)
@@ -178,7 +194,7 @@ begin
   -- Both are read before this transaction has an id: whoever drew a lower number has a lower id.
   v_now := trunkline.clock();
   v_bound := coalesce(pg_sequence_last_value('trunkline_internal.job_sequence'::regclass), 0);
-  if v_position is not null then
+  if v_keeps then
     v_due_from := to_timestamp(
       trunkline_internal.position_floor(p_position => v_position, p_name => '/due', p_snapshot => v_snapshot) / 1e6
     );
@@ -200,7 +216,7 @@ begin
   into v_tids, v_jobs, v_orders, v_sequences, v_keyed, v_days
   from (
     select w.tid, w.job_id, w.sequence, w.unique_key, w.payload_day, l.place
-    from unnest(v_queues, v_lanes, v_from) with ordinality as l (queue, lane, from_sequence, place)
+    from unnest(v_queues, v_lanes, v_from, v_until) with ordinality as l (queue, lane, from_sequence, until_sequence, place)
     cross join lateral (
       select w.ctid as tid, w.job_id, w.sequence, w.unique_key, w.payload_day
       from trunkline_internal.waiting as w
@@ -208,6 +224,7 @@ begin
         and w.lane = l.lane
         and w.state = 'ready'
         and w.sequence > l.from_sequence
+        and w.sequence <= l.until_sequence
         and (p_tasks is null or w.task = any(p_tasks))
         and (v_scope is null or w.tenant = v_scope)
       order by w.sequence
@@ -237,7 +254,7 @@ begin
       p_covered => v_covered || (extract(epoch from v_due_until) * 1000000)::bigint,
       p_snapshot => v_snapshot, p_now => v_now
     );
-  elsif p_position is not null then
+  elsif v_keeps then
     v_next := v_position || jsonb_build_object('for', v_for);
   end if;
   if v_count > 0 and v_days is null then
