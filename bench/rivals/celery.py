@@ -63,7 +63,9 @@ PRODUCT = Product(
     key="celery",
     name="Celery",
     language="Python",
-    settings="",
+    settings="Redis with `appendfsync always` on a Unix socket, hiredis, late acknowledgement, no "
+    "results, 10 messages a slot ahead; pool `solo` for no-op jobs, 10 threads for jobs that wait; "
+    "bulk: `group`",
     prepare=_prepare,
     versions=_versions,
     open=_open,

@@ -14,7 +14,7 @@ app.conf.update(
     # A job is gone once it has ended, not once it has begun, as with the others.
     task_acks_late=True,
     task_ignore_result=True,
-    worker_prefetch_multiplier=int(os.environ.get("T_PREFETCH", "100")),
+    worker_prefetch_multiplier=10,
     worker_hijack_root_logger=False,
     broker_pool_limit=10,
 )

@@ -116,7 +116,11 @@ def _chart(
         Plot(
             "Claim",
             "ms, in the worker",
-            [each_second("p50", seconds.claim_p50), each_second("p99", seconds.claim_p99)],
+            [
+                each_second("p50", seconds.claim_p50),
+                each_second("p99", seconds.claim_p99),
+                each_second("longest", seconds.claim_longest),
+            ],
             log=True,
         ),
         Plot(

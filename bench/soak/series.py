@@ -28,6 +28,7 @@ class PhaseFigures:
     jobs_per_claim: float
     claim_p50: float
     claim_p99: float
+    claim_longest: float
     look_longest: float
     latency_p50: float
     latency_p99: float
@@ -47,6 +48,7 @@ class Seconds:
     completed: list[float]
     claim_p50: list[float]
     claim_p99: list[float]
+    claim_longest: list[float]
     latency_p50: list[float]
     latency_p99: list[float]
     urgent: list[float]
@@ -82,6 +84,7 @@ def phase_figures(course: Course, stretch: Stretch) -> PhaseFigures:
         jobs_per_claim=sum(max(call.jobs, 0) for call in claims) / max(len(claims), 1),
         claim_p50=percentile(times, 50),
         claim_p99=percentile(times, 99),
+        claim_longest=percentile(times, 100),
         look_longest=max((c.taken / 1e6 for c in inside if c.kind == Kind.LOOK), default=math.nan),
         latency_p50=percentile(latencies, 50),
         latency_p99=percentile(latencies, 99),
@@ -115,6 +118,7 @@ def seconds_of(course: Course) -> Seconds:
         completed=[sum(values) for values in ends],
         claim_p50=[percentile(values, 50) for values in claims],
         claim_p99=[percentile(values, 99) for values in claims],
+        claim_longest=[percentile(values, 100) for values in claims],
         latency_p50=[percentile(values, 50) for values in latencies],
         latency_p99=[percentile(values, 99) for values in latencies],
         urgent=[percentile(values, 100) for values in urgent],

@@ -51,6 +51,7 @@ def judge(course: Course, phases: Sequence[PhaseFigures]) -> list[Figure]:
         _most("soak_held_claim_p99_ratio", held.claim_p99 / clean.claim_p99, "  claim p99", 2.0),
         _most("soak_held_urgent_p99", held.urgent_p99, "  urgent job, p99", 50.0, "ms"),
         _most("soak_held_late_p99", held.late_p99, "  job committed late, p99", 50.0, "ms"),
+        Figure("soak_held_claim_longest", held.claim_longest, "  longest claim", "ms"),
         Figure("soak_held_look", held.look_longest, "  longest full look", "ms"),
         Figure(
             "soak_writing_throughput_ratio",

@@ -18,6 +18,7 @@ _ROWS: tuple[tuple[str, _Value, str, bool], ...] = (
     ("completed, jobs/s", lambda p: p.completed, ",.0f", True),
     ("claim p50, ms", lambda p: p.claim_p50, ".1f", True),
     ("claim p99, ms", lambda p: p.claim_p99, ".1f", True),
+    ("longest claim, ms", lambda p: p.claim_longest, ",.0f", False),
     ("jobs a claim", lambda p: p.jobs_per_claim, ".0f", False),
     ("longest full look, ms", lambda p: p.look_longest, ",.0f", False),
     ("commit to handler p50, ms", lambda p: p.latency_p50, ".1f", True),
