@@ -69,5 +69,5 @@ PRODUCT = Product(
     prepare=_prepare,
     versions=_versions,
     open=_open,
-    pace=600,
+    pace=400,
 )

@@ -53,5 +53,5 @@ PRODUCT = Product(
     prepare=_ENVIRONMENT.make,
     versions=lambda: _ENVIRONMENT.versions("dbos", "psycopg", "sqlalchemy"),
     open=_open,
-    pace=500,
+    pace=400,
 )

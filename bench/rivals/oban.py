@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bench.place import Place
-from bench.rivals.environment import Environment
+from bench.rivals.environment import Environment, EnvironmentMissing
 from bench.rivals.product import ROOT, PostgresContender, Product, libpq_variables
 
 __all__ = ["PRODUCT"]
@@ -19,7 +19,12 @@ _ENVIRONMENT = Environment(
 def _prepare() -> None:
     # It asks for a newer Python than ours; one that is not here is not fetched for it.
     os.environ.setdefault("UV_PYTHON_DOWNLOADS", "never")
-    _ENVIRONMENT.make()
+    try:
+        _ENVIRONMENT.make()
+    except EnvironmentMissing as error:
+        if "No interpreter found" in str(error):
+            raise EnvironmentMissing("it asks for Python 3.12, and there is none here") from None
+        raise
 
 
 @contextmanager

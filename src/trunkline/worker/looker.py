@@ -16,6 +16,8 @@ from trunkline.worker.roster import Roster
 __all__ = ["Looker"]
 
 _EVERY: Final = 10.0
+# A look that took long is followed by a pause of so many times its length.
+_REST: Final = 20
 _MOST: Final = 10
 # Under an old snapshot such a look walks all dead entries; nobody waits for it.
 _PATIENCE: Final = 60.0
@@ -44,6 +46,7 @@ class Looker(Part):
         # Where claims are now; and who wants to know how long a look took.
         self._position = position
         self._on_look = on_look
+        self._taken = 0.0
         self._connection = LastingConnection(dsn, name="trunkline looker")
         self._worker = worker
         self._queues = queues
@@ -57,7 +60,8 @@ class Looker(Part):
 
     async def turn(self) -> None:
         """Wait, then look."""
-        await self.pause(_EVERY * random.uniform(0.8, 1.2))  # noqa: S311 - spreads workers
+        pause = max(_EVERY, _REST * self._taken)
+        await self.pause(pause * random.uniform(0.8, 1.2))  # noqa: S311 - spreads workers
         wanted = min(self._executor.demand(), _MOST)
         if self.stopping.is_set() or not wanted or self._roster.releasing:
             return
@@ -78,8 +82,9 @@ class Looker(Part):
         if claimed is None:
             self._roster.doubt()
             return
+        self._taken = time.monotonic() - begin
         if self._on_look is not None:
-            self._on_look(time.monotonic() - begin)
+            self._on_look(self._taken)
         if not claimed.jobs:
             return
         if self._executor.accepting:
