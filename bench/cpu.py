@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 __all__ = ["cpu_seconds", "family", "parent_of"]
@@ -14,11 +15,11 @@ def family(roots: Iterable[int]) -> list[int]:
     """Give these processes and their descendants; one that just ended is left out."""
     found = list(roots)
     for pid in found:
-        for children in Path(f"/proc/{pid}/task").glob("*/children"):
-            try:
-                found += [int(child) for child in children.read_text(encoding="ascii").split()]
-            except OSError:
-                continue
+        # A process may end between any two steps, even while its folder is listed.
+        with suppress(OSError):
+            for children in Path(f"/proc/{pid}/task").glob("*/children"):
+                with suppress(OSError):
+                    found += [int(child) for child in children.read_text(encoding="ascii").split()]
     return found
 
 

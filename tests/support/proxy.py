@@ -67,7 +67,12 @@ class Link:
 
     def close_half(self) -> None:
         """Tell the client that the server says no more; what the client says still arrives."""
-        self._proxy.call(lambda: self._client.shutdown(socket.SHUT_WR))
+        self._proxy.call(self._say_no_more)
+
+    def _say_no_more(self) -> None:
+        # A link that ended since it was listed says nothing any more.
+        with contextlib.suppress(OSError):
+            self._client.shutdown(socket.SHUT_WR)
 
     async def run(self, upstream: Path | tuple[str, int], *, passes: bool) -> None:
         """Forward until both sides have closed; called by the proxy."""

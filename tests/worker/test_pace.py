@@ -13,9 +13,12 @@ def steady(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random, "random", lambda: 0.0)
 
 
+LATE = [0.005, 0.02, 0.1, 1.0]
+
+
 def past_late_looks() -> Pace:
     pace = Pace()
-    assert [pace.next_wait(notified=True) for _ in range(2)] == [0.1, 1.0]
+    assert [pace.next_wait(notified=True) for _ in LATE] == LATE
     return pace
 
 
@@ -56,14 +59,14 @@ def test_blind_waits_do_not_use_up_the_idle_steps(steady: None) -> None:
     assert pace.next_wait(notified=True) == 5
 
 
-def test_who_just_asked_to_be_notified_looks_twice_soon(steady: None) -> None:
+def test_who_just_asked_to_be_notified_looks_soon_for_late_commits(steady: None) -> None:
     pace = past_late_looks()
     pace.next_wait(notified=True)
     pace.fell_asleep()
-    assert [pace.next_wait(notified=True) for _ in range(3)] == [0.1, 1.0, 10]
+    assert [pace.next_wait(notified=True) for _ in range(5)] == [*LATE, 10]
 
 
 def test_late_looks_are_taken_where_nothing_is_heard_too(steady: None) -> None:
     pace = past_late_looks()
     pace.fell_asleep()
-    assert [pace.next_wait(notified=False) for _ in range(3)] == [0.1, 1.0, 1.0]
+    assert [pace.next_wait(notified=False) for _ in range(5)] == [*LATE, 1.0]
