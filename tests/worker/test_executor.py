@@ -127,6 +127,23 @@ async def test_short_jobs_are_claimed_ahead_until_one_proves_long(app: Trunkline
         assert on.executor.demand() == 10
 
 
+async def test_the_next_batch_is_asked_for_before_short_jobs_of_this_one_ran(
+    app: Trunkline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They leave the loop to nobody until all of them have run; the server need not wait."""
+
+    @app.task
+    async def work() -> None:
+        pass
+
+    async with stage(app, concurrency=10) as on:
+        # Jobs so short that the most is claimed ahead: twice the largest claim.
+        monkeypatch.setattr(on.executor, "_average", 1e-6)
+        on.submit("work", *["{}"] * 500)
+        assert on.executor.demand() >= 500
+        await on.until_reported(500)
+
+
 async def test_a_handful_missing_from_many_claimed_ahead_is_not_asked_for(app: Trunkline) -> None:
     """Claims of a few at a time would cost more than they bring."""
     go = asyncio.Event()

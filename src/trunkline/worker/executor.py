@@ -90,8 +90,9 @@ class Executor:
             return 0
         ahead = min(int(self._concurrency * _AHEAD / self._average), _MOST_AHEAD)
         missing = len(self._idle) + ahead - len(self._buffer)
-        # Claims of a few at a time would cost more than they bring.
-        return missing if missing > ahead // 2 else 0
+        # Claims of a few at a time would cost more than they bring. Half is enough: while one batch
+        # runs, the next is looked for.
+        return missing if missing and missing >= ahead // 2 else 0
 
     def submit(self, held: list[Held]) -> None:
         """Take claimed jobs, in order."""
