@@ -90,7 +90,8 @@ begin
     -- The snapshot is taken before the scan: what it calls ended, the scan sees.
     v_snapshot := pg_current_snapshot();
     v_fresh := not v_behind and pg_current_xact_id_if_assigned() is null;
-    v_for := md5(jsonb_build_array(p_queues, p_tasks, v_scope)::text);
+    -- Not md5, which servers in FIPS mode refuse.
+    v_for := hashtextextended(jsonb_build_array(p_queues, p_tasks, v_scope)::text, 0)::text;
     if v_position ->> 'for' is distinct from v_for or not trunkline_internal.position_is_sound(p_position => v_position) then
       v_position := '{}';
     end if;
