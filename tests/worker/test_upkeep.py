@@ -22,6 +22,11 @@ from trunkline.worker.roster import Roster
 from trunkline.worker.watch import Watch
 
 
+def accepted(position: dict[str, Any]) -> int:
+    """The number up to which claims have taken everything."""
+    return int(position["lanes"]["default/0"][0])
+
+
 async def test_the_looker_finds_what_a_rolled_back_claim_left_behind(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -36,8 +41,9 @@ async def test_the_looker_finds_what_a_rolled_back_claim_left_behind(
     calls = Calls(scene.superuser)
     calls.register("work")
     position: dict[str, Any] | None = {}
-    for number in range(1, 5):
-        calls.enqueue("work", payload={"number": number})
+    # Until the place is accepted: transactions of other tests on this server may be in its way.
+    while position is None or position == {} or "late" in position or accepted(position) < 2:
+        calls.enqueue("work", payload={"number": 1})
         position = calls.claim("w", 10, position=position).position
         scene.database.move_time("1 second")
     calls.enqueue("work", payload={"number": 0})
