@@ -4,8 +4,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import psycopg
 
 from bench.cpu import cpu_seconds, family
 from bench.rivals.product import PostgresContender
+from bench.soak.beside import beside
 from bench.worker.processes import Watched
 
 __all__ = ["TABLES", "Sample", "Sampler"]
@@ -62,32 +62,18 @@ class Sampler:
         self._dsn = contender.dsn
         self._server = contender.server_pids()
         self._worker = worker
-        self._failure: Exception | None = None
         self.samples: list[Sample] = []
 
-    @contextmanager
-    def watching(self) -> Iterator[None]:
+    def watching(self) -> AbstractContextManager[None]:
         """Take samples while the block runs."""
-        stop = threading.Event()
-        thread = threading.Thread(target=self._watch, args=(stop,), daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join()
-        if self._failure is not None:
-            raise self._failure
+        return beside(self._watch)
 
     def _watch(self, stop: threading.Event) -> None:
-        try:
-            with psycopg.connect(self._dsn, autocommit=True, prepare_threshold=0) as connection:
-                begin = time.monotonic()
-                while not stop.wait(max(0.0, begin - time.monotonic())):
-                    self.samples.append(self._look(connection))
-                    begin += _EVERY
-        except Exception as error:  # noqa: BLE001 - raised again where the block ends
-            self._failure = error
+        with psycopg.connect(self._dsn, autocommit=True, prepare_threshold=0) as connection:
+            begin = time.monotonic()
+            while not stop.wait(max(0.0, begin - time.monotonic())):
+                self.samples.append(self._look(connection))
+                begin += _EVERY
 
     def _look(self, connection: psycopg.Connection) -> Sample:
         rows = connection.execute(_LOOK, (list(TABLES),)).fetchall()

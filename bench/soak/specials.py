@@ -6,13 +6,13 @@ meanwhile claims go on past its place. Times count from the return of the commit
 
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import psycopg
 
 from bench.place import TASK
+from bench.soak.beside import beside
 
 __all__ = ["Special", "Specials", "enqueue"]
 
@@ -51,7 +51,6 @@ class Specials:
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
         self.used = 0
-        self._failure: Exception | None = None
         self.done: list[Special] = []
 
     def number(self) -> int:
@@ -59,29 +58,16 @@ class Specials:
         self.used += 1
         return self.used - 1
 
-    @contextmanager
-    def arriving(self) -> Iterator[None]:
+    def arriving(self) -> AbstractContextManager[None]:
         """Let them arrive while the block runs."""
-        stop = threading.Event()
-        thread = threading.Thread(target=self._arrive, args=(stop,), daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join()
-        if self._failure is not None:
-            raise self._failure
+        return beside(self._arrive)
 
     def _arrive(self, stop: threading.Event) -> None:
-        try:
-            with psycopg.connect(self._dsn, prepare_threshold=0) as connection:
-                begin = time.monotonic()
-                while not stop.is_set():
-                    self._one_of_each(connection, begin, stop)
-                    begin = max(begin + 1.0, time.monotonic())
-        except Exception as error:  # noqa: BLE001 - raised again where the block ends
-            self._failure = error
+        with psycopg.connect(self._dsn, prepare_threshold=0) as connection:
+            begin = time.monotonic()
+            while not stop.is_set():
+                self._one_of_each(connection, begin, stop)
+                begin = max(begin + 1.0, time.monotonic())
 
     def _one_of_each(
         self, connection: psycopg.Connection, begin: float, stop: threading.Event
