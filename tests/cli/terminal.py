@@ -97,6 +97,19 @@ class Terminal:
             pass
         return self.process.wait(timeout=max(0.1, end - time.monotonic()))
 
+    def end_at_a_question(self) -> int:
+        """Press Ctrl-C at a prompt, again if need be, and return the exit code.
+
+        What is typed while the prompt changes the mode of the terminal is thrown away.
+        """
+        end = time.monotonic() + DEADLINE
+        while self.process.poll() is None and time.monotonic() < end:
+            self.interrupt()
+            pause = time.monotonic() + 1.0
+            while self.process.poll() is None and self._read(pause - time.monotonic()):
+                pass
+        return self.end()
+
     def _read(self, patience: float) -> bool:
         """Read some; False at the end, and when nothing came."""
         ready, _, _ = select.select([self._master], [], [], max(0.0, patience))

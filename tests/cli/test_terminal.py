@@ -138,8 +138,7 @@ def test_ctrl_c_at_a_question_changes_nothing(cli: Cli, calls: Calls) -> None:
     (job,) = die(calls)
     with terminal(cli, "dead", "discard", job) as shown:
         shown.until("Discard 1 dead letter?")
-        shown.interrupt()
-        assert shown.end() == 130
+        assert shown.end_at_a_question() == 130
     assert len(cli.json("dead", "list")) == 1
 
 
