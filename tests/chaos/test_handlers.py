@@ -70,6 +70,7 @@ def test_a_free_runner_is_not_left_idle(scene: Scene) -> None:
     scene.open("later")
     scene.until_all("completed")
     scene.require_balance()
+    assert {scene.job(job).attempt for job in scene.jobs} == {1}
 
 
 @pytest.mark.parametrize("task", ["endless", "endless_thread", "endless_process"])

@@ -99,6 +99,7 @@ def test_resets_under_load(scene: Scene, proxy: FaultProxy, worker: WorkerProces
         scene.until_all("completed", posted)
     scene.until_all("completed")
     scene.require_balance()
+    assert scene.states(scene.jobs) == {"completed": len(scene.jobs)}
 
 
 def test_a_network_that_refuses_until_it_returns(
@@ -113,6 +114,7 @@ def test_a_network_that_refuses_until_it_returns(
     require_resumed(scene, worker, time.monotonic())
     scene.until_all("completed")
     scene.require_balance()
+    assert scene.states(scene.jobs) == {"completed": len(scene.jobs)}
 
 
 def test_answers_that_never_arrive(scene: Scene, proxy: FaultProxy, worker: WorkerProcess) -> None:

@@ -98,6 +98,7 @@ def test_the_connections_behind_the_pooler_are_killed(scene: Scene, pooler: PgBo
         scene.until_all("completed", posted)
     scene.until_all("completed")
     scene.require_balance()
+    assert scene.states(scene.jobs) == {"completed": len(scene.jobs)}
 
 
 def test_the_pooler_itself_is_restarted(scene: Scene, pooler: PgBouncer) -> None:
@@ -114,3 +115,4 @@ def test_the_pooler_itself_is_restarted(scene: Scene, pooler: PgBouncer) -> None
     require_resumed(scene, worker, time.monotonic())
     scene.until_all("completed")
     scene.require_balance()
+    assert scene.states(scene.jobs) == {"completed": len(scene.jobs)}

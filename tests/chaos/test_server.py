@@ -96,6 +96,7 @@ def test_supervised_processes_wait_for_a_server_that_starts_later(
     scene.until_all("completed", jobs, deadline=30)
     worker.require_alive()
     scene.require_balance()
+    assert scene.states(scene.jobs) == {"completed": len(scene.jobs)}
 
 
 def test_killed_connections_are_replaced(scene: Scene) -> None:
@@ -126,6 +127,7 @@ def test_a_lost_listener_listens_again(scene: Scene) -> None:
     )
     require_resumed(scene, worker, time.monotonic())
     scene.require_balance()
+    assert listener_of(scene) not in {None, first}
 
 
 def listener_of(scene: Scene) -> int | None:
@@ -156,6 +158,7 @@ def test_a_full_server_is_waited_for_and_named(private_scene: Scene) -> None:
     require_resumed(scene, worker, back)
     scene.until_all("completed")
     scene.require_balance()
+    assert scene.states(scene.jobs) == {"completed": len(scene.jobs)}
 
 
 def _crowd(scene: Scene, crowd: list[psycopg.Connection]) -> None:

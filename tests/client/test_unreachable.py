@@ -111,6 +111,7 @@ def test_not_let_in(
 
 def test_no_such_database(database: Database, *, blocking: bool) -> None:
     error = asked(changed(database, dbname="no_such_database"), blocking=blocking)
+    assert error.code == "database_unreachable"
     told(error, DatabaseUnreachable, '"no_such_database" does not exist', "TRUNKLINE_DSN")
 
 
@@ -122,6 +123,7 @@ def test_a_role_without_rights(database: Database, *, blocking: bool) -> None:
         error = asked(changed(database, user=role), blocking=blocking)
     finally:
         superuser.execute(f"drop role {role}")
+    assert error.code == "schema_forbidden"
     told(error, SchemaForbidden, "may not use the schema", "trunkline_producer")
 
 

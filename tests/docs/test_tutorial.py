@@ -27,8 +27,11 @@ def test_the_tutorial_works_for_a_newcomer(tmp_path: Path) -> None:
     page = pages.DOCS / "tutorial.md"
     with Session(folder, newcomer, patience=_PATIENCE) as reader:
         try:
-            for block in pages.blocks(page):
+            steps = pages.blocks(page)
+            for block in steps:
                 reader.do(block)
+            # A page that was read as empty would prove nothing.
+            assert len(steps) > 10
         finally:
             stop_server(folder, newcomer)
 

@@ -166,6 +166,7 @@ def test_installation_is_refused(world: World, name: str) -> None:
     # Their hints name the command that helps.
     with refused(name, constant_hint=False):
         connection.execute(script.encode())
+    assert connection.info.transaction_status is psycopg.pq.TransactionStatus.INERROR
     connection.rollback()
     connection.close()
 
