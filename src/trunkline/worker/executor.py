@@ -29,7 +29,7 @@ __all__ = ["Executor"]
 # Jobs are claimed ahead for about this long at the present pace, so that no runner waits for the
 # database; jobs that take long are not claimed ahead at all.
 _AHEAD: Final = 0.05
-_MOST_AHEAD: Final = 1000
+_MOST_AHEAD: Final = 2000
 # Weight of the newest job in the average duration.
 _NEWEST: Final = 0.05
 

@@ -1,6 +1,6 @@
 -- TA-16: one id never runs twice. Should a waiting job have the id of a running one, it goes to the dead letters under a new id and stops nobody.
 \ir ../helpers/tools.sql
-select plan(6);
+select plan(8);
 
 set session authorization trunkline_worker;
 select trunkline.register_task(p_task => 'mail') \g /dev/null
@@ -19,5 +19,20 @@ set session authorization trunkline_operator;
 select results_eq('select reason, job_id <> ' || quote_literal(:'running') || ' from trunkline.dead_letters', $$values ('id_collision', true)$$, 'the other is a dead letter under a new id');
 select is((select payload from trunkline.dead_letters cross join lateral trunkline.job(p_job => job_id)), '{"n": 1}'::jsonb, 'with its payload');
 select is((select detail ->> 'running_job' from trunkline.events where kind = 'collided'), :'running'::text, 'and an event that names the running job');
+
+-- Met from a position, as the last of its claim.
+set session authorization trunkline_producer;
+select job_id as more from trunkline.enqueue(p_task => 'mail') \gset
+set session authorization trunkline_installer;
+insert into trunkline_internal.waiting (job_id, sequence, run_at, created_at, max_attempts, lane, state, queue, task, payload)
+values (:'running', nextval('trunkline_internal.job_sequence'), now(), now(), 1, 0, 'ready', 'default', 'mail', '{"n": 2}');
+set session authorization trunkline_worker;
+select results_eq(
+  $$select job_id, position is not null from trunkline.claim(p_worker => 'w2', p_limit => 9, p_position => '{}')$$,
+  format('values (%L::uuid, false), (null, true)', :'more'),
+  'a claim from a position takes the rest too, and a row of its own carries the next position'
+);
+set session authorization trunkline_operator;
+select is((select count(*) from trunkline.dead_letters), 2::bigint, 'and that one is a dead letter as well');
 
 select * from finish();
