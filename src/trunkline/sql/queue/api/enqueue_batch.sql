@@ -40,13 +40,16 @@ begin
       perform pg_current_xact_id();
       v_now := trunkline.clock();
       v_ids := trunkline_internal.new_id_series(p_now => v_now);
+      v_answer.job_ids := array(
+        select (v_ids.prefix || to_hex(v_ids.first + n))::uuid from generate_series(1, v_asked) as n
+      );
       insert into trunkline_internal.waiting (
         job_id, sequence, run_at, created_at, max_attempts, lane, state, queue, task, tenant, payload
       )
       select
-        (v_ids.prefix || to_hex(v_ids.first + j.place))::uuid, nextval('trunkline_internal.job_sequence'), v_now, v_now,
+        j.job_id, nextval('trunkline_internal.job_sequence'), v_now, v_now,
         v_policy.max_attempts, v_policy.priority * 2, 'ready', v_policy.queue, p_task, v_scope, j.payload
-      from jsonb_array_elements(p_payloads) with ordinality as j (payload, place)
+      from rows from (unnest(v_answer.job_ids), jsonb_array_elements(p_payloads)) as j (job_id, payload)
       where jsonb_typeof(j.payload) = 'object' and pg_column_size(j.payload) <= trunkline_internal.inline_limit();
       get diagnostics v_stored = row_count;
       if v_stored < v_asked then
@@ -70,9 +73,6 @@ begin
   if v_sleepers and v_asked > 0 then
     perform trunkline_internal.wake_sleepers(p_queues => array[v_policy.queue]);
   end if;
-  v_answer.job_ids := array(
-    select (v_ids.prefix || to_hex(v_ids.first + n))::uuid from generate_series(1, v_asked) as n
-  );
   v_answer.state := 'ready';
   v_answer.run_at := v_now;
   return v_answer;
