@@ -24,6 +24,7 @@ _ROLE_MEANING = {
 }
 _DOMAINS = {
     "queue": "Jobs, queues and tasks",
+    "flow": "Limits",
     "schedules": "Schedules",
     "workers": "Workers",
     "duties": "Duties and health",

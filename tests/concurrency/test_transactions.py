@@ -31,6 +31,7 @@ CHANGES = [
     "reclaim()",
     "promote()",
     "maintain_partitions()",
+    "sweep_gates()",
     "sweep_idempotency()",
     "run_duties()",
     "run_schedules()",

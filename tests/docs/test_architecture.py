@@ -17,7 +17,17 @@ def invariants() -> list[list[str]]:
 
 
 def test_every_invariant_names_objects_and_tests_that_exist(database: Database) -> None:
-    assert [row[0] for row in invariants()] == ["I1", "I2", "I3", "I4", "I5", "I8", "I9", "I10"]
+    assert [row[0] for row in invariants()] == [
+        "I1",
+        "I2",
+        "I3",
+        "I4",
+        "I5",
+        "I6",
+        "I8",
+        "I9",
+        "I10",
+    ]
     with database.superuser() as connection:
         known = {
             name

@@ -33,12 +33,15 @@ TrunklineError
 │   └── UnknownProfile              there is no such profile
 ├── Refusal                         the engine said no; one class for each SQLSTATE of ours
 │   ├── ArrayLengthMismatch         TL008  the arrays of a batch do not match
+│   ├── CostOverLimit               TL033  a job would take more than its limit ever gives
 │   ├── IdempotencyMismatch         TL027  the idempotency key was used for another task
 │   ├── InvalidArgument             TL028  an argument is not what it must be
+│   ├── InvalidCost                 TL032  a cost is no whole number, or the task has no limits
 │   ├── InvalidCron                 TL012  a cron expression cannot be read, or is never due
 │   ├── InvalidPolicy               TL022  a task policy could not work
 │   ├── InvalidSetting              TL021  a value does not fit its setting
 │   ├── IsolationLevel              TL016  the transaction holds a snapshot
+│   ├── LimitKeyMissing             TL031  the payload lacks a key of the limit's name
 │   ├── LimitOutOfRange             TL006  a number is out of its range
 │   ├── NegativeDelay               TL004  a delay is below zero
 │   ├── PayloadNotObject            TL002  the payload is not a JSON object
@@ -51,6 +54,7 @@ TrunklineError
 │   ├── UniqueKeyHeld               TL018  another live job holds the unique key
 │   ├── UnknownDuty                 TL029  there is no such duty
 │   ├── UnknownJob                  TL015  there is no such job, or it is not shown
+│   ├── UnknownLimit                TL030  there is no such limit
 │   ├── UnknownQueue                TL026  there is no such queue
 │   ├── UnknownSchedule             TL024  there is no such schedule
 │   ├── UnknownSetting              TL020  there is no such setting
@@ -135,12 +139,15 @@ from trunkline.errors.profiles import (
 )
 from trunkline.errors.refusals import (
     ArrayLengthMismatch,
+    CostOverLimit,
     IdempotencyMismatch,
     InvalidArgument,
+    InvalidCost,
     InvalidCron,
     InvalidPolicy,
     InvalidSetting,
     IsolationLevel,
+    LimitKeyMissing,
     LimitOutOfRange,
     NegativeDelay,
     PayloadNotObject,
@@ -153,6 +160,7 @@ from trunkline.errors.refusals import (
     UniqueKeyHeld,
     UnknownDuty,
     UnknownJob,
+    UnknownLimit,
     UnknownQueue,
     UnknownSchedule,
     UnknownSetting,
@@ -207,6 +215,7 @@ __all__ = [
     "AppNotFound",
     "ArrayLengthMismatch",
     "ConnectionLost",
+    "CostOverLimit",
     "DatabaseFull",
     "DatabaseProblem",
     "DatabaseReadOnly",
@@ -228,6 +237,7 @@ __all__ = [
     "InstallationRefused",
     "InstallerLacksRight",
     "InvalidArgument",
+    "InvalidCost",
     "InvalidCron",
     "InvalidDuration",
     "InvalidOptions",
@@ -239,6 +249,7 @@ __all__ = [
     "JobError",
     "JobFailed",
     "JobNotRunnable",
+    "LimitKeyMissing",
     "LimitOutOfRange",
     "MalformedSql",
     "MigrationChanged",
@@ -280,6 +291,7 @@ __all__ = [
     "UniqueKeyHeld",
     "UnknownDuty",
     "UnknownJob",
+    "UnknownLimit",
     "UnknownPhase",
     "UnknownProfile",
     "UnknownQueue",

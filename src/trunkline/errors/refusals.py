@@ -14,6 +14,13 @@ class ArrayLengthMismatch(Refusal):
     sqlstate = "TL008"
 
 
+class CostOverLimit(Refusal):
+    """A job would take more than its limit ever gives at once."""
+
+    code = "cost_over_limit"
+    sqlstate = "TL033"
+
+
 class IdempotencyMismatch(Refusal):
     """An idempotency key was used before for another task."""
 
@@ -27,6 +34,13 @@ class InvalidArgument(Refusal):
 
     code = "invalid_argument"
     sqlstate = "TL028"
+
+
+class InvalidCost(Refusal):
+    """A cost is not made of whole numbers, or the task has no limits."""
+
+    code = "invalid_cost"
+    sqlstate = "TL032"
 
 
 class InvalidCron(Refusal):
@@ -56,6 +70,13 @@ class IsolationLevel(Refusal):
     code = "isolation_level"
     sqlstate = "TL016"
     http_status = 500
+
+
+class LimitKeyMissing(Refusal):
+    """The payload has nothing to fill a key of the limit's name in with."""
+
+    code = "limit_key_missing"
+    sqlstate = "TL031"
 
 
 class LimitOutOfRange(Refusal):
@@ -150,6 +171,14 @@ class UnknownJob(Refusal):
 
     code = "unknown_job"
     sqlstate = "TL015"
+    http_status = 404
+
+
+class UnknownLimit(Refusal):
+    """There is no such limit; the detail lists the known ones."""
+
+    code = "unknown_limit"
+    sqlstate = "TL030"
     http_status = 404
 
 

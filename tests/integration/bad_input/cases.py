@@ -72,6 +72,7 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
             "trunkline.promote(p_limit => 0)",
             "trunkline.reclaim(p_limit => 0)",
             "trunkline.run_schedules(p_limit => 0)",
+            "trunkline.sweep_gates(p_limit => 0)",
             "trunkline.sweep_idempotency(p_limit => 0)",
             "trunkline.progress('w', <running>, 1, p_percent => 101)",
         ),
@@ -225,7 +226,42 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
         (_PRODUCER, "trunkline.enqueue(p_task => 'other', p_idempotency_key => 'k')"),
         *_many('{"task": "other", "idempotency_key": "k"}'),
     ],
+    "unknown_limit": [
+        *_by(_PRODUCER, "trunkline.enqueue(p_task => 'lost')"),
+        *_many('{"task": "lost"}'),
+    ],
+    "limit_key_missing": [
+        *_by(
+            _PRODUCER,
+            "trunkline.enqueue(p_task => 'keyed')",
+            """trunkline.enqueue(p_task => 'keyed', p_payload => '{"model": ""}')""",
+            "trunkline.enqueue('keyed', jsonb_build_object('model', repeat('x', 400)))",
+        ),
+        *_many('{"task": "keyed"}'),
+    ],
+    "invalid_cost": [
+        *_enqueue("""p_cost => '{"tokens": 1}'"""),
+        *_by(
+            _PRODUCER,
+            """trunkline.enqueue(p_task => 'limited', p_cost => '{"tokens": -1}')""",
+            """trunkline.enqueue(p_task => 'limited', p_cost => '{"tokens": "7"}')""",
+            """trunkline.enqueue(p_task => 'limited', p_cost => '[1]')""",
+        ),
+        *_many('{"task": "limited", "cost": {"pages": 1}}'),
+    ],
+    "cost_over_limit": [
+        *_by(_PRODUCER, """trunkline.enqueue(p_task => 'limited', p_cost => '{"tokens": 1001}')"""),
+        *_many('{"task": "limited", "cost": {"tokens": 1001}}'),
+    ],
     "invalid_argument": [
+        *_by(
+            _OPERATOR,
+            "trunkline.set_limit(p_limit => '')",
+            """trunkline.set_limit('new', '{"requests_per_minute": -1}')""",
+            """trunkline.set_limit('new', '{"requests_per_minute": "60"}')""",
+            """trunkline.set_limit('new', '{"pages": 1}')""",
+            "trunkline.set_limit('new', p_status => 'asleep')",
+        ),
         *_by(_PRODUCER, "trunkline.enqueue(p_task => null)", "trunkline.enqueue(p_task => '')"),
         *_enqueue(
             "p_delay => '1 s', p_run_at => now()",

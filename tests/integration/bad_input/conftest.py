@@ -89,6 +89,14 @@ def _populate(database: Database) -> dict[str, str]:
     # Takes the key that the dead one would need again.
     jobs["holder"] = enqueue(", p_queue => 'd', p_unique_key => 'u'")
     jobs["full"] = enqueue(", p_queue => 'full'")
+    operator.execute(
+        """select trunkline.set_limit('api', '{"tokens_per_minute": 1000}'),"""
+        """ trunkline.set_limit('model/{model}', '{"concurrency": 1}')"""
+    )
+    for task, limit in (("limited", "api"), ("keyed", "model/{model}"), ("lost", "nowhere")):
+        operator.execute(
+            "select trunkline.register_task(p_task => %s, p_limits => array[%s])", (task, limit)
+        )
     operator.execute("select trunkline.limit_queue(p_queue => 'full', p_max_depth => 1)")
     operator.execute("select trunkline.pause_queue(p_queue => 'closed', p_refuse_enqueue => true)")
     operator.close()

@@ -53,11 +53,13 @@ FUNCTIONS = """
     run_duties           .        worker   operator .
     run_schedules        .        worker   operator .
     schema_version       producer worker   operator reader
+    set_limit            .        .        operator .
     set_schedule         .        .        operator .
     set_setting          .        .        operator .
     sleep                .        worker   .        .
     snooze               .        worker   .        .
     stop_worker          .        worker   .        .
+    sweep_gates          .        worker   operator .
     sweep_idempotency    .        worker   operator .
     tenant_scope         producer worker   operator reader
     wake                 .        worker   .        .
@@ -66,7 +68,9 @@ VIEWS = """
     dead_letters         .        .        operator reader
     duties               .        .        operator reader
     events               .        .        operator reader
+    gates                .        .        operator reader
     jobs                 producer .        operator reader
+    limits               .        .        operator reader
     queues               .        .        operator reader
     reclaim_history      .        .        operator reader
     schedules            .        .        operator reader

@@ -19,7 +19,7 @@ to trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader;
 
 -- Produce: what an application does with its own jobs.
 grant execute on function
-  trunkline.enqueue(text, jsonb, text, integer, timestamptz, interval, text, text, text, text, integer, text[]),
+  trunkline.enqueue(text, jsonb, text, integer, timestamptz, interval, text, text, text, text, integer, text[], jsonb),
   trunkline.enqueue_batch(text, jsonb),
   trunkline.enqueue_many(jsonb),
   trunkline.cancel(uuid, text),
@@ -27,7 +27,9 @@ grant execute on function
 to trunkline_producer, trunkline_operator;
 
 grant execute on function
-  trunkline.register_task(text, text, interval, interval, integer, jsonb, boolean, integer, text, integer, boolean, boolean, boolean, text),
+  trunkline.register_task(
+    text, text, interval, interval, integer, jsonb, boolean, integer, text, integer, boolean, boolean, boolean, text, text[], jsonb
+  ),
   trunkline.register_tasks(jsonb)
 to trunkline_producer, trunkline_worker, trunkline_operator;
 
@@ -56,6 +58,7 @@ grant execute on function
   trunkline.reclaim(integer),
   trunkline.run_duties(),
   trunkline.run_schedules(integer),
+  trunkline.sweep_gates(integer),
   trunkline.sweep_idempotency(integer)
 to trunkline_worker, trunkline_operator;
 
@@ -71,6 +74,7 @@ grant execute on function
   trunkline.resume_queue(text),
   trunkline.resume_schedule(text),
   trunkline.retry(uuid),
+  trunkline.set_limit(text, jsonb, text, text),
   trunkline.set_schedule(text, text, text, jsonb, text, text, integer, text, text, boolean),
   trunkline.set_setting(text, text)
 to trunkline_operator;
@@ -96,6 +100,8 @@ grant select on
   trunkline.dead_letters,
   trunkline.duties,
   trunkline.events,
+  trunkline.gates,
+  trunkline.limits,
   trunkline.queues,
   trunkline.reclaim_history,
   trunkline.schedules,

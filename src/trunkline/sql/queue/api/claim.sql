@@ -9,6 +9,7 @@
 -- {"behind": position} looks from the start up to that position, for what rolled-back claims left, and
 -- answers with jobs alone. It holds no newer job, which a claim beside it can take: under an old
 -- snapshot such a look may take seconds.
+-- Limited jobs wait in lanes of their own (see look_at_gates); what has room there is merged in by its order.
 -- A look from the start that finds no more ready jobs than it may take takes them all, whatever their
 -- lanes. That is the claim of an idle worker: half the time when there is nothing, a tenth less when
 -- there is one job.
@@ -51,6 +52,9 @@ declare
   v_for text;
   v_fresh boolean;
   v_from bigint[];
+  v_gated boolean;
+  v_gates_covered jsonb;
+  v_gates_snapshot pg_snapshot;
   v_jobs uuid[];
   v_keeps boolean;
   v_keyed uuid[];
@@ -59,6 +63,7 @@ declare
   v_last bigint;
   v_last_day date;
   v_lease interval;
+  v_limited trunkline_internal.gated_job[];
   v_names text[];
   v_next jsonb;
   v_now timestamptz;
@@ -66,6 +71,7 @@ declare
   v_position jsonb;
   v_queues text[];
   v_ready bigint;
+  v_scanned integer := 0;
   v_scope text;
   v_sequences bigint[];
   v_snapshot pg_snapshot;
@@ -105,12 +111,16 @@ begin
   if p_position is null then
     v_now := trunkline.clock();
     -- All in one statement: each takes 30 µs to begin.
-    select c.ready, c.due, h.tids, h.jobs, h.keyed, h.first_day, h.last_day, h.collided, h.lease, h.audited
-    into v_ready, v_due, v_tids, v_jobs, v_keyed, v_first_day, v_last_day, v_collided, v_lease, v_audited
+    select c.ready, c.due, c.gated, h.tids, h.jobs, h.keyed, h.first_day, h.last_day, h.collided, h.lease, h.audited
+    into v_ready, v_due, v_gated, v_tids, v_jobs, v_keyed, v_first_day, v_last_day, v_collided, v_lease, v_audited
     from (
       select
-        (select count(*) from (select from trunkline_internal.waiting as w where w.state = 'ready' limit p_limit + 1) as r) as ready,
-        exists (select from trunkline_internal.waiting as w where w.state = 'scheduled' and w.run_at <= v_now) as due
+        (
+          select count(*)
+          from (select from trunkline_internal.waiting as w where w.state = 'ready' and w.gate is null limit p_limit + 1) as r
+        ) as ready,
+        exists (select from trunkline_internal.waiting as w where w.state = 'scheduled' and w.run_at <= v_now) as due,
+        exists (select from trunkline_internal.gate_queues) as gated
       offset 0
     ) as c
     cross join lateral (
@@ -128,7 +138,9 @@ begin
         from trunkline_internal.waiting as w
         where c.ready between 1 and p_limit
           and not c.due
+          and not c.gated
           and w.state = 'ready'
+          and w.gate is null
           and (p_queues is null or w.queue = any(p_queues))
           and (p_tasks is null or w.task = any(p_tasks))
           and (v_scope is null or w.tenant = v_scope)
@@ -142,7 +154,7 @@ begin
         for update of w skip locked
       ) as k
     ) as h;
-    if v_ready = 0 and not v_due then
+    if v_ready = 0 and not v_due and not v_gated then
       return;
     end if;
     v_count := coalesce(cardinality(v_tids), 0);
@@ -171,8 +183,9 @@ begin
       (select coalesce(s.value, s.default_value) from trunkline_internal.settings as s where s.name = 'claims_enabled')::boolean
         and not exists (select from trunkline_internal.workers as w where w.worker = p_worker and w.state = 'draining'),
       (select coalesce(s.value, s.default_value) from trunkline_internal.settings as s where s.name = 'lease')::interval,
-      exists (select from trunkline_internal.tasks as t where t.audit)
-    into v_queues, v_lanes, v_names, v_from, v_until, v_enabled, v_lease, v_audited
+      exists (select from trunkline_internal.tasks as t where t.audit),
+      exists (select from trunkline_internal.gate_queues)
+    into v_queues, v_lanes, v_names, v_from, v_until, v_enabled, v_lease, v_audited, v_gated
     from (
       select distinct
         array_position(v_asked, l.queue) as place, -l.lane as rank, l.queue, l.lane, l.queue || '/' || l.lane as name
@@ -205,13 +218,23 @@ begin
       select p.covered
       into v_due_until
       from trunkline_internal.promote_due(p_now => v_now, p_from => v_due_from, p_limit => greatest(p_limit, 100)) as p;
+      v_gated := v_gated or exists (select from trunkline_internal.gate_queues);
+    end if;
+    -- Before the others, so that it reads before this transaction has an id.
+    if v_gated and not v_behind then
+      v_gates_snapshot := pg_current_snapshot();
+      select g.jobs, g.covered
+      into v_limited, v_gates_covered
+      from trunkline_internal.look_at_gates(
+        p_queues => v_queues, p_lanes => v_lanes, p_limit => p_limit, p_tasks => p_tasks, p_scope => v_scope,
+        p_now => v_now, p_snapshot => v_gates_snapshot
+      ) as g;
     end if;
     select
       array_agg(h.tid), array_agg(h.job_id), array_agg(h.place), array_agg(h.sequence),
       array_agg(h.job_id) filter (where h.unique_key is not null),
-      min(h.payload_day), max(h.payload_day),
-      false
-    into v_tids, v_jobs, v_orders, v_sequences, v_keyed, v_first_day, v_last_day, v_collided
+      min(h.payload_day), max(h.payload_day)
+    into v_tids, v_jobs, v_orders, v_sequences, v_keyed, v_first_day, v_last_day
     from (
       select w.tid, w.job_id, w.sequence, w.unique_key, w.payload_day, l.place
       from unnest(v_queues, v_lanes, v_from, v_until) with ordinality as l (queue, lane, from_sequence, until_sequence, place)
@@ -221,6 +244,7 @@ begin
         where w.queue = l.queue
           and w.lane = l.lane
           and w.state = 'ready'
+          and w.gate is null
           and w.sequence > l.from_sequence
           and w.sequence <= l.until_sequence
           and (p_tasks is null or w.task = any(p_tasks))
@@ -231,7 +255,30 @@ begin
       ) as w
       limit p_limit
     ) as h;
-    v_count := coalesce(cardinality(v_tids), 0);
+    v_scanned := coalesce(cardinality(v_tids), 0);
+    v_count := v_scanned;
+    if v_limited is not null then
+      -- By the same order as the others, so that neither kind delays what is more urgent of the other.
+      select
+        array_agg(m.tid), array_agg(w.job_id), array_agg(w.job_id) filter (where w.unique_key is not null),
+        min(w.payload_day), max(w.payload_day), array_agg(m.job) filter (where m.limited),
+        (count(*) filter (where not m.limited))::integer, (array_agg(w.sequence))[count(*)]
+      into v_tids, v_jobs, v_keyed, v_first_day, v_last_day, v_limited, v_count, v_last
+      from (
+        select m.*
+        from (
+          select r.tid, r.place, r.sequence, false as limited, null::trunkline_internal.gated_job as job
+          from unnest(v_tids, v_orders, v_sequences) as r (tid, place, sequence)
+          union all
+          select l.tid, l.place, l.sequence, true, l
+          from unnest(v_limited) as l
+        ) as m
+        order by m.place, m.sequence
+        limit p_limit
+      ) as m
+      join trunkline_internal.waiting as w on w.ctid = m.tid;
+    end if;
+    -- Of the others, how many it takes; all it met are covered only if it takes them all.
     if v_fresh then
       -- Numbers were drawn and others took the jobs: an id, so that this position can follow.
       if v_count = 0 and v_bound > coalesce((
@@ -243,7 +290,7 @@ begin
       end if;
       for v_place in 1..cardinality(v_names) loop
         v_covered[v_place] := case
-          when v_count < p_limit or v_place < v_orders[v_count] then v_bound
+          when (v_scanned < p_limit and v_count = v_scanned) or v_place < v_orders[v_count] then v_bound
           when v_place = v_orders[v_count] then least(v_sequences[v_count], v_bound)
         end;
       end loop;
@@ -255,7 +302,10 @@ begin
     elsif v_keeps then
       v_next := v_position || jsonb_build_object('for', v_for);
     end if;
-    v_last := v_sequences[v_count];
+    if v_limited is null then
+      v_last := v_sequences[v_count];
+    end if;
+    v_count := coalesce(cardinality(v_tids), 0);
     if v_count > 0 then
       -- Not part of the statement above: there it would be one descent of the index for each job.
       v_collided := exists (select from trunkline_internal.running as r where r.job_id = any(v_jobs));
@@ -281,6 +331,15 @@ begin
     -- The job that was to carry the position may be gone: a row of its own does.
     v_last := null;
   end if;
+  if v_limited is not null then
+    perform trunkline_internal.charge_gates(
+      p_started => v_limited, p_covered => v_gates_covered, p_snapshot => v_gates_snapshot, p_now => v_now
+    );
+    if cardinality(v_tids) = p_limit then
+      -- Others may have passed these gates by meanwhile and gone to sleep, and there may be more.
+      perform trunkline_internal.wake_sleepers(p_queues => v_asked);
+    end if;
+  end if;
   if v_first_day is not null then
     -- Only claims that met a large payload pay for opening the partitions of bodies.
     select array_agg(b.job_id), array_agg(b.body)
@@ -294,7 +353,7 @@ begin
   insert into trunkline_internal.running as r (
     job_id, sequence, claimed_at, lease_expires_at, hard_deadline, run_at, created_at,
     deferred_since, attempt, payload_day, failures, crashes, deferrals, max_attempts, lane, audit,
-    queue, task, worker, tenant, unique_key, correlation_id, retry_of, tags, payload, last_error
+    queue, task, worker, tenant, unique_key, correlation_id, retry_of, tags, payload, last_error, need
   )
   select
     w.job_id, w.sequence, v_now,
@@ -302,7 +361,7 @@ begin
     v_now + coalesce(t.hard_limit, 4 * coalesce(t.lease, v_lease)),
     w.run_at, w.created_at, w.deferred_since, w.attempt + 1, w.payload_day, w.failures, w.crashes,
     w.deferrals, w.max_attempts, w.lane, coalesce(t.audit, false), w.queue, w.task, p_worker, w.tenant,
-    w.unique_key, w.correlation_id, w.retry_of, w.tags, w.payload, w.last_error
+    w.unique_key, w.correlation_id, w.retry_of, w.tags, w.payload, w.last_error, w.need
   from unnest(v_tids) as u (tid)
   join trunkline_internal.waiting as w on w.ctid = u.tid
   left join trunkline_internal.tasks as t on t.task = w.task

@@ -29,6 +29,7 @@ declare
   v_jobs uuid[];
   v_keyed uuid[];
   v_large boolean := false;
+  v_limited text[];
   v_max_bytes integer;
   v_now timestamptz;
   v_results jsonb[];
@@ -81,8 +82,9 @@ begin
   select
     array_agg(e.job_id),
     array_agg(e.job_id) filter (where e.unique_key is not null),
-    array_agg(e.job_id) filter (where e.audit)
-  into v_done, v_keyed, v_audited
+    array_agg(e.job_id) filter (where e.audit),
+    array_agg(distinct e.queue) filter (where e.need is not null)
+  into v_done, v_keyed, v_audited, v_limited
   from ended as e;
   -- What few jobs need is done apart: as parts of the statement above these three would cost every
   -- batch the opening of two partitioned tables, a tenth of the whole.
@@ -94,6 +96,10 @@ begin
   end if;
   if v_keyed is not null then
     delete from trunkline_internal.unique_keys as k where k.job_id = any(v_keyed);
+  end if;
+  if v_limited is not null then
+    -- Their capacity came free.
+    perform trunkline_internal.wake_sleepers(p_queues => v_limited);
   end if;
   if v_audited is not null then
     insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, worker, actor)

@@ -14,7 +14,8 @@ create or replace function trunkline.enqueue(
   p_idempotency_key text default null,
   p_correlation_id text default null,
   p_max_attempts integer default null,
-  p_tags text[] default null
+  p_tags text[] default null,
+  p_cost jsonb default null
 )
 returns trunkline.enqueued
 language plpgsql
@@ -23,6 +24,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_need bigint[];
   v_now timestamptz;
   v_job uuid;
   v_holder uuid;
@@ -45,11 +47,12 @@ begin
   end if;
   -- One look at all that decides about an ordinary job: a statement each would cost 10 µs each.
   select
-    t.task, t.queue, t.profile, t.max_attempts, t.priority, t.audit,
+    t.task, t.queue, t.profile, t.max_attempts, t.priority, t.audit, t.limits, t.cost,
     exists (select from trunkline_internal.queues as q where q.queue = coalesce(p_queue, t.queue)),
     exists (select from trunkline_internal.sleepers)
   into
     v_policy.task, v_policy.queue, v_policy.profile, v_policy.max_attempts, v_policy.priority, v_policy.audit,
+    v_policy.limits, v_policy.cost,
     v_is_special, v_sleepers
   from trunkline_internal.tasks as t
   where t.task = p_task;
@@ -76,6 +79,17 @@ begin
     v_policy := trunkline_internal.task_policy(p_task => p_task);
     v_is_special := true;
     v_sleepers := true;
+  end if;
+  if cardinality(v_policy.limits) > 0 then
+    v_need := trunkline_internal.resolve_need(
+      p_task => p_task, p_limits => v_policy.limits, p_cost => coalesce(p_cost, v_policy.cost), p_payload => p_payload,
+      p_tenant => v_tenant
+    );
+  elsif p_cost is not null then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_cost',
+      p_detail => jsonb_build_object('task', p_task, 'cost', p_cost, 'must_be', 'left out: the task has no limits')
+    );
   end if;
   v_queue := coalesce(p_queue, v_policy.queue);
   v_priority := coalesce(p_priority, v_policy.priority);
@@ -129,15 +143,18 @@ begin
   end if;
   insert into trunkline_internal.waiting (
     job_id, sequence, run_at, created_at, payload_day, max_attempts, lane, state, queue, task,
-    tenant, unique_key, correlation_id, tags, payload
+    tenant, unique_key, correlation_id, tags, payload, gate, need
   )
   values (
     v_job,
     case when v_state = 'ready' then nextval('trunkline_internal.job_sequence') end,
     v_run_at, v_now, v_day, coalesce(p_max_attempts, v_policy.max_attempts), v_priority * 2, v_state,
     v_queue, p_task, v_tenant, p_unique_key, p_correlation_id, p_tags,
-    case when v_day is null then p_payload end
+    case when v_day is null then p_payload end, v_need[4], v_need
   );
+  if v_need is not null and v_state = 'ready' then
+    perform trunkline_internal.open_gates(p_jobs => array[v_job]);
+  end if;
   -- Who waited for a key may have been waited for by a worker that went to sleep meanwhile.
   if (v_sleepers or num_nonnulls(p_unique_key, p_idempotency_key) > 0) and v_run_at <= v_now + interval '1 minute' then
     perform trunkline_internal.wake_sleepers(p_queues => array[v_queue]);
@@ -152,4 +169,4 @@ begin
   return row(v_job, true, v_state, v_run_at)::trunkline.enqueued;
 end;
 $$;
-comment on function trunkline.enqueue(text, jsonb, text, integer, timestamptz, interval, text, text, text, text, integer, text[]) is 'Enqueues one job in the caller''s transaction; a duplicate returns the existing job and raises its priority.';
+comment on function trunkline.enqueue(text, jsonb, text, integer, timestamptz, interval, text, text, text, text, integer, text[], jsonb) is 'Enqueues one job in the caller''s transaction; a duplicate returns the existing job and raises its priority.';

@@ -28,7 +28,7 @@ begin
   v_asked := jsonb_array_length(p_payloads);
   select
     t.task, t.queue, t.max_attempts, t.priority,
-    not t.audit and v_scope is distinct from ''
+    not t.audit and coalesce(cardinality(t.limits), 0) = 0 and v_scope is distinct from ''
       and not exists (select from trunkline_internal.queues as q where q.queue = t.queue),
     exists (select from trunkline_internal.sleepers)
   into v_policy.task, v_policy.queue, v_policy.max_attempts, v_policy.priority, v_is_ordinary, v_sleepers

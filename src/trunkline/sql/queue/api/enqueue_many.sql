@@ -32,7 +32,7 @@ begin
   -- One look finds both what must go another way and misspelt fields, which would be lost without a
   -- word; it costs 4 % of the whole.
   if exists (select from jsonb_array_elements(p_jobs) as j (job) where j.job - c_fields <> '{}'::jsonb) then
-    perform trunkline_internal.check_fields(p_jobs => p_jobs, p_known => c_fields || array['unique_key', 'idempotency_key']);
+    perform trunkline_internal.check_fields(p_jobs => p_jobs, p_known => c_fields || array['unique_key', 'idempotency_key', 'cost']);
     return query select e.* from trunkline_internal.enqueue_each(p_jobs => p_jobs) as e;
     return;
   end if;
@@ -48,6 +48,7 @@ begin
       j.task, j.queue, j.run_at, j.delay, j.tenant, j.correlation_id, j.tags, j.place,
       t.task is not null as known,
       t.audit,
+      coalesce(cardinality(t.limits), 0) > 0 as limited,
       coalesce(j.queue, t.queue) as to_queue,
       coalesce(j.priority, t.priority) as to_priority,
       coalesce(j.run_at, v_now + j.delay, v_now) as due_at,
@@ -74,6 +75,7 @@ begin
       select
       from asked as a
       where not a.known
+        or a.limited
         or jsonb_typeof(a.body) <> 'object'
         or a.bytes > v_max_bytes
         or a.delay < interval '0'

@@ -60,14 +60,21 @@ begin
   end if;
   if v_job.state = 'ready' then
     -- Two ranges of the index: in one condition they would read everything behind the job as well.
-    select w.queue, w.lane, w.sequence into v_place from trunkline_internal.waiting as w where w.job_id = p_job;
+    select w.queue, w.lane, w.sequence, w.gate, w.need into v_place from trunkline_internal.waiting as w where w.job_id = p_job;
+    if v_place.gate is not null then
+      return next trunkline_internal.explain_gate(
+        p_gate => v_place.gate, p_need => v_place.need, p_queue => v_place.queue, p_lane => v_place.lane,
+        p_sequence => v_place.sequence
+      );
+      return;
+    end if;
     return query
     select 'waiting_its_turn', null::timestamptz, jsonb_build_object('ahead', count(*), 'counted_up_to', 1000)
     from (
       (
         select
         from trunkline_internal.waiting as w
-        where w.queue = v_place.queue and w.state = 'ready' and w.lane > v_place.lane
+        where w.queue = v_place.queue and w.state = 'ready' and w.gate is null and w.lane > v_place.lane
         limit 1000
       )
       union all
@@ -76,6 +83,7 @@ begin
         from trunkline_internal.waiting as w
         where w.queue = v_place.queue
           and w.state = 'ready'
+          and w.gate is null
           and w.lane = v_place.lane
           and w.sequence < v_place.sequence
         limit 1000

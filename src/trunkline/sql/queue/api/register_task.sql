@@ -13,7 +13,9 @@ create or replace function trunkline.register_task(
   p_reclaim_on_worker_death boolean default null,
   p_lost_backoff boolean default null,
   p_dead_when_deferred boolean default null,
-  p_profile text default null
+  p_profile text default null,
+  p_limits text[] default null,
+  p_cost jsonb default null
 )
 returns text
 language plpgsql
@@ -27,9 +29,10 @@ begin
     p_max_attempts => p_max_attempts, p_backoff => p_backoff, p_audit => p_audit, p_priority => p_priority,
     p_unique_until => p_unique_until, p_crash_limit => p_crash_limit,
     p_reclaim_on_worker_death => p_reclaim_on_worker_death, p_lost_backoff => p_lost_backoff,
-    p_dead_when_deferred => p_dead_when_deferred, p_profile => p_profile, p_now => trunkline.clock()
+    p_dead_when_deferred => p_dead_when_deferred, p_profile => p_profile, p_limits => p_limits, p_cost => p_cost,
+    p_now => trunkline.clock()
   );
   return p_task;
 end;
 $$;
-comment on function trunkline.register_task(text, text, interval, interval, integer, jsonb, boolean, integer, text, integer, boolean, boolean, boolean, text) is 'Makes a task known, or changes the parts of its policy that are given; what is left out keeps its value, or gets the default of a new task.';
+comment on function trunkline.register_task(text, text, interval, interval, integer, jsonb, boolean, integer, text, integer, boolean, boolean, boolean, text, text[], jsonb) is 'Makes a task known, or changes the parts of its policy that are given; what is left out keeps its value, or gets the default of a new task.';

@@ -12,7 +12,7 @@ as $$
 declare
   c_fields constant text[] := array[
     'task', 'queue', 'lease', 'hard_limit', 'max_attempts', 'backoff', 'audit', 'priority', 'unique_until', 'crash_limit',
-    'reclaim_on_worker_death', 'lost_backoff', 'dead_when_deferred', 'profile'
+    'reclaim_on_worker_death', 'lost_backoff', 'dead_when_deferred', 'profile', 'limits', 'cost'
   ];
   v_changed integer := 0;
   v_index integer;
@@ -49,7 +49,8 @@ begin
     from jsonb_to_record(v_task.policy) as p (
       task text, queue text, lease interval, hard_limit interval, max_attempts integer, backoff jsonb,
       audit boolean, priority integer, unique_until text, crash_limit integer,
-      reclaim_on_worker_death boolean, lost_backoff boolean, dead_when_deferred boolean, profile text
+      reclaim_on_worker_death boolean, lost_backoff boolean, dead_when_deferred boolean, profile text,
+      limits text[], cost jsonb
     );
     -- Two policies of one task: which one holds would be a matter of chance.
     if v_policy.task = v_last then
@@ -67,7 +68,7 @@ begin
       p_audit => v_policy.audit, p_priority => v_policy.priority, p_unique_until => v_policy.unique_until,
       p_crash_limit => v_policy.crash_limit, p_reclaim_on_worker_death => v_policy.reclaim_on_worker_death,
       p_lost_backoff => v_policy.lost_backoff, p_dead_when_deferred => v_policy.dead_when_deferred,
-      p_profile => v_policy.profile, p_now => v_now
+      p_profile => v_policy.profile, p_limits => v_policy.limits, p_cost => v_policy.cost, p_now => v_now
     ) then
       v_changed := v_changed + 1;
     end if;

@@ -9,7 +9,9 @@ create or replace function trunkline_internal.check_policy(
   p_unique_until text,
   p_crash_limit integer,
   p_priority integer,
-  p_profile text
+  p_profile text,
+  p_limits text[],
+  p_cost jsonb
 )
 returns void
 language plpgsql
@@ -43,6 +45,13 @@ begin
       v_bad := 'p_unique_until'; v_must := 'claim or end';
     when p_crash_limit not between 1 and 1000 then
       v_bad := 'p_crash_limit'; v_must := 'a whole number from 1 to 1000';
+    when array_ndims(p_limits) > 1 or cardinality(p_limits) > 5 or array_position(p_limits, null) is not null
+      or exists (select from unnest(p_limits) as l (name) where l.name = '' or octet_length(l.name) > 200)
+      or (select count(distinct l.name) < count(*) from unnest(p_limits) as l (name))
+    then
+      v_bad := 'p_limits'; v_must := 'at most 5 different names of limits, of 1 to 200 bytes';
+    when p_cost is not null and not trunkline_internal.is_cost(p_cost => p_cost) then
+      v_bad := 'p_cost'; v_must := 'an object with requests and tokens, whole numbers from 0 to 10^12';
     when p_backoff is not null and jsonb_typeof(p_backoff) <> 'object' then
       v_bad := 'p_backoff'; v_must := 'an object with base, factor, cap (numbers, seconds) and jitter (0 to 1)';
     when exists (
@@ -66,4 +75,4 @@ begin
   );
 end;
 $$;
-comment on function trunkline_internal.check_policy(text, text, interval, interval, integer, jsonb, text, integer, integer, text) is 'Refuses a task policy that could not work, naming the argument.';
+comment on function trunkline_internal.check_policy(text, text, interval, interval, integer, jsonb, text, integer, integer, text, text[], jsonb) is 'Refuses a task policy that could not work, naming the argument.';

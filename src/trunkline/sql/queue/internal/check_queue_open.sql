@@ -24,8 +24,20 @@ begin
     select count(*)
     into v_depth
     from (
-      select from trunkline_internal.waiting as w
-      where w.queue = p_queue and w.state = 'ready'
+      (
+        select
+        from trunkline_internal.waiting as w
+        where w.queue = p_queue and w.state = 'ready' and w.gate is null
+        limit v_queue.max_depth
+      )
+      union all
+      (
+        select
+        from (select distinct g.gate from trunkline_internal.gate_queues as g where g.queue = p_queue) as g
+        join trunkline_internal.waiting as w
+          on w.gate = g.gate and w.queue = p_queue and w.state = 'ready' and w.gate is not null
+        limit v_queue.max_depth
+      )
       limit v_queue.max_depth
     ) as deep;
     if v_depth + p_jobs > v_queue.max_depth then

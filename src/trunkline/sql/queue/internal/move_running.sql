@@ -13,6 +13,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_jobs uuid[] := array(select m.job_id from unnest(p_moves) as m);
+  v_limited text[];
   v_soon uuid[] := array(
     select m.job_id
     from unnest(p_moves) as m
@@ -20,6 +21,10 @@ declare
   );
   v_front uuid[] := array(select m.job_id from unnest(p_moves) as m where m.to_state = 'ready' and m.front);
 begin
+  -- Their capacity comes free with them, and they may come back to wait for it.
+  v_limited := array(
+    select r.queue from trunkline_internal.running as r where r.job_id = any(v_jobs) and r.need is not null
+  );
   insert into trunkline_internal.lanes (queue, lane)
   select distinct r.queue, (r.lane | 1)::smallint
   from trunkline_internal.running as r
@@ -40,7 +45,7 @@ begin
     insert into trunkline_internal.waiting (
       job_id, sequence, run_at, created_at, deferred_since, attempt, payload_day, failures, crashes,
       deferrals, max_attempts, lane, state, queue, task, tenant, unique_key, correlation_id, reason,
-      retry_of, tags, payload, last_error
+      retry_of, tags, payload, last_error, gate, need
     )
     select
       g.job_id,
@@ -50,20 +55,21 @@ begin
       g.attempt, g.payload_day, g.new_failures, g.new_crashes, g.new_deferrals, g.max_attempts,
       case when g.to_state = 'ready' and g.front then g.lane | 1 else (g.lane >> 1) * 2 end,
       g.to_state, g.queue, g.task, g.tenant, g.unique_key, g.correlation_id, g.reason, g.retry_of,
-      g.tags, g.payload, coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error)
+      g.tags, g.payload, coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error),
+      g.need[4], g.need
     from (select g.* from gone as g where g.to_state in ('ready', 'scheduled') order by g.sequence) as g
   ),
   buried as (
     insert into trunkline_internal.dead (
       job_id, died_at, claimed_at, heartbeat_at, run_at, created_at, attempt, payload_day, failures, crashes,
       deferrals, max_attempts, priority, queue, task, worker, tenant, unique_key, correlation_id,
-      reason, retry_of, tags, payload, last_error
+      reason, retry_of, tags, payload, last_error, need
     )
     select
       g.job_id, p_now, g.claimed_at, g.heartbeat_at, g.run_at, g.created_at, g.attempt, g.payload_day, g.new_failures,
       g.new_crashes, g.new_deferrals, g.max_attempts, g.lane >> 1, g.queue, g.task, g.worker, g.tenant,
       g.unique_key, g.correlation_id, g.reason, g.retry_of, g.tags, g.payload,
-      coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error)
+      coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error), g.need
     from gone as g
     where g.to_state = 'dead'
   ),
@@ -92,6 +98,10 @@ begin
     p_now, g.job_id, g.attempt, g.kind, g.to_state, g.task, g.queue, g.tenant, g.worker, session_user,
     jsonb_strip_nulls(jsonb_build_object('reason', g.reason, 'error', g.error, 'run_at', g.next_run_at) || coalesce(g.detail, '{}'::jsonb))
   from gone as g;
+  if v_limited <> '{}' then
+    perform trunkline_internal.open_gates(p_jobs => v_jobs);
+    perform trunkline_internal.wake_sleepers(p_queues => v_limited);
+  end if;
   if cardinality(v_soon) > 0 and exists (select from trunkline_internal.sleepers as s) then
     perform trunkline_internal.wake_sleepers(p_queues => array(
       select distinct w.queue from trunkline_internal.waiting as w where w.job_id = any(v_soon)

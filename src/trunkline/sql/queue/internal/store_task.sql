@@ -17,6 +17,8 @@ create or replace function trunkline_internal.store_task(
   p_lost_backoff boolean,
   p_dead_when_deferred boolean,
   p_profile text,
+  p_limits text[],
+  p_cost jsonb,
   p_now timestamptz
 )
 returns boolean
@@ -34,7 +36,8 @@ begin
   perform trunkline_internal.check_policy(
     p_task => p_task, p_queue => p_queue, p_lease => p_lease, p_hard_limit => p_hard_limit,
     p_max_attempts => p_max_attempts, p_backoff => p_backoff, p_unique_until => p_unique_until,
-    p_crash_limit => p_crash_limit, p_priority => p_priority, p_profile => p_profile
+    p_crash_limit => p_crash_limit, p_priority => p_priority, p_profile => p_profile,
+    p_limits => p_limits, p_cost => p_cost
   );
   -- By the names of the columns. Times in seconds: a month in an interval is longer or shorter by the
   -- day it is added to.
@@ -54,7 +57,9 @@ begin
     'crash_limit', p_crash_limit,
     'unique_until', p_unique_until,
     'dead_when_deferred', p_dead_when_deferred,
-    'audit', p_audit
+    'audit', p_audit,
+    'limits', p_limits,
+    'cost', p_cost
   ));
   select t.* into v_old from trunkline_internal.tasks as t where t.task = p_task;
   if found and jsonb_populate_record(v_old, v_given) is not distinct from v_old then
@@ -85,6 +90,8 @@ begin
     unique_until = v_new.unique_until,
     dead_when_deferred = v_new.dead_when_deferred,
     audit = v_new.audit,
+    limits = v_new.limits,
+    cost = v_new.cost,
     updated_at = p_now
   where t.task = p_task and v_new is distinct from v_old;
   v_changed := v_changed or found;
@@ -101,4 +108,4 @@ exception
     return null;
 end;
 $$;
-comment on function trunkline_internal.store_task(text, text, interval, interval, integer, jsonb, boolean, integer, text, integer, boolean, boolean, boolean, text, timestamptz) is 'Stores the given parts of a task''s policy and tells whether anything changed; what is the same is neither locked nor written.';
+comment on function trunkline_internal.store_task(text, text, interval, interval, integer, jsonb, boolean, integer, text, integer, boolean, boolean, boolean, text, text[], jsonb, timestamptz) is 'Stores the given parts of a task''s policy and tells whether anything changed; what is the same is neither locked nor written.';

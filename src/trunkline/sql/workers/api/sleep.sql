@@ -1,4 +1,4 @@
--- Says that a worker is idle on these queues (null: all) and wants to be notified; tells when the next scheduled job is due.
+-- Says that a worker is idle on these queues (null: all) and wants to be notified; tells when the next scheduled job is due, or a limit has room again.
 -- Until wake is called, whatever makes a job of these queues claimable, or due within a minute,
 -- notifies channel trunkline_wake with the queue as payload. Flags of several calls add up; setting
 -- one that is set writes nothing.
@@ -63,7 +63,10 @@ begin
     order by w.run_at
     limit c_looked_at
   ) as w;
+  if exists (select from trunkline_internal.gate_queues) then
+    v_due := least(v_due, trunkline_internal.next_opening(p_queues => p_queues, p_now => v_now));
+  end if;
   return v_due;
 end;
 $$;
-comment on function trunkline.sleep(text, text[]) is 'Says that a worker is idle on these queues (null: all) and wants to be notified; tells when the next scheduled job is due.';
+comment on function trunkline.sleep(text, text[]) is 'Says that a worker is idle on these queues (null: all) and wants to be notified; tells when the next scheduled job is due, or a limit has room again.';

@@ -1,0 +1,34 @@
+-- Duty: closes gates at which nobody waits and forgets what no window sees any more, at most p_limit a run; tells how many rows it changed.
+create or replace function trunkline.sweep_gates(p_limit integer default 1000)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_done integer := 0;
+begin
+  perform trunkline_internal.require_read_committed();
+  if p_limit is null or p_limit not between 1 and 100000 then
+    perform trunkline_internal.refuse(
+      p_name => 'limit_out_of_range',
+      p_detail => jsonb_build_object('limit', p_limit, 'minimum', 1, 'maximum', 100000)
+    );
+  end if;
+  if not trunkline_internal.duty_begin(p_duty => 'sweep_gates') then
+    return 0;
+  end if;
+  begin
+    v_done := trunkline_internal.close_empty_gates()
+      + trunkline_internal.forget_old_charges(p_limit => p_limit, p_now => trunkline.clock());
+    perform trunkline_internal.duty_end(p_duty => 'sweep_gates', p_rows => v_done);
+  exception
+    when others then
+      v_done := 0;
+      perform trunkline_internal.duty_failed(p_duty => 'sweep_gates', p_sqlstate => sqlstate, p_message => sqlerrm);
+  end;
+  return v_done;
+end;
+$$;
+comment on function trunkline.sweep_gates(integer) is 'Duty: closes gates at which nobody waits and forgets what no window sees any more, at most p_limit a run; tells how many rows it changed.';

@@ -1,0 +1,46 @@
+-- Closes gates at which nobody waits, in three steps, so that no job is enqueued behind a closed one; tells how many it changed.
+-- Whoever enqueues relies on a row that is not closing. First a row of an empty gate is marked as closing; then, once that
+-- is committed and seen, it notes which transactions may still have overlooked the mark; when all of those have ended and
+-- nobody waits, it goes. Where somebody does, it is open again.
+create or replace function trunkline_internal.close_empty_gates()
+returns integer
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_changed integer := 0;
+  v_rows integer;
+begin
+  update trunkline_internal.gate_queues as g
+  set closing = false, sealed_at_xid = null
+  where g.closing
+    and exists (
+      select from trunkline_internal.waiting as w where w.gate = g.gate and w.queue = g.queue and w.state = 'ready'
+    );
+  get diagnostics v_rows = row_count;
+  v_changed := v_changed + v_rows;
+  delete from trunkline_internal.gate_queues as g
+  where g.closing
+    and g.sealed_at_xid <= pg_snapshot_xmin(pg_current_snapshot())
+    and not exists (
+      select from trunkline_internal.waiting as w where w.gate = g.gate and w.queue = g.queue and w.state = 'ready'
+    );
+  get diagnostics v_rows = row_count;
+  v_changed := v_changed + v_rows;
+  update trunkline_internal.gate_queues as g
+  set sealed_at_xid = pg_snapshot_xmax(pg_current_snapshot())
+  where g.closing and g.sealed_at_xid is null;
+  get diagnostics v_rows = row_count;
+  v_changed := v_changed + v_rows;
+  update trunkline_internal.gate_queues as g
+  set closing = true
+  where not g.closing
+    and not exists (
+      select from trunkline_internal.waiting as w where w.gate = g.gate and w.queue = g.queue and w.state = 'ready'
+    );
+  get diagnostics v_rows = row_count;
+  return v_changed + v_rows;
+end;
+$$;
+comment on function trunkline_internal.close_empty_gates() is 'Closes gates at which nobody waits, in three steps, so that no job is enqueued behind a closed one; tells how many it changed.';

@@ -1,0 +1,77 @@
+-- Says why a limited job waits and, from its place and the rates, until when about.
+create or replace function trunkline_internal.explain_gate(
+  p_gate bigint,
+  p_need bigint[],
+  p_queue text,
+  p_lane smallint,
+  p_sequence bigint
+)
+returns trunkline.explanation
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+declare
+  v_ahead bigint;
+  v_limit integer := p_need[array_position(p_need[3:], p_gate) + 1]::integer;
+  v_name text;
+  v_now timestamptz := trunkline.clock();
+  v_room record;
+  v_seconds double precision;
+  v_until timestamptz;
+begin
+  select n.name, n.limit_id
+  into v_name, v_limit
+  from trunkline_internal.gate_names as n
+  where n.gate = p_gate
+  order by n.limit_id desc
+  limit 1;
+  select r.* into v_room
+  from trunkline_internal.gate_room(p_gates => array[p_gate], p_limits => array[v_limit], p_now => v_now) as r;
+  select count(*)
+  into v_ahead
+  from (
+    (
+      select
+      from trunkline_internal.waiting as w
+      where w.gate = p_gate and w.queue = p_queue and w.state = 'ready' and w.lane > p_lane
+      limit 1000
+    )
+    union all
+    (
+      select
+      from trunkline_internal.waiting as w
+      where w.gate = p_gate
+        and w.queue = p_queue
+        and w.state = 'ready'
+        and w.lane = p_lane
+        and w.sequence < p_sequence
+      limit 1000
+    )
+    limit 1000
+  ) as ahead;
+  -- As if those ahead were like it.
+  v_seconds := greatest(
+    v_ahead * p_need[1] * 60.0 / nullif((v_room.allowed).requests_per_minute, 0),
+    v_ahead * p_need[1] * 3600.0 / nullif((v_room.allowed).requests_per_hour, 0),
+    v_ahead * p_need[2] * 60.0 / nullif((v_room.allowed).tokens_per_minute, 0),
+    v_ahead * p_need[2] * 3600.0 / nullif((v_room.allowed).tokens_per_hour, 0)
+  )::double precision;
+  if (v_room.allowed).status = 'active' and coalesce(v_room.slots, 1) > 0 then
+    v_until := greatest(
+      trunkline_internal.gate_free_at(
+        p_limit => v_room.allowed, p_state => v_room.state, p_requests => p_need[1], p_tokens => p_need[2]
+      ),
+      v_now
+    ) + make_interval(secs => coalesce(v_seconds, 0));
+  end if;
+  return row('limit', nullif(v_until, 'infinity'::timestamptz), jsonb_strip_nulls(jsonb_build_object(
+    'limit', v_name, 'status', (v_room.allowed).status, 'reason', (v_room.allowed).reason, 'ahead', v_ahead,
+    'counted_up_to', 1000, 'requests', p_need[1], 'tokens', p_need[2], 'requests_left', v_room.requests,
+    'tokens_left', v_room.tokens, 'slots_left', v_room.slots
+  )))::trunkline.explanation;
+end;
+$$;
+comment on function trunkline_internal.explain_gate(bigint, bigint[], text, smallint, bigint) is 'Says why a limited job waits and, from its place and the rates, until when about.';

@@ -1,0 +1,27 @@
+-- Fills the keys of a limit's name in from a payload; {tenant} is the tenant. Null where one of them is missing.
+create or replace function trunkline_internal.fill_limit_name(p_template text, p_payload jsonb, p_tenant text)
+returns text
+language plpgsql
+immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_key text;
+  v_keys text[] := array(select m.found[1] from regexp_matches(p_template, '\{([^{}]+)\}', 'g') as m (found));
+  v_name text;
+  v_texts text[] := regexp_split_to_array(p_template, '\{[^{}]+\}');
+  v_value text;
+begin
+  v_name := v_texts[1];
+  for v_place in 1..cardinality(v_keys) loop
+    v_key := v_keys[v_place];
+    v_value := case when v_key = 'tenant' then coalesce(p_tenant, p_payload ->> 'tenant') else p_payload ->> v_key end;
+    if v_value is null or v_value = '' then
+      return null;
+    end if;
+    v_name := v_name || v_value || v_texts[v_place + 1];
+  end loop;
+  return v_name;
+end;
+$$;
+comment on function trunkline_internal.fill_limit_name(text, jsonb, text) is 'Fills the keys of a limit''s name in from a payload; {tenant} is the tenant. Null where one of them is missing.';

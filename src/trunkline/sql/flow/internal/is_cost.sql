@@ -1,0 +1,22 @@
+-- Tells whether a document is a cost: requests and tokens as whole numbers, nothing else.
+create or replace function trunkline_internal.is_cost(p_cost jsonb)
+returns boolean
+language plpgsql
+immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if jsonb_typeof(p_cost) <> 'object' or p_cost - array['requests', 'tokens'] <> '{}'::jsonb then
+    return false;
+  end if;
+  return not exists (
+    select
+    from jsonb_each(p_cost) as c
+    where case
+      when jsonb_typeof(c.value) <> 'number' then true
+      else (c.value #>> '{}')::numeric % 1 <> 0 or (c.value #>> '{}')::numeric not between 0 and 1000000000000
+    end
+  );
+end;
+$$;
+comment on function trunkline_internal.is_cost(jsonb) is 'Tells whether a document is a cost: requests and tokens as whole numbers, nothing else.';

@@ -1,0 +1,25 @@
+-- Limits with what is given out of each now, over all of its keys, and how many jobs wait for it.
+create or replace view trunkline.limits with (security_barrier = true) as
+select
+  l.name,
+  l.status,
+  l.reason,
+  l.requests_per_minute,
+  l.requests_per_hour,
+  l.tokens_per_minute,
+  l.tokens_per_hour,
+  l.concurrency,
+  count(g.name) as gates,
+  coalesce(sum(g.in_use), 0)::bigint as in_use,
+  coalesce(sum(g.requests_of_minute), 0)::bigint as requests_of_minute,
+  coalesce(sum(g.requests_of_hour), 0)::bigint as requests_of_hour,
+  coalesce(sum(g.tokens_of_minute), 0)::bigint as tokens_of_minute,
+  coalesce(sum(g.tokens_of_hour), 0)::bigint as tokens_of_hour,
+  coalesce(sum(g.waiting), 0)::bigint as waiting,
+  l.updated_at,
+  l.updated_by
+from trunkline_internal.limits as l
+left join trunkline.gates as g on g."limit" = l.name
+where trunkline.tenant_scope() is null
+group by l.limit_id;
+comment on view trunkline.limits is 'Limits with what is given out of each now, over all of its keys, and how many jobs wait for it.';

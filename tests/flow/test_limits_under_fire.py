@@ -1,0 +1,164 @@
+"""Many at once: no limit is ever passed, and nothing waits for ever."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from tests.flow.conftest import Desk
+from tests.support.calls import Calls
+
+
+def _together(count: int, work: Callable[[int], list[int]]) -> list[int]:
+    """Run it so often at once and put the answers together."""
+    start = threading.Barrier(count)
+
+    def begin(number: int) -> list[int]:
+        start.wait()
+        return work(number)
+
+    with ThreadPoolExecutor(count) as pool:
+        return [one for found in pool.map(begin, range(count)) for one in found]
+
+
+@pytest.mark.parametrize("parts", [{"concurrency": 20}, {"requests_per_minute": 20}])
+def test_a_hundred_claims_at_once_get_exactly_what_there_is(
+    desk: Desk, parts: dict[str, int | None]
+) -> None:
+    """A claim that finds the limit held by another passes it by; the next one finds it free."""
+    desk.limit("api", **parts).task("api")
+    desk.enqueue(200)
+    crew = [Calls(desk.database.connect("trunkline_worker")) for _ in range(10)]
+
+    def work(number: int) -> list[int]:
+        return [len(crew[number].claim(f"w{number}", 1).jobs) for _ in range(30)]
+
+    taken = _together(len(crew), work)
+    assert 0 < sum(taken) <= 20
+    assert sum(taken) + len(desk.claim()) == 20
+    assert desk.claim() == []
+
+
+def test_slots_are_never_passed_while_workers_come_and_go(desk: Desk) -> None:
+    """Invariant 6, as it is after every commit."""
+    desk.limit("model/{model}", concurrency=3).task("model/{model}")
+    for model in "abcd":
+        desk.enqueue(50, payload={"model": model})
+    crew = [Calls(desk.database.connect("trunkline_worker")) for _ in range(6)]
+    over: list[int] = []
+    done = threading.Event()
+
+    def watch() -> None:
+        eyes = desk.database.superuser()
+        while not done.is_set():
+            row = eyes.execute(
+                "select coalesce(max(n), 0) from (select count(*) as n"
+                " from trunkline_internal.running group by need[4]) as g"
+            ).fetchone()
+            assert row is not None
+            over.append(row[0])
+
+    def work(number: int) -> list[int]:
+        hand, worker, ended = crew[number], f"w{number}", 0
+        while hand.value("select count(*) from trunkline.jobs_left()"):
+            attempts = hand.claim(worker, 5).attempts
+            for attempt in attempts:
+                how = "release" if attempt.number == 1 and attempt.job.int % 5 == 0 else "complete"
+                hand.batch(how, worker, [attempt])
+                ended += how == "complete"
+        return [ended]
+
+    desk.behind.execute(
+        "create function trunkline.jobs_left() returns setof int language sql security definer"
+        " as $$ select 1 from trunkline_internal.waiting union all"
+        " select 1 from trunkline_internal.running limit 1 $$;"
+        " grant execute on function trunkline.jobs_left() to public"
+    )
+    eye = threading.Thread(target=watch)
+    eye.start()
+    try:
+        ended = _together(len(crew), work)
+    finally:
+        done.set()
+        eye.join()
+    assert sum(ended) == 200
+    assert max(over) == 3
+
+
+def test_a_gate_that_closes_leaves_no_late_job_behind(desk: Desk) -> None:
+    """Producers that commit late, and the duty that closes empty gates meanwhile."""
+    desk.limit("doc/{doc}", concurrency=1).task("doc/{doc}")
+    stop = threading.Event()
+
+    def close() -> None:
+        broom = desk.database.superuser()
+        while not stop.is_set():
+            broom.execute("select trunkline_internal.close_empty_gates()")
+
+    def produce(number: int) -> list[int]:
+        isolation = ("read committed", "repeatable read")[number % 2]
+        connection = desk.database.connect("trunkline_producer", autocommit=False)
+        hand = Calls(connection)
+        for turn in range(40):
+            connection.execute(f"begin isolation level {isolation}".encode())
+            hand.enqueue(payload={"doc": str(turn % 3)})
+            connection.execute("select pg_sleep(0.002)")
+            connection.commit()
+        return [40]
+
+    def work(_number: int) -> list[int]:
+        hand = Calls(desk.database.connect("trunkline_worker"))
+        ended = 0
+        while ended < 160:
+            attempts = hand.claim("w", 10).attempts
+            if attempts:
+                hand.batch("complete", "w", attempts)
+                ended += len(attempts)
+        return [ended]
+
+    broom = threading.Thread(target=close)
+    broom.start()
+    try:
+        with ThreadPoolExecutor(5) as pool:
+            producing = [pool.submit(produce, number) for number in range(4)]
+            working = pool.submit(work, 0)
+            assert sum(sum(one.result()) for one in producing) == 160
+            assert working.result(timeout=60) == [160]
+    finally:
+        stop.set()
+        broom.join()
+    for _ in range(4):
+        desk.behind.execute("select trunkline_internal.close_empty_gates()")
+    assert desk.behind.execute(
+        "select count(*) from trunkline_internal.gate_queues"
+    ).fetchone() == (0,)
+
+
+def test_a_busy_gate_keeps_its_place_and_loses_no_late_job(desk: Desk) -> None:
+    """Invariant 3: numbers drawn early and committed late lie behind where claims have come to."""
+    desk.limit("api", concurrency=100_000).task("api").task("api", task="other")
+    desk.enqueue(100)
+    late = [Calls(desk.database.connect("trunkline_producer", autocommit=False)) for _ in range(3)]
+    for hand in late:
+        hand.enqueue()
+        hand.enqueue("other")
+    found: list[Any] = []
+    for turn in range(12):
+        desk.enqueue(30, priority=turn % 2)
+        # A worker that serves one task does not pass over those of another.
+        rows = desk.worker.connection.execute(
+            "select job_id from trunkline.claim('w', null, 25, array['work'])"
+        ).fetchall()
+        found += [row[0] for row in rows]
+        if turn in {4, 6, 8}:
+            late.pop().connection.commit()
+    row = desk.behind.execute(
+        "select place -> 'lanes' -> 'default/0' ->> 0 from trunkline_internal.gate_states"
+    ).fetchone()
+    assert row is not None
+    assert int(row[0]) > 0, "it kept a place"
+    while jobs := desk.claimed(25):
+        found += jobs
+    assert len(found) == len(set(found)) == 100 + 12 * 30 + 6
