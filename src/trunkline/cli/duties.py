@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["duties"]
 
-_NAMES = ("maintain_partitions", "promote", "reclaim", "run_schedules", "sweep_idempotency")
+_NAMES = (
+    *("maintain_partitions", "promote", "reclaim", "run_schedules"),
+    *("sweep_gates", "sweep_idempotency"),
+)
 
 
 @click.group()

@@ -31,6 +31,7 @@ COMMANDS = {
     "duties": ("trunkline.cli.duties:duties", "Periodic maintenance: look, run."),
     "jobs": ("trunkline.cli.jobs:jobs", "Jobs: list, show, tail, enqueue, cancel, retry, explain."),
     "profile": ("trunkline.cli.profile:profile", "Ready-made sets of tasks."),
+    "limits": ("trunkline.cli.limits:limits", "Limits: list, set, show, pause, resume."),
     "queues": ("trunkline.cli.queues:queues", "Queues: list, pause, resume, limit."),
     "schedules": ("trunkline.cli.schedules:schedules", "What is enqueued by the clock."),
     "schema": ("trunkline.cli.schema:schema", "Install, upgrade and verify the schema."),

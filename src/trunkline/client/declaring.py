@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypedDict, cast
 
 from trunkline.errors import InvalidTask
 from trunkline.model import Backoff, Duration, Schedule, TaskPolicy, seconds
 
-__all__ = ["TaskArguments", "as_policy", "as_schedule"]
+__all__ = ["TaskArguments", "as_cost", "as_policy", "as_schedule"]
 
 
 class TaskArguments(TypedDict, total=False):
@@ -43,9 +43,14 @@ class TaskArguments(TypedDict, total=False):
     # Whether a job that was put off too often is dead.
     dead_when_deferred: bool
     profile: str
+    # Names of limits, with {keys} to be filled in from the payload: "openai/{model}". Jobs wait
+    # until all of them have room. An empty list takes them away.
+    limit: str | Sequence[str]
+    # What a job takes of them: {"tokens": 1200}, or a function of the handler's arguments.
+    cost: Mapping[str, int] | Callable[..., Mapping[str, int]]
 
 
-_NOT_POLICY = {"name", "schedule", "process"}
+_NOT_POLICY = {"name", "schedule", "process", "limit", "cost"}
 
 
 def as_policy(handler: Callable[..., Any], arguments: TaskArguments) -> TaskPolicy:
@@ -59,6 +64,16 @@ def as_policy(handler: Callable[..., Any], arguments: TaskArguments) -> TaskPoli
     policy.setdefault("queue", "default")
     name = arguments.get("name") or handler.__name__
     _check_backoff(name, policy.get("backoff"))
+    limit = arguments.get("limit")
+    if limit is not None:
+        policy["limits"] = (limit,) if isinstance(limit, str) else tuple(limit)
+    cost = arguments.get("cost")
+    if cost is not None and not limit:
+        raise InvalidTask(
+            f"Task {name} has a cost and no limit", hint='Name what it takes from: limit="openai".'
+        )
+    if isinstance(cost, Mapping):
+        policy["cost"] = dict(cost)
     return TaskPolicy(task=name, **policy)
 
 
@@ -71,6 +86,12 @@ def _check_backoff(task: str, backoff: object) -> None:
             f"backoff of {task} is {type(backoff).__qualname__}",
             hint='Pass Backoff(base="10s", factor=2, cap="10m", jitter=0.2).',
         )
+
+
+def as_cost(arguments: TaskArguments) -> Callable[..., Mapping[str, int]] | None:
+    """The function that says what a job takes, if there is one."""
+    cost = arguments.get("cost")
+    return None if cost is None or isinstance(cost, Mapping) else cost
 
 
 def as_schedule(arguments: TaskArguments) -> Schedule | None:

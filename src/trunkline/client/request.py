@@ -30,6 +30,7 @@ class OptionArguments(TypedDict, total=False):
     correlation_id: str | None
     max_attempts: int | None
     tags: Sequence[str] | None
+    cost: Mapping[str, int] | None
     connection: Any
 
 
@@ -65,6 +66,8 @@ class Options:
     correlation_id: str | None = None
     max_attempts: int | None = None
     tags: Sequence[str] | None = None
+    # What it takes of its task's limits: requests and tokens.
+    cost: Mapping[str, int] | None = None
     # The caller's own connection or session: the job exists if and when its transaction commits.
     connection: Any = None
 
@@ -86,6 +89,8 @@ class Options:
             or not all(isinstance(tag, str) for tag in self.tags)
         ):
             raise _misfit("tags", "list of str", self.tags)
+        if self.cost is not None and not isinstance(self.cost, Mapping):
+            raise _misfit("cost", 'dictionary such as {"tokens": 1200}', self.cost)
 
     def but(self, **changes: Any) -> Self:
         """These options with some of them changed."""

@@ -26,8 +26,14 @@ _UNSUPPORTED: Mapping[Any, str] = {
 class Schema:
     """Turns the arguments of a call into JSON, and JSON into the arguments of the handler."""
 
-    def __init__(self, task: str, handler: Callable[..., Any]) -> None:
+    def __init__(
+        self,
+        task: str,
+        handler: Callable[..., Any],
+        cost: Callable[..., Mapping[str, int]] | None = None,
+    ) -> None:
         self.task = task
+        self._cost = cost
         hints = _hints(task, handler)
         signature = _signature(task, handler)
         parameters = list(signature.parameters.values())
@@ -101,6 +107,17 @@ class Schema:
             self._bound(args, kwargs)
             raise
         return document
+
+    @property
+    def has_cost(self) -> bool:
+        """Whether a function says what each job takes of its limits."""
+        return self._cost is not None
+
+    def cost(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, int] | None:
+        """What a job with these arguments takes of its limits, where a function says so."""
+        if self._cost is None:
+            return None
+        return self._cost(**self.with_defaults(self._bound(args, kwargs)))
 
     def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
         try:

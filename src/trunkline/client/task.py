@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar
 
 from trunkline.client._async.task import AsyncCalls
 from trunkline.client._sync.task import SyncCalls
-from trunkline.client.declaring import TaskArguments, as_policy, as_schedule
+from trunkline.client.declaring import TaskArguments, as_cost, as_policy, as_schedule
 from trunkline.client.request import PLAIN
 from trunkline.client.signature import Schema
 from trunkline.errors import InvalidTask, TaskNotCallable
@@ -44,7 +44,7 @@ class Task(AsyncCalls[P, R]):
         self.policy = as_policy(handler, arguments)
         self.schedule = as_schedule(arguments)
         self.mode: Mode = _mode(self.name, handler, process=arguments.get("process", False))
-        self.schema = Schema(self.name, handler)
+        self.schema = Schema(self.name, handler, as_cost(arguments))
         self._sync_client = clients[1]
         super().__init__(clients[0], self.schema, PLAIN)
         if self.schedule is not None:

@@ -57,3 +57,5 @@ class TaskPolicy:
     lost_backoff: bool | None = None
     dead_when_deferred: bool | None = None
     profile: str | None = None
+    limits: tuple[str, ...] | None = None
+    cost: Mapping[str, int] | None = None

@@ -69,6 +69,8 @@ def test_every_argument_reaches_the_policy(app: Trunkline) -> None:
         lost_backoff=True,
         dead_when_deferred=True,
         profile="executor",
+        limit=["api", "to/{to}"],
+        cost={"tokens": 5},
         schedule=Schedule("*/5 * * * *", time_zone="Europe/Paris", payload={"to": "a"}),
     )
     def send(to: str) -> None: ...
@@ -80,6 +82,7 @@ def test_every_argument_reaches_the_policy(app: Trunkline) -> None:
     assert (policy.unique_until, policy.crash_limit) == ("claim", 2)
     assert (policy.reclaim_on_worker_death, policy.lost_backoff) == (False, True)
     assert policy.dead_when_deferred is True
+    assert (policy.limits, policy.cost) == (("api", "to/{to}"), {"tokens": 5})
     assert policy.backoff is not None
     assert policy.backoff.as_json() == {"base": 1.0, "factor": 3, "cap": 60.0, "jitter": 0}
     assert send.schedule is not None
@@ -195,6 +198,7 @@ def test_async_handlers_have_no_process_of_their_own(app: Trunkline) -> None:
         ({"backoff": {"base": 1}}, InvalidTask, "backoff of send is dict"),
         ({"backoff": Backoff(base="soon")}, InvalidDuration, "soon"),
         ({"schedule": Schedule("@daily", payload={"to": 5})}, PayloadMismatch, "to"),
+        ({"cost": {"tokens": 1}}, InvalidTask, "a cost and no limit"),
         ({"schedule": "@daily"}, PayloadMismatch, "missing a required argument: 'to'"),
     ],
 )

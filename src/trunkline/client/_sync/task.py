@@ -37,7 +37,10 @@ class SyncCalls(Generic[P, R]):
     def request(self, *args: P.args, **kwargs: P.kwargs) -> Request[R]:
         """A call that can be passed to `enqueue_many`, alone or among those of other tasks."""
         schema = self._schema
-        return Request(schema.task, schema.encode(args, kwargs), self._options, schema.result)
+        options = self._options
+        if schema.has_cost and options.cost is None:
+            options = options.but(cost=schema.cost(args, kwargs))
+        return Request(schema.task, schema.encode(args, kwargs), options, schema.result)
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> SyncJobHandle[R]:
         """Enqueue one job; the arguments are those of the handler, without the context."""
