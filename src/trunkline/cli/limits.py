@@ -11,7 +11,9 @@ from trunkline.cli import options
 
 # Imports of the driver and of rich wait until a command runs, so that help is quick.
 if TYPE_CHECKING:
+    from trunkline.cli.connection import Session
     from trunkline.cli.tables import Column
+    from trunkline.db.calls.flow import LimitRow
 
 __all__ = ["limits"]
 
@@ -119,25 +121,17 @@ def show(*, name: str, dsn: str | None, as_json: bool) -> None:
     from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
     from trunkline.cli.tables import show as shown  # noqa: PLC0415 - see above
     from trunkline.db.calls import flow  # noqa: PLC0415 - see above
-    from trunkline.errors import UnknownLimit  # noqa: PLC0415 - see above
 
     with opened(dsn) as session:
-        known = session.ask(flow.limits())
-        found = [limit for limit in known if limit.name == name]
-        if not found:
-            raise UnknownLimit(
-                "unknown limit",
-                hint="See trunkline limits list.",
-                detail={"limit": name, "known": [limit.name for limit in known]},
-            )
+        found = _found(session, name)
         gates = session.ask(flow.gates(name))
     if as_json:
-        print_json({**found[0]._asdict(), "keys": [gate._asdict() for gate in gates]})
+        print_json({**found._asdict(), "keys": [gate._asdict() for gate in gates]})
         return
-    shown(_columns("LIMIT"), found, nothing="")
+    shown(_columns("LIMIT"), [found], nothing="")
     if any(gate.name != name for gate in gates):
         click.echo()
-        shown(_columns("KEY"), [_as_limit(gate, found[0]) for gate in gates], nothing="")
+        shown(_columns("KEY"), [_as_limit(gate, found) for gate in gates], nothing="")
 
 
 @limits.command(
@@ -165,21 +159,28 @@ def _set_status(
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
     from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
     from trunkline.db.calls import flow  # noqa: PLC0415 - see above
-    from trunkline.errors import UnknownLimit  # noqa: PLC0415 - see above
 
     with opened(dsn) as session:
-        known = [limit.name for limit in session.ask(flow.limits())]
-        if name not in known:
-            raise UnknownLimit(
-                "unknown limit",
-                hint="See trunkline limits list.",
-                detail={"limit": name, "known": known},
-            )
+        _found(session, name)
         session.ask(flow.set_limit(name, {}, status, reason))
     if as_json:
         print_json({"limit": name, "status": status, "reason": reason})
     else:
         click.echo(told)
+
+
+def _found(session: Session, name: str) -> LimitRow:
+    from trunkline.db.calls import flow  # noqa: PLC0415 - see above
+    from trunkline.errors import UnknownLimit  # noqa: PLC0415 - see above
+
+    known = {limit.name: limit for limit in session.ask(flow.limits())}
+    if name not in known:
+        raise UnknownLimit(
+            "unknown limit",
+            hint="See trunkline limits list.",
+            detail={"limit": name, "known": list(known)},
+        )
+    return known[name]
 
 
 def _as_limit(gate: Any, limit: Any) -> Any:
