@@ -221,10 +221,14 @@ def test_rc_61_our_worker_needs_no_heartbeat_function(scene: Scene) -> None:
     from trunkline import profiles  # noqa: PLC0415 - only here
     from trunkline.profiles import installer  # noqa: PLC0415 - only here
 
+    beats = "select count(*) from pg_proc where proname = 'update_job_heartbeat'"
+    assert scene.desk.operator.value(beats) == 1
     installer.rollback(scene.desk.database.dsn, profiles.get("executor"))
+    assert scene.desk.operator.value(beats) == 0
     scene.work()
-    scene.protect("doc-1")
+    job = scene.protect("doc-1")
     scene.wait(lambda: scene.proof("doc-1") and scene.quiet(), "the proof of doc-1")
+    assert scene.desk.operator.value("select state from trunkline.job(%s)", job) == "completed"
 
 
 def test_rc_50_bad_input_is_dead_at_once(scene: Scene) -> None:

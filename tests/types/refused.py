@@ -81,7 +81,7 @@ def blocking() -> None:
     print(number)
 
 
-def testing() -> None:
+def in_a_sandbox() -> None:
     with Sandbox("shop:app") as sandbox:  # type: ignore[arg-type]
         number: int = sandbox.run_inline(plain.request(5))  # type: ignore[assignment]
         sandbox.move_time([5])  # type: ignore[arg-type]

@@ -16,6 +16,7 @@ from trunkline.errors import ConnectionLost
 from trunkline.worker.wakeup import Wakeup
 
 _SLEEPS = "select count(*) from trunkline_internal.sleepers"
+_FLAG = "select xmin::text from trunkline_internal.sleepers"
 
 
 @pytest.fixture
@@ -47,11 +48,13 @@ async def test_an_idle_worker_is_woken_by_new_work(
     """Not by looking: the next look would be far away."""
     monkeypatch.setattr("trunkline.worker.pace._LATE_COMMITS", ())
     monkeypatch.setattr("trunkline.worker.pace._IDLE", (3600.0,))
-    async with quiet.working():
+    async with quiet.working() as worker:
         await until_asleep(quiet)
         for _ in range(3):
             (job,) = await quiet.enqueue("work")
-            await quiet.until_state(job, "completed")
+            found = await quiet.until_state(job, "completed")
+            assert found.worker == worker.id
+            assert (found.claimed_at - found.run_at).total_seconds() < 60
 
 
 async def test_who_enqueued_unseen_and_committed_late_is_found_within_about_a_second(
@@ -93,13 +96,17 @@ async def test_a_worker_that_is_busy_for_a_while_takes_the_request_back(
     quiet: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trunkline.worker.claimer._BUSY", 0.1)
-    async with quiet.working(concurrency=2):
+    async with quiet.working(concurrency=2) as worker:
         await until_asleep(quiet)
+        first = quiet.value(_FLAG)
         busy = asyncio.create_task(keep_busy(quiet))
         await eventually(lambda: quiet.value(_SLEEPS) == 0, "the flag is taken back")
         busy.cancel()
         await asyncio.wait({busy})
         await until_asleep(quiet)
+        # Another flag, of the same worker.
+        assert quiet.value(_FLAG) != first
+        assert quiet.value("select worker from trunkline_internal.sleepers") == worker.id
 
 
 async def keep_busy(scene: Scene) -> None:
@@ -110,11 +117,11 @@ async def keep_busy(scene: Scene) -> None:
 async def test_a_little_work_does_not_take_the_request_back(quiet: Scene) -> None:
     async with quiet.working() as worker:
         await until_asleep(quiet)
-        xmin = quiet.value("select xmin::text from trunkline_internal.sleepers")
+        flag = quiet.value(_FLAG)
         for _ in range(3):
             (job,) = await quiet.enqueue("work")
             await quiet.until_state(job, "completed")
-        assert quiet.value("select xmin::text from trunkline_internal.sleepers") == xmin
+        assert quiet.value(_FLAG) == flag
         assert quiet.value("select worker from trunkline_internal.sleepers") == worker.id
 
 
@@ -157,6 +164,9 @@ async def test_a_free_runner_gets_work_while_others_are_busy_for_long(
         await until_asleep(scene)
         (quick,) = await scene.enqueue("work", long=False)
         await scene.until_state(quick, "completed")
+        # While the three were still at it.
+        assert scene.value("select count(*) from trunkline_internal.running") == 3
+        assert len(running) == 4
         go.set()
 
 
@@ -265,6 +275,7 @@ async def test_a_listener_that_never_connects_does_not_keep_from_working(
         raise ConnectionLost("no way")
 
     monkeypatch.setattr(Listener, "listen", listen)
-    async with quiet.working():
+    async with quiet.working() as worker:
         (job,) = await quiet.enqueue("work")
-        await quiet.until_state(job, "completed")
+        found = await quiet.until_state(job, "completed")
+        assert (found.worker, found.attempt) == (worker.id, 1)

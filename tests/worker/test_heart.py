@@ -98,6 +98,9 @@ async def test_a_heartbeat_extends_the_lease(scene: Scene) -> None:
         before = scene.value(lease)
         make_old(held)
         await eventually(lambda: scene.value(lease) > before, "the lease is longer")
+        assert chest.beaten() == {held.job.job_id}
+        late = "select lease_expires_at - heartbeat_at from trunkline_internal.running"
+        assert scene.value(late) == held.job.lease_expires_at - held.job.claimed_at
 
 
 async def test_the_verdicts_cancel_and_lost_interrupt_their_jobs(scene: Scene) -> None:
@@ -200,14 +203,17 @@ async def test_a_long_block_is_told_again_only_when_it_has_doubled(
 
 
 async def test_the_heart_goes_on_after_its_connection_was_killed(scene: Scene) -> None:
-    kill = (
-        "select pg_terminate_backend(pid) from pg_stat_activity"
+    backend = (
+        "select pid from pg_stat_activity"
         " where application_name = 'trunkline heart' and datname = current_database()"
     )
     async with beating(scene):
-        await eventually(lambda: scene.rows(kill), "it was connected")
+        await eventually(lambda: scene.rows(backend), "it was connected")
+        killed = scene.value(backend)
+        assert scene.value("select pg_terminate_backend(%s)", killed)
         for _ in range(2):
             await until_pulse(scene)
+        assert scene.value(backend) != killed
 
 
 async def test_a_heart_that_stopped_leaves_no_thread_and_no_connection(scene: Scene) -> None:
@@ -254,7 +260,9 @@ async def test_a_worker_that_was_given_up_registers_again_and_is_notified_again(
         )
         await eventually(lambda: scene.value(sleeps, worker.id), "it sleeps again")
         (job,) = await scene.enqueue("work")
-        await scene.until_state(job, "completed")
+        found = await scene.until_state(job, "completed")
+        assert found.worker == worker.id
+        assert (found.claimed_at - found.run_at).total_seconds() < 60
 
 
 async def test_a_drained_worker_finishes_what_it_runs_and_ends(

@@ -152,12 +152,16 @@ async def test_a_second_interruption_does_not_spare_the_process(tmp_path: Path) 
         on.executor.stop_job(held, Stop.CANCELLED)
         await on.until_reported(1)
         await eventually(lambda: not lives(child), "it is dead")
+        assert [report.end for report in on.reports] == [End.CANCEL]
 
 
 async def test_closing_kills_what_still_runs(tmp_path: Path) -> None:
     async with processes() as on:
         _, child = await running(on, "wait", tmp_path)
+        assert lives(child)
     await eventually(lambda: not lives(child), "it is dead")
+    # Its end is nobody's to report: the lease brings the job back.
+    assert on.reports == []
 
 
 async def test_a_handler_that_cannot_be_imported_is_refused_with_a_hint() -> None:
