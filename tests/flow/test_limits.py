@@ -133,6 +133,18 @@ def test_a_limit_of_a_filled_in_name_goes_before_the_one_with_keys(desk: Desk) -
     assert len(desk.claim()) == 4
 
 
+def test_a_limit_of_a_filled_in_name_is_charged_by_its_own_parts(desk: Desk) -> None:
+    """Jobs that were enqueued under the limit with keys, and count in windows that it has not."""
+    desk.limit("model/{model}", concurrency=50).task("model/{model}")
+    desk.enqueue(9, payload={"model": "a"})
+    desk.enqueue(9, payload={"model": "a"}, delay="10 seconds")
+    desk.limit("model/a", requests_per_minute=3)
+    assert len(desk.claim()) == 3
+    assert desk.claim() == []
+    desk.database.move_time("63 seconds")
+    assert len(desk.claim()) == 3
+
+
 def test_a_key_can_be_the_tenant(desk: Desk) -> None:
     """One customer's many jobs do not stand in the way of another's."""
     desk.limit("customer/{tenant}", concurrency=2).task("customer/{tenant}")

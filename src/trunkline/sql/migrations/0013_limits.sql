@@ -4,6 +4,7 @@
 create table trunkline_internal.limits (
   limit_id integer generated always as identity primary key,
   name text not null constraint limits_name_key unique check (name <> '' and octet_length(name) <= 200),
+  gate bigint not null generated always as (hashtextextended(name, 0)) stored constraint limits_gate_key unique,
   requests_per_minute bigint check (requests_per_minute >= 0),
   requests_per_hour bigint check (requests_per_hour >= 0),
   tokens_per_minute bigint check (tokens_per_minute >= 0),

@@ -1,7 +1,8 @@
 -- Makes a limit, or changes the parts that are given; a part given as null is not limited any more. Tells whether it is new.
 -- p_parts is an object with requests_per_minute, requests_per_hour, tokens_per_minute, tokens_per_hour and concurrency.
 -- A name with keys in braces, as in openai/{model}, is a limit of its own for each value of them; a limit of a filled-in
--- name goes before it. Takes effect at the next claim, whatever waits.
+-- name goes before it. Takes effect at the next claim, whatever waits; a part that is new counts what is claimed from
+-- then on.
 create or replace function trunkline.set_limit(
   p_limit text,
   p_parts jsonb default '{}',

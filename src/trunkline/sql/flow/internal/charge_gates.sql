@@ -42,7 +42,7 @@ begin
         )
       end as state
     from used as u
-    join trunkline_internal.limits as m on m.limit_id = u.limit_id
+    join trunkline_internal.limits as m on m.limit_id = trunkline_internal.limit_of(p_gate => u.gate, p_limit => u.limit_id)
     left join lateral (
       select s as state from trunkline_internal.gate_states as s where s.gate = u.gate order by s.epoch desc limit 1
     ) as s on true

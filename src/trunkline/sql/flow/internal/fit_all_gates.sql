@@ -19,7 +19,7 @@ declare
   v_taken trunkline_internal.gated_job[] := array[]::trunkline_internal.gated_job[];
   v_tokens bigint[];
 begin
-  select array_agg(g.gate), array_agg(g.limit_id)
+  select array_agg(g.gate), array_agg(trunkline_internal.limit_of(p_gate => g.gate, p_limit => g.limit_id))
   into v_gates, v_limits
   from (
     select distinct f.need[i.place + 1] as gate, f.need[i.place]::integer as limit_id

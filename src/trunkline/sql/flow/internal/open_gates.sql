@@ -15,7 +15,10 @@ declare
   v_sees_all boolean := current_setting('transaction_isolation') = 'read committed';
 begin
   insert into trunkline_internal.gate_queues (gate, limit_id, queue)
-  select distinct w.gate, w.need[array_position(w.need[3:], w.gate) + 1], w.queue
+  select distinct
+    w.gate,
+    trunkline_internal.limit_of(p_gate => w.gate, p_limit => w.need[array_position(w.need[3:], w.gate) + 1]::integer),
+    w.queue
   from (
     -- Apart, so that they are found by their ids: over a table that was empty when it was analysed, the index of
     -- limited jobs looks cheaper, and is read from end to end.
