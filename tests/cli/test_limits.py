@@ -39,8 +39,27 @@ def test_pause_and_resume(cli: Cli, calls: Calls) -> None:
     assert cli.text("limits", "pause", "api", "--reason", "new key") == "api is paused\n"
     assert "maintenance: new key" in cli.text("limits", "list")
     assert calls.claim("w").rows == []
+    [job] = cli.json("jobs", "list")
+    told = cli.text("jobs", "explain", job["job_id"])
+    assert "The limit api is in maintenance (new key)." in told
+    assert "trunkline limits resume 'api'" in told
     assert cli.json("limits", "resume", "api")["status"] == "active"
     assert len(calls.claim("w").rows) == 1
+
+
+def test_a_job_that_waits_is_told_for_what_and_until_when(cli: Cli, calls: Calls) -> None:
+    cli.run("limits", "set", "api", "--requests-per-minute", "1")
+    cli.run("limits", "set", "slot", "--concurrency", "1")
+    calls.register("call", limits=["api"])
+    calls.register("hold", limits=["slot"])
+    *_, last = calls.fill(3, task="call")
+    _, held = calls.fill(2, task="hold")
+    calls.claim("w", 9)
+    told = cli.text("jobs", "explain", str(last))
+    assert "It waits for the limit api: 1 ahead of it; there may be room for it from " in told
+    assert "(in 2m" in told
+    told = cli.text("jobs", "explain", str(held))
+    assert "It waits for the limit slot: 0 ahead of it; it starts when a slot comes free" in told
 
 
 def test_keys_are_shown_with_what_waits_for_each(cli: Cli, calls: Calls) -> None:

@@ -70,8 +70,28 @@ def _waiting_its_turn(detail: Detail, _until: str) -> str:
     ahead = int(detail.get("ahead", 0))
     if not ahead:
         return "It is the next of its queue: 0 ahead of it"
-    more = " or more" if ahead >= int(detail.get("counted_up_to", 1000)) else ""
-    return f"It waits for its turn: {amount(ahead)}{more} ahead of it in the queue"
+    return f"It waits for its turn: {_counted(detail)} ahead of it in the queue"
+
+
+def _limit(detail: Detail, until: str) -> str:
+    limit = clean(detail.get("limit"))
+    if detail.get("status") != "active":
+        why = f" ({clean(detail['reason'])})" if detail.get("reason") else ""
+        return (
+            f"The limit {limit} is in {clean(detail.get('status'))}{why}. "
+            f"Resume it with: trunkline limits resume '{limit}'"
+        )
+    when = (
+        f"; there may be room for it from {until} on"
+        if until
+        else "; it starts when a slot comes free"
+    )
+    return f"It waits for the limit {limit}: {_counted(detail)} ahead of it{when}"
+
+
+def _counted(detail: Detail) -> str:
+    ahead = int(detail.get("ahead", 0))
+    return amount(ahead) + (" or more" if ahead >= int(detail.get("counted_up_to", 1000)) else "")
 
 
 def _ended(state: str, detail: Detail) -> str:
@@ -83,6 +103,7 @@ def _ended(state: str, detail: Detail) -> str:
 
 _SENTENCES: Final[Mapping[str, Callable[[Detail, str], str]]] = {
     "claims_disabled": _claims_disabled,
+    "limit": _limit,
     "no_worker": _no_worker,
     "queue_paused": _queue_paused,
     "running": _running,
