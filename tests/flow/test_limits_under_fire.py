@@ -44,7 +44,7 @@ def test_slots_are_never_passed_while_workers_come_and_go(desk: Desk) -> None:
         while not done.is_set():
             row = eyes.execute(
                 "select coalesce(max(n), 0) from (select count(*) as n"
-                " from trunkline_internal.running group by need[4]) as g"
+                " from trunkline_internal.running group by need[5]) as g"
             ).fetchone()
             assert row is not None
             over.append(row[0])

@@ -16,6 +16,8 @@ ROLES = ("producer", "worker", "operator", "reader")
 FUNCTIONS = """
     acknowledge          .        .        operator .
     acknowledge_cancel   .        worker   .        .
+    acquire              producer worker   operator .
+    age_queue            .        .        operator .
     cancel               producer .        operator .
     claim                .        worker   .        .
     clock                producer worker   operator reader
@@ -34,6 +36,7 @@ FUNCTIONS = """
     list_jobs            producer .        operator reader
     maintain_partitions  .        worker   operator .
     next_due             producer .        operator reader
+    observe_limit        producer worker   operator .
     pause_queue          .        .        operator .
     pause_schedule       .        .        operator .
     progress             .        worker   .        .
@@ -56,6 +59,8 @@ FUNCTIONS = """
     set_limit            .        .        operator .
     set_schedule         .        .        operator .
     set_setting          .        .        operator .
+    settle               producer worker   operator .
+    settle_job           .        worker   .        .
     sleep                .        worker   .        .
     snooze               .        worker   .        .
     stop_worker          .        worker   .        .
@@ -75,6 +80,7 @@ VIEWS = """
     reclaim_history      .        .        operator reader
     schedules            .        .        operator reader
     settings             producer worker   operator reader
+    spending             .        .        operator reader
     stale_monitor        .        .        operator reader
     stale_validation     .        .        operator reader
     tasks                producer worker   operator reader

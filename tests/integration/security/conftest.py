@@ -18,7 +18,10 @@ from trunkline import schema
 Connection = psycopg.Connection[Any]
 
 STATES = ("ready", "scheduled", "running", "completed", "cancelled", "dead")
-_TABLES = ("waiting", "running", "finished", "dead", "events", "idempotency_keys", "unique_keys")
+_TABLES = (
+    "waiting", "running", "finished", "dead", "events", "idempotency_keys", "unique_keys", "grants",
+    "spendings",
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -106,6 +109,7 @@ def _populate(database: Database, tenant: str) -> dict[str, str]:
             f"key of {state}",
             "1 day" if state == "scheduled" else "0",
         )
+    operator.execute("select trunkline.set_limit('theirs', '{\"tokens_per_minute\": 100}')")
     for state in ("running", "completed", "dead"):
         claimed = one(
             worker,
@@ -114,6 +118,11 @@ def _populate(database: Database, tenant: str) -> dict[str, str]:
             f"{state}_{tenant}",
         )
         assert claimed == jobs[state]
+    jobs["grant"] = one(
+        worker,
+        "select grant_id from trunkline.acquire('theirs', p_job => %s::uuid, p_attempt => 1)",
+        jobs["running"],
+    )
     arguments = (f"worker_{tenant}", jobs["completed"])
     worker.execute("select trunkline.complete(%s, array[%s::uuid], '{1}')", arguments)
     arguments = (f"worker_{tenant}", jobs["dead"])

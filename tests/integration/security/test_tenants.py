@@ -13,7 +13,7 @@ from trunkline import sql
 from trunkline.schema import tenants as contract
 
 # What an answer may be: a refusal by its SQLSTATE, or rows.
-UNKNOWN_JOB, DENIED, UNKNOWN_SCHEDULE = "TL015", "TL017", "TL024"
+UNKNOWN_JOB, DENIED, UNKNOWN_SCHEDULE, STALE_ATTEMPT = "TL015", "TL017", "TL024", "TL009"
 Outcome = str | list[tuple[Any, ...]]
 THEIRS = "'worker_b', array[<b running>], '{1}'"
 LOST: list[tuple[Any, ...]] = [("lost", None)]
@@ -55,6 +55,15 @@ CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
     ],
     "resume_schedule": [("operator", "trunkline.resume_schedule('yearly_b')", UNKNOWN_SCHEDULE)],
     "retry": [("operator", f"trunkline.retry(<b {state}>)", UNKNOWN_JOB) for state in STATES],
+    "acquire": [
+        (
+            "worker",
+            "trunkline.acquire('theirs', p_job => <b running>, p_attempt => 1)",
+            STALE_ATTEMPT,
+        )
+    ],
+    "settle": [("worker", "trunkline.settle(<b grant>)", [("unknown",)])],
+    "settle_job": [("worker", "trunkline.settle_job(<b running>, 1)", [("unknown",)])],
     "set_schedule": [
         ("operator", "trunkline.set_schedule('yearly_b', '@daily', 'report')", DENIED),
         (
@@ -68,12 +77,14 @@ CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
 # No row of theirs belongs to a tenant: workers, queues, tasks, settings, the clock, and duties,
 # which serve everybody whoever runs them (what they answer is tested below).
 FOR_ALL = {
+    "age_queue",
     "clock",
     "drain_worker",
     "health",
     "limit_queue",
     "maintain_partitions",
     "next_due",
+    "observe_limit",
     "pause_queue",
     "promote",
     "pulse",

@@ -33,6 +33,13 @@ grant execute on function
   trunkline.register_tasks(jsonb)
 to trunkline_producer, trunkline_worker, trunkline_operator;
 
+-- Whoever calls a provider, within a job or not.
+grant execute on function
+  trunkline.acquire(text, jsonb, jsonb, uuid, integer, interval, text),
+  trunkline.observe_limit(text, jsonb, jsonb),
+  trunkline.settle(uuid, jsonb)
+to trunkline_producer, trunkline_worker, trunkline_operator;
+
 -- Work: what a worker does with what it claimed, and nothing else: it reads no job it did not claim.
 grant execute on function
   trunkline.acknowledge_cancel(text, uuid[], integer[], text[]),
@@ -45,6 +52,7 @@ grant execute on function
   trunkline.register_worker(text, text[], text[], text, integer, text, interval, jsonb),
   trunkline.release(text, uuid[], integer[], text, boolean),
   trunkline.release_forgotten(text, uuid[]),
+  trunkline.settle_job(uuid, integer, jsonb),
   trunkline.sleep(text, text[]),
   trunkline.snooze(text, uuid[], integer[], interval[], text, boolean),
   trunkline.stop_worker(text),
@@ -65,6 +73,7 @@ to trunkline_worker, trunkline_operator;
 -- Administer.
 grant execute on function
   trunkline.acknowledge(uuid),
+  trunkline.age_queue(text, boolean),
   trunkline.discard(uuid, text),
   trunkline.drain_worker(text),
   trunkline.limit_queue(text, integer),
@@ -105,6 +114,7 @@ grant select on
   trunkline.queues,
   trunkline.reclaim_history,
   trunkline.schedules,
+  trunkline.spending,
   trunkline.stale_monitor,
   trunkline.stale_validation,
   trunkline.throughput,

@@ -1,5 +1,5 @@
 -- Charges gates with the limited jobs that a claim starts: the next epoch of each is written and the last one deleted.
--- The caller holds the gates.
+-- The caller holds the gates. Corrections that are there by now become part of the new epochs.
 create or replace function trunkline_internal.charge_gates(
   p_started trunkline_internal.gated_job[],
   p_covered jsonb,
@@ -18,8 +18,13 @@ as $$
 declare
   -- So many of one gate at once, and it is worth keeping a place.
   c_busy constant integer := 20;
+  -- Read before the corrections are: whoever is below has ended, and what it wrote is seen.
+  v_below xid8 := pg_snapshot_xmin(pg_current_snapshot());
   v_epochs bigint[];
   v_gates bigint[];
+  v_hour bigint := floor(extract(epoch from p_now) / 3600)::bigint;
+  v_probes bigint[];
+  v_probing uuid[];
 begin
   with used as (
     select
@@ -27,18 +32,23 @@ begin
       max(f.need[i.place])::integer as limit_id,
       sum(f.need[1])::bigint as requests,
       sum(f.need[2])::bigint as tokens,
+      sum(f.need[3])::bigint as units,
       array_agg(f.job_id) as jobs
     from unnest(p_started) as f
-    cross join lateral generate_series(3, cardinality(f.need), 2) as i (place)
+    cross join lateral generate_series(4, cardinality(f.need), 2) as i (place)
     group by f.need[i.place + 1]
   ),
   charged as materialized (
     select
-      u.gate, u.jobs, m, h.live,
+      u.gate, u.jobs, m, h.live, q.amount,
+      case when m.quota is not null then q.amount + q.corrected + trunkline_internal.quota_spent(
+        p_limit => m, p_state => s.state, p_gate => u.gate, p_now => p_now
+      ) end as spent,
       case
         when num_nonnulls(m.requests_per_minute, m.requests_per_hour, m.tokens_per_minute, m.tokens_per_hour) = 0 then s.state
         else trunkline_internal.charge_gate(
-          p_limit => m, p_state => s.state, p_requests => u.requests, p_tokens => u.tokens, p_now => p_now
+          p_limit => m, p_state => s.state, p_gate => u.gate, p_requests => u.requests, p_tokens => u.tokens, p_now => p_now,
+          p_below => v_below
         )
       end as state
     from used as u
@@ -49,21 +59,54 @@ begin
     cross join lateral (
       select array_agg(h.holder) as live
       from unnest((s.state).holders) as h (holder)
-      where exists (select from trunkline_internal.running as r where r.job_id = h.holder)
+      where trunkline_internal.holder_lives(p_holder => h.holder, p_now => p_now)
     ) as h
+    left join lateral (
+      select
+        (array[u.requests, u.tokens, u.units])[trunkline_internal.quota_part(p_unit => m.quota_unit)] as amount,
+        coalesce(sum((array[c.requests, c.tokens, c.units])[trunkline_internal.quota_part(p_unit => m.quota_unit)]) filter (
+          where c.at / 3600 >= trunkline_internal.quota_since(p_limit => m, p_now => p_now)
+        ), 0)::bigint as corrected
+      from trunkline_internal.gate_corrections as c
+      where c.gate = u.gate and c.xid >= coalesce((s.state).corrected_below, '0'::xid8) and c.xid < v_below
+    ) as q on m.quota is not null
+  ),
+  counted as (
+    insert into trunkline_internal.quota_hours (gate, hour, amount)
+    select c.gate, v_hour, c.amount from charged as c where c.amount > 0
+    union all
+    select
+      c.gate, o.at / 3600,
+      sum((array[o.requests, o.tokens, o.units])[trunkline_internal.quota_part(p_unit => (c.m).quota_unit)])::bigint
+    from charged as c
+    join trunkline_internal.gate_corrections as o
+      on o.gate = c.gate and o.xid >= coalesce((c.state).corrected_below, '0'::xid8) and o.xid < v_below
+    where (c.m).quota is not null
+    group by c.gate, o.at / 3600
   ),
   written as (
     insert into trunkline_internal.gate_states (
-      gate, epoch, free_at, reckoned_by, holders, charged_at, charged_requests, charged_tokens, place
+      gate, epoch, free_at, reckoned_by, holders, charged_at, charged_requests, charged_tokens, place,
+      held_until, held_reason, spent, spent_hour, corrected_below, refused, refused_at, started_at, started
     )
     select
       c.gate,
       coalesce((c.state).epoch, 0) + 1,
       nullif(
-        trunkline_internal.gate_free_at(p_limit => c.m, p_state => c.state, p_requests => 1, p_tokens => 1), '-infinity'::timestamptz
+        greatest(
+          trunkline_internal.gate_free_at(p_limit => c.m, p_state => c.state, p_requests => 1, p_tokens => 1),
+          -- A quota rolls by the hour.
+          case when c.spent >= floor((c.m).quota * (c.m).quota_buffer) then to_timestamp((v_hour + 1) * 3600.0) end
+        ),
+        '-infinity'::timestamptz
       ),
       (c.m).updated_at,
-      case when (c.m).concurrency is not null then c.live || c.jobs end,
+      case
+        when num_nonnulls((c.m).concurrency, (c.m).pool) = 0 then null
+        -- A job that asks again for what it holds holds it once.
+        when c.live && c.jobs then array(select unnest(c.live) union select unnest(c.jobs))
+        else c.live || c.jobs
+      end,
       (c.state).charged_at, (c.state).charged_requests, (c.state).charged_tokens,
       case
         when p_covered ? c.gate::text then trunkline_internal.next_position(
@@ -74,14 +117,49 @@ begin
         )
         when (c.state).place is null and cardinality(c.jobs) >= c_busy then '{}'::jsonb
         else (c.state).place
-      end
+      end,
+      case when (c.state).held_until > p_now then (c.state).held_until end,
+      case when (c.state).held_until > p_now then (c.state).held_reason end,
+      c.spent,
+      case when c.spent is not null then v_hour end,
+      case
+        when num_nonnulls(
+          (c.m).requests_per_minute, (c.m).requests_per_hour, (c.m).tokens_per_minute, (c.m).tokens_per_hour, (c.m).quota
+        ) > 0 then v_below
+        else (c.state).corrected_below
+      end,
+      (c.state).refused, (c.state).refused_at,
+      b.minutes, b.starts
     from charged as c
-    returning gate, epoch
+    left join lateral (
+      select array_agg(b.minute) as minutes, array_agg(b.starts) as starts
+      from (
+        select b.minute, sum(b.starts)::bigint as starts
+        from (
+          select b.minute, b.starts
+          from unnest((c.state).started_at, (c.state).started) as b (minute, starts)
+          where b.minute >= floor(extract(epoch from p_now - (c.m).breaker_window) / 60)
+          union all
+          select floor(extract(epoch from p_now) / 60)::bigint, cardinality(c.jobs)
+        ) as b
+        group by b.minute
+        order by b.minute
+      ) as b
+    ) as b on (c.m).breaker_failures is not null
+    returning gate, epoch, started_at
   )
-  select array_agg(w.gate), array_agg(w.epoch) into v_gates, v_epochs from written as w;
+  select
+    array_agg(w.gate), array_agg(w.epoch),
+    array_agg(w.gate) filter (where w.started_at is not null),
+    array_agg((select c.jobs[1] from charged as c where c.gate = w.gate)) filter (where w.started_at is not null)
+  into v_gates, v_epochs, v_probes, v_probing
+  from written as w;
   delete from trunkline_internal.gate_states as s
   using unnest(v_gates, v_epochs) as w (gate, epoch)
   where s.gate = w.gate and s.epoch = w.epoch - 1;
+  if v_probes is not null then
+    perform trunkline_internal.begin_probes(p_gates => v_probes, p_jobs => v_probing, p_now => p_now);
+  end if;
 end;
 $$;
 comment on function trunkline_internal.charge_gates(trunkline_internal.gated_job[], jsonb, pg_snapshot, timestamptz) is 'Charges gates with the limited jobs that a claim starts: the next epoch of each is written and the last one deleted.';

@@ -15,7 +15,7 @@ set jit = off
 as $$
 declare
   v_ahead bigint;
-  v_limit integer := p_need[array_position(p_need[3:], p_gate) + 1]::integer;
+  v_limit integer := p_need[array_position(p_need[4:], p_gate) + 2]::integer;
   v_name text;
   v_now timestamptz := trunkline.clock();
   v_room record;
@@ -61,8 +61,8 @@ begin
   )::double precision;
   if (v_room.allowed).status = 'active' and coalesce(v_room.slots, 1) > 0 then
     v_until := greatest(
-      trunkline_internal.gate_free_at(
-        p_limit => v_room.allowed, p_state => v_room.state, p_requests => p_need[1], p_tokens => p_need[2]
+      trunkline_internal.gate_opens_at(
+        p_gate => p_gate, p_limit => v_room.allowed, p_state => v_room.state, p_need => p_need, p_lane => p_lane, p_now => v_now
       ),
       v_now
     ) + make_interval(secs => coalesce(v_seconds, 0));
@@ -70,7 +70,8 @@ begin
   return row('limit', nullif(v_until, 'infinity'::timestamptz), jsonb_strip_nulls(jsonb_build_object(
     'limit', v_name, 'status', (v_room.allowed).status, 'reason', (v_room.allowed).reason, 'ahead', v_ahead,
     'counted_up_to', 1000, 'requests', p_need[1], 'tokens', p_need[2], 'requests_left', v_room.requests,
-    'tokens_left', v_room.tokens, 'slots_left', v_room.slots
+    'tokens_left', v_room.tokens, 'units_left', v_room.units, 'slots_left', v_room.slots,
+    'held_until', v_room.held_until, 'held_reason', case when v_room.held_until is not null then (v_room.state).held_reason end
   )))::trunkline.explanation;
 end;
 $$;

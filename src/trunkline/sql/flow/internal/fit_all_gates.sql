@@ -1,57 +1,78 @@
 -- Keeps of limited jobs those that all of their limits have room for; one that another limit refuses goes to wait in that one's lane.
 -- One after the other, best first, each taking its part of what is left. A limit that somebody else holds makes the
--- job wait where it is. The caller holds the gates in whose lanes they wait.
-create or replace function trunkline_internal.fit_all_gates(p_found trunkline_internal.gated_job[], p_now timestamptz)
-returns trunkline_internal.gated_job[]
+-- job wait where it is, and so does one that shares fairly: elsewhere it would lose its turn. The caller holds the
+-- gates in whose lanes they wait. moved tells whether any went elsewhere, so that those behind them are next.
+create or replace function trunkline_internal.fit_all_gates(
+  p_found trunkline_internal.gated_job[],
+  p_lanes smallint[],
+  p_now timestamptz,
+  out jobs trunkline_internal.gated_job[],
+  out moved boolean
+)
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_fair bigint[];
   v_gates bigint[];
   v_job trunkline_internal.gated_job;
   v_limits integer[];
+  v_low integer[];
+  v_low_units bigint[];
   v_moved uuid[] := array[]::uuid[];
+  v_parts integer[];
   v_place integer;
   v_refused_by bigint;
   v_requests bigint[];
   v_slots bigint[];
   v_taken trunkline_internal.gated_job[] := array[]::trunkline_internal.gated_job[];
   v_tokens bigint[];
+  v_units bigint[];
 begin
   select array_agg(g.gate), array_agg(trunkline_internal.limit_of(p_gate => g.gate, p_limit => g.limit_id))
   into v_gates, v_limits
   from (
     select distinct f.need[i.place + 1] as gate, f.need[i.place]::integer as limit_id
     from unnest(p_found) as f
-    cross join lateral generate_series(3, cardinality(f.need), 2) as i (place)
+    cross join lateral generate_series(4, cardinality(f.need), 2) as i (place)
   ) as g
   where trunkline_internal.try_gate(p_gate => g.gate);
-  select array_agg(r.gate), array_agg(r.requests), array_agg(r.tokens), array_agg(
-    case when (r.allowed).status = 'active' then coalesce(r.slots, 2147483647) else 0 end
-  )
-  into v_gates, v_requests, v_tokens, v_slots
+  select
+    array_agg(r.gate), array_agg(r.requests), array_agg(r.tokens), array_agg(r.units), array_agg(r.low_units),
+    array_agg(trunkline_internal.quota_part(p_unit => (r.allowed).quota_unit)), array_agg((r.allowed).quota_low_below * 2),
+    array_agg(r.gate) filter (where (r.allowed).pool is not null),
+    array_agg(case when (r.allowed).status = 'active' and r.held_until is null then coalesce(r.slots, 2147483647) else 0 end)
+  into v_gates, v_requests, v_tokens, v_units, v_low_units, v_parts, v_low, v_fair, v_slots
   from trunkline_internal.gate_room(p_gates => v_gates, p_limits => v_limits, p_now => p_now) as r;
-  foreach v_job in array p_found loop
+  for v_job in select f.* from unnest(p_found) as f order by f.place, f.sequence loop
     v_refused_by := null;
-    for v_index in 4..cardinality(v_job.need) by 2 loop
+    for v_index in 5..cardinality(v_job.need) by 2 loop
       v_place := array_position(v_gates, v_job.need[v_index]);
       if v_place is null then
         v_refused_by := 0;
-      elsif v_slots[v_place] < 1 or v_requests[v_place] < v_job.need[1] or v_tokens[v_place] < v_job.need[2] then
+      elsif v_slots[v_place] < 1
+        or v_requests[v_place] < v_job.need[1]
+        or v_tokens[v_place] < v_job.need[2]
+        or v_job.need[v_parts[v_place]] > (
+          case when p_lanes[v_job.place] < v_low[v_place] then v_low_units[v_place] else v_units[v_place] end
+        )
+      then
         v_refused_by := v_job.need[v_index];
       end if;
       exit when v_refused_by is not null;
     end loop;
     if v_refused_by is null then
-      for v_index in 4..cardinality(v_job.need) by 2 loop
+      for v_index in 5..cardinality(v_job.need) by 2 loop
         v_place := array_position(v_gates, v_job.need[v_index]);
         v_slots[v_place] := v_slots[v_place] - 1;
         v_requests[v_place] := v_requests[v_place] - v_job.need[1];
         v_tokens[v_place] := v_tokens[v_place] - v_job.need[2];
+        v_units[v_place] := v_units[v_place] - v_job.need[v_parts[v_place]];
+        v_low_units[v_place] := v_low_units[v_place] - v_job.need[v_parts[v_place]];
       end loop;
       v_taken := v_taken || v_job;
-    elsif v_refused_by <> 0 then
+    elsif v_refused_by <> 0 and not coalesce(v_job.need && v_fair, false) then
       update trunkline_internal.waiting as w
       set gate = v_refused_by, sequence = nextval('trunkline_internal.job_sequence')
       where w.job_id = v_job.job_id and w.gate <> v_refused_by;
@@ -67,7 +88,8 @@ begin
       select distinct w.queue from trunkline_internal.waiting as w where w.job_id = any(v_moved)
     ));
   end if;
-  return case when cardinality(v_taken) > 0 then v_taken end;
+  jobs := case when cardinality(v_taken) > 0 then v_taken end;
+  moved := cardinality(v_moved) > 0;
 end;
 $$;
-comment on function trunkline_internal.fit_all_gates(trunkline_internal.gated_job[], timestamptz) is 'Keeps of limited jobs those that all of their limits have room for; one that another limit refuses goes to wait in that one''s lane.';
+comment on function trunkline_internal.fit_all_gates(trunkline_internal.gated_job[], smallint[], timestamptz) is 'Keeps of limited jobs those that all of their limits have room for; one that another limit refuses goes to wait in that one''s lane.';

@@ -1,4 +1,4 @@
--- Removes states of gates that hold nobody and have charged nothing within an hour, at most p_limit of them; tells how many.
+-- Removes what no window sees any more: states of gates that hold nobody, corrections that were counted in, old grants, hours of quotas; at most p_limit of each. Tells how many.
 create or replace function trunkline_internal.forget_old_charges(p_limit integer, p_now timestamptz)
 returns integer
 language plpgsql
@@ -8,7 +8,29 @@ as $$
 declare
   v_gates bigint[];
   v_removed integer;
+  v_rows integer;
 begin
+  delete from trunkline_internal.gate_corrections as c
+  where c.ctid = any(array(
+    select o.ctid
+    from trunkline_internal.gate_corrections as o
+    left join lateral (
+      select s.corrected_below from trunkline_internal.gate_states as s where s.gate = o.gate order by s.epoch desc limit 1
+    ) as s on true
+    -- What nobody counted in within two hours no minute and no hour sees; a quota still does.
+    where o.xid < s.corrected_below
+      or (
+        o.at < extract(epoch from p_now) - 7200
+        and not exists (
+          select
+          from trunkline_internal.gate_names as n
+          join trunkline_internal.limits as l on l.limit_id = trunkline_internal.limit_of(p_gate => n.gate, p_limit => n.limit_id)
+          where n.gate = o.gate and l.quota is not null
+        )
+      )
+    limit p_limit
+  ));
+  get diagnostics v_removed = row_count;
   v_gates := array(
     select s.gate
     from trunkline_internal.gate_states as s
@@ -19,17 +41,27 @@ begin
   delete from trunkline_internal.gate_states as s
   where s.gate = any(v_gates)
     and coalesce(s.charged_at[cardinality(s.charged_at)], 0) < extract(epoch from p_now) - 3602
+    and coalesce(s.held_until, s.refused_at, '-infinity'::timestamptz) < p_now - interval '1 hour'
+    -- Without the state nobody would know which of them were counted in.
+    and not exists (select from trunkline_internal.gate_corrections as c where c.gate = s.gate)
     and not exists (
       select
       from unnest(s.holders) as h (holder)
-      join trunkline_internal.running as r on r.job_id = h.holder
+      where trunkline_internal.holder_lives(p_holder => h.holder, p_now => p_now)
     );
-  get diagnostics v_removed = row_count;
+  get diagnostics v_rows = row_count;
+  v_removed := v_removed + v_rows;
   delete from trunkline_internal.gate_names as n
   where n.seen_at < p_now - interval '1 day'
     and n.gate = any(v_gates)
-    and not exists (select from trunkline_internal.gate_states as s where s.gate = n.gate);
-  return v_removed;
+    and not exists (select from trunkline_internal.gate_states as s where s.gate = n.gate)
+    and not exists (select from trunkline_internal.quota_hours as q where q.gate = n.gate);
+  delete from trunkline_internal.grants as g
+  where g.ctid = any(array(
+    select o.ctid from trunkline_internal.grants as o where o.expires_at < p_now - interval '1 day' limit p_limit
+  ));
+  get diagnostics v_rows = row_count;
+  return v_removed + v_rows + trunkline_internal.gather_quota_hours(p_limit => p_limit, p_now => p_now);
 end;
 $$;
-comment on function trunkline_internal.forget_old_charges(integer, timestamptz) is 'Removes states of gates that hold nobody and have charged nothing within an hour, at most p_limit of them; tells how many.';
+comment on function trunkline_internal.forget_old_charges(integer, timestamptz) is 'Removes what no window sees any more: states of gates that hold nobody, corrections that were counted in, old grants, hours of quotas; at most p_limit of each. Tells how many.';

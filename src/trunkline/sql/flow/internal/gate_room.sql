@@ -1,5 +1,7 @@
--- Tells what gates have left now: their newest state, the limit that counts, and how many requests, tokens and slots; null: no end of it.
--- The caller holds their locks. Holders that run no more hold nothing.
+-- Tells what gates have left now: their newest state, the limit that counts, and how many requests, tokens, units and slots; null: no end of it.
+-- The caller holds their locks, or only wants to know about. Holders that run no more hold nothing; corrections that are
+-- not part of the state yet count as if they were. low_units is for priorities below the quota's bound; live is how
+-- many hold a slot, where that is kept; a breaker that is open leaves no slot, or one for its probe.
 create or replace function trunkline_internal.gate_room(p_gates bigint[], p_limits integer[], p_now timestamptz)
 returns table (
   gate bigint,
@@ -7,7 +9,11 @@ returns table (
   state trunkline_internal.gate_states,
   requests bigint,
   tokens bigint,
-  slots bigint
+  units bigint,
+  low_units bigint,
+  slots bigint,
+  live bigint,
+  held_until timestamptz
 )
 language plpgsql
 stable
@@ -27,10 +33,21 @@ begin
     m,
     s.state,
     least(
-      m.requests_per_minute - coalesce(c.requests_of_minute, 0), m.requests_per_hour - coalesce(c.requests_of_hour, 0)
+      m.requests_per_minute - greatest(coalesce(c.requests_of_minute, 0), 0),
+      m.requests_per_hour - greatest(coalesce(c.requests_of_hour, 0), 0)
     )::bigint,
-    least(m.tokens_per_minute - coalesce(c.tokens_of_minute, 0), m.tokens_per_hour - coalesce(c.tokens_of_hour, 0))::bigint,
-    m.concurrency - h.live
+    least(
+      m.tokens_per_minute - greatest(coalesce(c.tokens_of_minute, 0), 0),
+      m.tokens_per_hour - greatest(coalesce(c.tokens_of_hour, 0), 0)
+    )::bigint,
+    floor(m.quota * m.quota_buffer)::bigint - q.spent,
+    floor(m.quota * least(m.quota_low_share, m.quota_buffer))::bigint - q.spent,
+    case
+      when m.breaker_failures is null then m.concurrency - h.live
+      else least(m.concurrency - h.live, trunkline_internal.breaker_room(p_gate => g.gate, p_now => p_now))
+    end,
+    h.live,
+    case when (s.state).held_until > p_now then (s.state).held_until end
   from unnest(p_gates, p_limits) as g (gate, limit_id)
   join trunkline_internal.limits as m on m.limit_id = g.limit_id
   left join lateral (
@@ -39,16 +56,33 @@ begin
   cross join lateral (
     select count(*) as live
     from unnest((s.state).holders) as h (holder)
-    where exists (select from trunkline_internal.running as r where r.job_id = h.holder)
+    where trunkline_internal.holder_lives(p_holder => h.holder, p_now => p_now)
   ) as h
-  cross join lateral (
+  left join lateral (
     select
       sum(c.requests) filter (where c.at > v_second - 62) as requests_of_minute,
       sum(c.tokens) filter (where c.at > v_second - 62) as tokens_of_minute,
       sum(c.requests) filter (where c.at > v_second - 3602) as requests_of_hour,
       sum(c.tokens) filter (where c.at > v_second - 3602) as tokens_of_hour
-    from unnest((s.state).charged_at, (s.state).charged_requests, (s.state).charged_tokens) as c (at, requests, tokens)
-  ) as c;
+    from (
+      select c.at, c.requests, c.tokens
+      from unnest((s.state).charged_at, (s.state).charged_requests, (s.state).charged_tokens) as c (at, requests, tokens)
+      union all
+      -- As charge_gate will put them: past the minute by the minute.
+      select case when c.at - c.at % 60 + 59 <= v_second - 62 then c.at - c.at % 60 + 59 else c.at end, c.requests, c.tokens
+      from trunkline_internal.gate_corrections as c
+      where c.gate = g.gate and c.xid >= coalesce((s.state).corrected_below, '0'::xid8)
+    ) as c
+  ) as c on num_nonnulls(m.requests_per_minute, m.requests_per_hour, m.tokens_per_minute, m.tokens_per_hour) > 0
+  left join lateral (
+    select
+      trunkline_internal.quota_spent(p_limit => m, p_state => s.state, p_gate => g.gate, p_now => p_now)
+      + coalesce(sum((array[c.requests, c.tokens, c.units])[trunkline_internal.quota_part(p_unit => m.quota_unit)]), 0)::bigint as spent
+    from trunkline_internal.gate_corrections as c
+    where c.gate = g.gate
+      and c.xid >= coalesce((s.state).corrected_below, '0'::xid8)
+      and c.at / 3600 >= trunkline_internal.quota_since(p_limit => m, p_now => p_now)
+  ) as q on m.quota is not null;
 end;
 $$;
-comment on function trunkline_internal.gate_room(bigint[], integer[], timestamptz) is 'Tells what gates have left now: their newest state, the limit that counts, and how many requests, tokens and slots; null: no end of it.';
+comment on function trunkline_internal.gate_room(bigint[], integer[], timestamptz) is 'Tells what gates have left now: their newest state, the limit that counts, and how many requests, tokens, units and slots; null: no end of it.';

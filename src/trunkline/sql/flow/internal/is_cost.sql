@@ -1,4 +1,4 @@
--- Tells whether a document is a cost: requests and tokens as whole numbers, nothing else.
+-- Tells whether a document is a cost: requests, tokens and units as whole numbers, nothing else.
 create or replace function trunkline_internal.is_cost(p_cost jsonb)
 returns boolean
 language plpgsql
@@ -6,7 +6,7 @@ immutable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if jsonb_typeof(p_cost) <> 'object' or p_cost - array['requests', 'tokens'] <> '{}'::jsonb then
+  if jsonb_typeof(p_cost) <> 'object' or p_cost - array['requests', 'tokens', 'units'] <> '{}'::jsonb then
     return false;
   end if;
   return not exists (
@@ -19,4 +19,4 @@ begin
   );
 end;
 $$;
-comment on function trunkline_internal.is_cost(jsonb) is 'Tells whether a document is a cost: requests and tokens as whole numbers, nothing else.';
+comment on function trunkline_internal.is_cost(jsonb) is 'Tells whether a document is a cost: requests, tokens and units as whole numbers, nothing else.';

@@ -30,13 +30,16 @@ as $$
 declare
   c_most_gates constant integer := 200;
   v_bound bigint;
+  v_fair bigint[];
+  v_fair_limits integer[];
   v_gates bigint[];
   v_limits integer[];
+  v_moved boolean;
 begin
-  select array_agg(g.gate), array_agg(g.limit_id)
-  into v_gates, v_limits
+  select array_agg(g.gate), array_agg(g.limit_id), array_agg(g.gate) filter (where g.pool is not null)
+  into v_gates, v_limits, v_fair
   from (
-    select g.gate, g.limit_id
+    select g.gate, g.limit_id, l.pool
     from (
       select distinct on (g.gate) g.gate, g.limit_id
       from trunkline_internal.gate_queues as g
@@ -45,17 +48,37 @@ begin
     ) as g
     join trunkline_internal.limits as l on l.limit_id = g.limit_id and l.status = 'active'
     left join lateral (
-      select s.free_at, s.reckoned_by from trunkline_internal.gate_states as s where s.gate = g.gate order by s.epoch desc limit 1
+      select s.free_at, s.reckoned_by, s.held_until, s.corrected_below
+      from trunkline_internal.gate_states as s
+      where s.gate = g.gate
+      order by s.epoch desc
+      limit 1
     ) as s on true
-    where s.free_at is null or s.free_at <= p_now or s.reckoned_by < l.updated_at
+    where (s.held_until is null or s.held_until <= p_now)
+      and (
+        s.free_at is null
+        or s.free_at <= p_now
+        or s.reckoned_by < l.updated_at
+        -- Something was given back since.
+        or exists (
+          select
+          from trunkline_internal.gate_corrections as c
+          where c.gate = g.gate and c.xid >= coalesce(s.corrected_below, '0'::xid8)
+        )
+      )
     order by random()
     limit c_most_gates
   ) as g;
-  select array_agg(g.gate), array_agg(g.limit_id)
-  into v_gates, v_limits
-  from unnest(v_gates, v_limits) as g (gate, limit_id)
-  where trunkline_internal.try_gate(p_gate => g.gate);
-  if v_gates is null then
+  select
+    array_agg(g.gate) filter (where not g.fair), array_agg(g.limit_id) filter (where not g.fair),
+    array_agg(g.gate) filter (where g.fair), array_agg(g.limit_id) filter (where g.fair)
+  into v_gates, v_limits, v_fair, v_fair_limits
+  from (
+    select g.gate, g.limit_id, coalesce(g.gate = any(v_fair), false) as fair
+    from unnest(v_gates, v_limits) as g (gate, limit_id)
+    where trunkline_internal.try_gate(p_gate => g.gate)
+  ) as g;
+  if v_gates is null and v_fair is null then
     return;
   end if;
   -- Read before this transaction has an id, so that whoever drew a lower number has a lower id.
@@ -90,12 +113,18 @@ begin
   -- Where all of them went to wait for their other limits, those behind them are next.
   for v_round in 1..5 loop
     with gates as materialized (
-      select g.gate, (g.state).place, g.requests, g.tokens, least(g.slots, p_limit) as slots
+      select
+        g.gate, (g.state).place, g.requests, g.tokens, g.units, g.low_units, least(g.slots, p_limit) as slots,
+        trunkline_internal.quota_part(p_unit => (g.allowed).quota_unit) as part, (g.allowed).quota_low_below * 2 as low_below
       from trunkline_internal.gate_room(p_gates => v_gates, p_limits => v_limits, p_now => p_now) as g
-      where coalesce(g.slots, 1) > 0 and coalesce(g.requests, 1) > 0 and coalesce(g.tokens, 0) >= 0
+      where coalesce(g.slots, 1) > 0
+        and coalesce(g.requests, 1) > 0
+        and coalesce(g.tokens, 0) >= 0
+        and coalesce(g.units, 1) > 0
+        and g.held_until is null
     ),
     heads as materialized (
-      select w.*, l.place, g.slots, g.requests, g.tokens
+      select w.*, l.place, l.lane, g.slots, g.requests, g.tokens, g.units, g.low_units, g.part, g.low_below
       from unnest(p_queues, p_lanes) with ordinality as l (queue, lane, place)
       cross join gates as g
       cross join lateral (
@@ -124,16 +153,26 @@ begin
         h.*,
         row_number() over before as taken,
         sum(h.need[1]) over before as requests_taken,
-        sum(h.need[2]) over before as tokens_taken
+        sum(h.need[2]) over before as tokens_taken,
+        sum(h.need[h.part]) over before as units_taken
       from heads as h
       window before as (partition by h.gate order by h.place, h.sequence rows unbounded preceding)
     ) as f
     where f.taken <= f.slots
       and (f.requests is null or f.requests_taken <= f.requests)
-      and (f.tokens is null or f.tokens_taken <= f.tokens);
-    exit when jobs is null or not exists (select from unnest(jobs) as f where cardinality(f.need) > 4);
-    jobs := trunkline_internal.fit_all_gates(p_found => jobs, p_now => p_now);
-    exit when jobs is not null;
+      and (f.tokens is null or f.tokens_taken <= f.tokens)
+      and (f.units is null or f.units_taken <= case when f.lane < f.low_below then f.low_units else f.units end);
+    if v_fair is not null then
+      jobs := jobs || trunkline_internal.look_at_pools(
+        p_queues => p_queues, p_lanes => p_lanes, p_limit => p_limit, p_tasks => p_tasks, p_scope => p_scope,
+        p_now => p_now, p_gates => v_fair, p_limits => v_fair_limits
+      );
+    end if;
+    exit when jobs is null or not exists (select from unnest(jobs) as f where cardinality(f.need) > 5);
+    select f.jobs, f.moved
+    into jobs, v_moved
+    from trunkline_internal.fit_all_gates(p_found => jobs, p_lanes => p_lanes, p_now => p_now) as f;
+    exit when jobs is not null or not v_moved;
   end loop;
 end;
 $$;

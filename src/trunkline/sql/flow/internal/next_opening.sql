@@ -16,7 +16,20 @@ begin
   select min(greatest(o.free_at, p_now + interval '50 milliseconds'))
   into v_opening
   from (
-    select trunkline_internal.gate_free_at(p_limit => m, p_state => s.state, p_requests => w.need[1], p_tokens => w.need[2]) as free_at
+    select
+      case
+        when o.free_at > '-infinity'::timestamptz then o.free_at
+        -- There is room: whoever holds the gate just now was only passed by.
+        when not exists (
+          select
+          from trunkline_internal.gate_room(
+            p_gates => array(select w.need[i.place] from generate_series(5, cardinality(w.need), 2) as i (place)),
+            p_limits => array(select w.need[i.place]::integer from generate_series(4, cardinality(w.need), 2) as i (place)),
+            p_now => p_now
+          ) as r
+          where r.slots < 1
+        ) then o.free_at
+      end as free_at
     from (
       select distinct on (g.gate, g.queue) g.gate, g.queue, g.limit_id
       from trunkline_internal.gate_queues as g
@@ -24,12 +37,8 @@ begin
       order by g.gate, g.queue, g.limit_id desc
       limit 100
     ) as g
-    join trunkline_internal.limits as m on m.limit_id = g.limit_id and m.status = 'active'
-    join lateral (
-      select s as state from trunkline_internal.gate_states as s where s.gate = g.gate order by s.epoch desc limit 1
-    ) as s on (s.state).charged_at is not null
     cross join lateral (
-      select w.need
+      select w.need, l.lane
       from trunkline_internal.lanes as l
       cross join lateral (
         select w.need
@@ -42,6 +51,19 @@ begin
       order by l.lane desc
       limit 1
     ) as w
+    -- All of its gates, not only the one at which it waits: a job that shares fairly stays there.
+    cross join lateral (
+      select max(trunkline_internal.gate_opens_at(
+        p_gate => w.need[i.place + 1], p_limit => m, p_state => s.state, p_need => w.need, p_lane => w.lane, p_now => p_now
+      )) as free_at
+      from generate_series(4, cardinality(w.need), 2) as i (place)
+      join trunkline_internal.limits as m
+        on m.limit_id = trunkline_internal.limit_of(p_gate => w.need[i.place + 1], p_limit => w.need[i.place]::integer)
+        and m.status = 'active'
+      join lateral (
+        select s as state from trunkline_internal.gate_states as s where s.gate = w.need[i.place + 1] order by s.epoch desc limit 1
+      ) as s on true
+    ) as o
   ) as o
   where o.free_at < 'infinity'::timestamptz;
   return v_opening;

@@ -17,7 +17,7 @@ begin
   insert into trunkline_internal.gate_queues (gate, limit_id, queue)
   select distinct
     w.gate,
-    trunkline_internal.limit_of(p_gate => w.gate, p_limit => w.need[array_position(w.need[3:], w.gate) + 1]::integer),
+    trunkline_internal.limit_of(p_gate => w.gate, p_limit => w.need[array_position(w.need[4:], w.gate) + 2]::integer),
     w.queue
   from (
     -- Apart, so that they are found by their ids: over a table that was empty when it was analysed, the index of

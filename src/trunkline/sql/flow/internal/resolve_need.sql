@@ -1,4 +1,4 @@
--- Says what a job takes of its task's limits: {requests, tokens, limit, gate, limit, gate ...}. Refuses what could never run.
+-- Says what a job takes of its task's limits: {requests, tokens, units, limit, gate, limit, gate ...}. Refuses what could never run.
 -- Each limit by its filled-in name if there is one of that name, else by the name with its keys.
 create or replace function trunkline_internal.resolve_need(
   p_task text,
@@ -20,15 +20,17 @@ declare
   v_requests bigint;
   v_template text;
   v_tokens bigint;
+  v_units bigint;
 begin
   if p_cost is not null and not trunkline_internal.is_cost(p_cost => p_cost) then
     perform trunkline_internal.refuse(
       p_name => 'invalid_cost',
-      p_detail => jsonb_build_object('task', p_task, 'cost', p_cost, 'must_be', 'whole numbers from 0 to 10^12 as requests and tokens')
+      p_detail => jsonb_build_object('task', p_task, 'cost', p_cost, 'must_be', 'whole numbers from 0 to 10^12 as requests, tokens and units')
     );
   end if;
   v_requests := coalesce((p_cost ->> 'requests')::bigint, 1);
   v_tokens := coalesce((p_cost ->> 'tokens')::bigint, 0);
+  v_units := coalesce((p_cost ->> 'units')::bigint, 0);
   foreach v_template in array p_limits loop
     v_name := trunkline_internal.fill_limit_name(p_template => v_template, p_payload => p_payload, p_tenant => p_tenant);
     if v_name is null or octet_length(v_name) > 400 then
@@ -69,7 +71,7 @@ begin
     end if;
     v_gates := v_gates || array[v_limit.limit_id::bigint, v_gate];
   end loop;
-  return array[v_requests, v_tokens] || v_gates;
+  return array[v_requests, v_tokens, v_units] || v_gates;
 end;
 $$;
-comment on function trunkline_internal.resolve_need(text, text[], jsonb, jsonb, text) is 'Says what a job takes of its task''s limits: {requests, tokens, limit, gate, limit, gate ...}. Refuses what could never run.';
+comment on function trunkline_internal.resolve_need(text, text[], jsonb, jsonb, text) is 'Says what a job takes of its task''s limits: {requests, tokens, units, limit, gate, limit, gate ...}. Refuses what could never run.';

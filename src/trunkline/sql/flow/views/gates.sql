@@ -1,17 +1,26 @@
--- Gates, a limit with its keys filled in each: what is given out of it now and how many jobs wait for it.
+-- Gates, a limit with its keys filled in each: what is given out of it now, how many jobs wait for it, and what its provider said.
 create or replace view trunkline.gates with (security_barrier = true) as
 select
   n.name,
   l.name as "limit",
   h.in_use,
-  coalesce(c.requests_of_minute, 0)::bigint as requests_of_minute,
-  coalesce(c.requests_of_hour, 0)::bigint as requests_of_hour,
-  coalesce(c.tokens_of_minute, 0)::bigint as tokens_of_minute,
-  coalesce(c.tokens_of_hour, 0)::bigint as tokens_of_hour,
+  greatest(coalesce(c.requests_of_minute, 0), 0)::bigint as requests_of_minute,
+  greatest(coalesce(c.requests_of_hour, 0), 0)::bigint as requests_of_hour,
+  greatest(coalesce(c.tokens_of_minute, 0), 0)::bigint as tokens_of_minute,
+  greatest(coalesce(c.tokens_of_hour, 0), 0)::bigint as tokens_of_hour,
+  q.spent,
   (
     select count(*) from trunkline_internal.waiting as w where w.gate = n.gate and w.state = 'ready' and w.gate is not null
   ) as waiting,
-  case when s.reckoned_by >= l.updated_at and s.free_at > trunkline.clock() then s.free_at end as free_at
+  greatest(
+    case when s.reckoned_by >= l.updated_at and s.free_at > trunkline.clock() then s.free_at end,
+    case when s.held_until > trunkline.clock() then s.held_until end
+  ) as free_at,
+  case when s.held_until > trunkline.clock() then s.held_until end as held_until,
+  case when s.held_until > trunkline.clock() then s.held_reason end as held_reason,
+  coalesce(s.refused, 0) as refused,
+  s.refused_at,
+  b.state as breaker
 from (
   select distinct on (n.gate) n.gate, n.name, n.limit_id from trunkline_internal.gate_names as n order by n.gate, n.limit_id desc
 ) as n
@@ -19,10 +28,22 @@ join trunkline_internal.limits as l on l.limit_id = n.limit_id
 left join lateral (
   select s.* from trunkline_internal.gate_states as s where s.gate = n.gate order by s.epoch desc limit 1
 ) as s on true
+left join trunkline_internal.breakers as b on b.gate = n.gate
+-- As holder_lives has it, which whoever may read the view need not be allowed to call.
 cross join lateral (
   select count(*) as in_use
   from unnest(s.holders) as h (holder)
   where exists (select from trunkline_internal.running as r where r.job_id = h.holder)
+    or exists (
+      select
+      from trunkline_internal.grants as g
+      where g.grant_id = h.holder
+        and g.settled_at is null
+        and case
+          when g.job_id is null then g.expires_at > trunkline.clock()
+          else exists (select from trunkline_internal.running as r where r.job_id = g.job_id and r.attempt = g.attempt)
+        end
+    )
 ) as h
 cross join lateral (
   select
@@ -30,7 +51,28 @@ cross join lateral (
     sum(c.requests) filter (where c.at > extract(epoch from trunkline.clock()) - 3600) as requests_of_hour,
     sum(c.tokens) filter (where c.at > extract(epoch from trunkline.clock()) - 60) as tokens_of_minute,
     sum(c.tokens) filter (where c.at > extract(epoch from trunkline.clock()) - 3600) as tokens_of_hour
-  from unnest(s.charged_at, s.charged_requests, s.charged_tokens) as c (at, requests, tokens)
+  from (
+    select c.at, c.requests, c.tokens
+    from unnest(s.charged_at, s.charged_requests, s.charged_tokens) as c (at, requests, tokens)
+    union all
+    select c.at, c.requests, c.tokens
+    from trunkline_internal.gate_corrections as c
+    where c.gate = n.gate and c.xid >= coalesce(s.corrected_below, '0'::xid8)
+  ) as c
 ) as c
+left join lateral (
+  select coalesce(sum(q.amount), 0)::bigint as spent
+  from (
+    select q.hour, q.amount from trunkline_internal.quota_hours as q where q.gate = n.gate
+    union all
+    select c.at / 3600, case l.quota_unit when 'requests' then c.requests when 'tokens' then c.tokens else c.units end
+    from trunkline_internal.gate_corrections as c
+    where c.gate = n.gate and c.xid >= coalesce(s.corrected_below, '0'::xid8)
+  ) as q
+  where q.hour >= case
+    when l.quota_period is not null then floor(extract(epoch from date_trunc(l.quota_period, trunkline.clock(), 'UTC')) / 3600)
+    else floor((extract(epoch from trunkline.clock()) - extract(epoch from l.quota_window)) / 3600)
+  end
+) as q on l.quota is not null
 where trunkline.tenant_scope() is null;
-comment on view trunkline.gates is 'Gates, a limit with its keys filled in each: what is given out of it now and how many jobs wait for it.';
+comment on view trunkline.gates is 'Gates, a limit with its keys filled in each: what is given out of it now, how many jobs wait for it, and what its provider said.';

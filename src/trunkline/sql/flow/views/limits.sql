@@ -1,4 +1,4 @@
--- Limits with what is given out of each now, over all of its keys, and how many jobs wait for it.
+-- Limits with all of their parts, what is given out of each now, over all of its keys, and how many jobs wait for it.
 create or replace view trunkline.limits with (security_barrier = true) as
 select
   l.name,
@@ -16,10 +16,34 @@ select
   coalesce(sum(g.tokens_of_minute), 0)::bigint as tokens_of_minute,
   coalesce(sum(g.tokens_of_hour), 0)::bigint as tokens_of_hour,
   coalesce(sum(g.waiting), 0)::bigint as waiting,
+  coalesce(sum(g.refused), 0)::bigint as refused,
+  max(g.refused_at) as refused_at,
+  max(g.held_until) as held_until,
+  l.quota,
+  l.quota_unit,
+  l.quota_window,
+  l.quota_period,
+  l.quota_buffer,
+  l.quota_low_share,
+  l.quota_low_below,
+  l.quota_refuses,
+  coalesce(sum(g.spent), 0)::bigint as spent,
+  l.breaker_failures,
+  l.breaker_share,
+  l.breaker_window,
+  l.breaker_probe_after,
+  l.backpressure_threshold,
+  l.backpressure_delay,
+  l.depth_limit,
+  l.depth_refuses,
+  l.weight,
+  l.share_cap,
+  l.pool,
+  l.created_at,
   l.updated_at,
   l.updated_by
 from trunkline_internal.limits as l
 left join trunkline.gates as g on g."limit" = l.name
 where trunkline.tenant_scope() is null
 group by l.limit_id;
-comment on view trunkline.limits is 'Limits with what is given out of each now, over all of its keys, and how many jobs wait for it.';
+comment on view trunkline.limits is 'Limits with all of their parts, what is given out of each now, over all of its keys, and how many jobs wait for it.';

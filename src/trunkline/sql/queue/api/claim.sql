@@ -35,6 +35,8 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   c_no_end constant bigint := 9223372036854775807;
+  -- One of sixteen serves queues that age from their lowest lanes.
+  v_aged boolean := random() < 0.0625;
   v_answer trunkline.claimed_job;
   v_asked text[];
   v_audited boolean;
@@ -188,7 +190,14 @@ begin
     into v_queues, v_lanes, v_names, v_from, v_until, v_enabled, v_lease, v_audited, v_gated
     from (
       select distinct
-        array_position(v_asked, l.queue) as place, -l.lane as rank, l.queue, l.lane, l.queue || '/' || l.lane as name
+        array_position(v_asked, l.queue) as place,
+        case
+          when not v_aged or not exists (select from trunkline_internal.queues as q where q.queue = l.queue and q.ageing) then -l.lane
+          -- The other way round within each half: what is bulk stays behind what is not.
+          when l.lane >= 0 then l.lane - 1000
+          else l.lane + 1000
+        end as rank,
+        l.queue, l.lane, l.queue || '/' || l.lane as name
       from trunkline_internal.lanes as l
       where l.queue = any(v_asked)
         and not exists (select from trunkline_internal.queues as q where q.queue = l.queue and q.paused)
@@ -370,7 +379,8 @@ begin
     case when r.payload_day is null then r.payload else v_bodies[array_position(v_large, r.job_id)] end,
     r.tenant, r.correlation_id, r.tags, r.failures::integer, r.deferrals, r.max_attempts::integer,
     r.created_at, r.run_at, r.claimed_at, r.lease_expires_at, r.hard_deadline, r.last_error,
-    case when r.sequence = v_last then v_next end;
+    case when r.sequence = v_last then v_next end,
+    case when r.need is not null then v_now + interval '1 second' end;
   if v_collided and v_next is not null then
     v_answer.position := v_next;
     return next v_answer;

@@ -25,6 +25,7 @@ as $$
 declare
   v_attempts integer[];
   v_audited uuid[];
+  v_costly trunkline_internal.costly_attempt[];
   v_done uuid[];
   v_jobs uuid[];
   v_keyed uuid[];
@@ -83,8 +84,10 @@ begin
     array_agg(e.job_id),
     array_agg(e.job_id) filter (where e.unique_key is not null),
     array_agg(e.job_id) filter (where e.audit),
-    array_agg(distinct e.queue) filter (where e.need is not null)
-  into v_done, v_keyed, v_audited, v_limited
+    array_agg(distinct e.queue) filter (where e.need is not null),
+    array_agg(row(e.job_id, e.attempt, e.task, e.tenant, e.need)::trunkline_internal.costly_attempt)
+      filter (where e.need[2] > 0 or e.need[3] > 0)
+  into v_done, v_keyed, v_audited, v_limited, v_costly
   from ended as e;
   -- What few jobs need is done apart: as parts of the statement above these three would cost every
   -- batch the opening of two partitioned tables, a tenth of the whole.
@@ -100,6 +103,9 @@ begin
   if v_limited is not null then
     -- Their capacity came free.
     perform trunkline_internal.wake_sleepers(p_queues => v_limited);
+  end if;
+  if v_costly is not null then
+    perform trunkline_internal.book_estimates(p_ended => v_costly, p_now => v_now);
   end if;
   if v_audited is not null then
     insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, worker, actor)

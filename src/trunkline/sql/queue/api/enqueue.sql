@@ -150,7 +150,7 @@ begin
     case when v_state = 'ready' then nextval('trunkline_internal.job_sequence') end,
     v_run_at, v_now, v_day, coalesce(p_max_attempts, v_policy.max_attempts), v_priority * 2, v_state,
     v_queue, p_task, v_tenant, p_unique_key, p_correlation_id, p_tags,
-    case when v_day is null then p_payload end, v_need[4], v_need
+    case when v_day is null then p_payload end, v_need[5], v_need
   );
   if v_need is not null and v_state = 'ready' then
     perform trunkline_internal.open_gates(p_jobs => array[v_job]);

@@ -1,7 +1,8 @@
 -- Makes many tasks known in one call, as register_task does, all or none; tells how many were new or changed.
 -- p_tasks is a JSON array of objects with the arguments of register_task as keys, without the p_. What
 -- is known already is neither locked nor written, so that a worker's start costs one round trip and
--- leaves no trace. Locks rows of tasks in the order of their names.
+-- leaves no trace. Locks rows of tasks in the order of their names. A field of its own is declares: limits
+-- that the code brings along, name by name (see declare_limits).
 create or replace function trunkline.register_tasks(p_tasks jsonb)
 returns integer
 language plpgsql
@@ -12,9 +13,11 @@ as $$
 declare
   c_fields constant text[] := array[
     'task', 'queue', 'lease', 'hard_limit', 'max_attempts', 'backoff', 'audit', 'priority', 'unique_until', 'crash_limit',
-    'reclaim_on_worker_death', 'lost_backoff', 'dead_when_deferred', 'profile', 'limits', 'cost'
+    'reclaim_on_worker_death', 'lost_backoff', 'dead_when_deferred', 'profile', 'limits', 'cost',
+    'declares'
   ];
   v_changed integer := 0;
+  v_declared integer;
   v_index integer;
   v_last text;
   v_now timestamptz := trunkline.clock();
@@ -50,7 +53,7 @@ begin
       task text, queue text, lease interval, hard_limit interval, max_attempts integer, backoff jsonb,
       audit boolean, priority integer, unique_until text, crash_limit integer,
       reclaim_on_worker_death boolean, lost_backoff boolean, dead_when_deferred boolean, profile text,
-      limits text[], cost jsonb
+      limits text[], cost jsonb, declares jsonb
     );
     -- Two policies of one task: which one holds would be a matter of chance.
     if v_policy.task = v_last then
@@ -62,6 +65,7 @@ begin
       );
     end if;
     v_last := v_policy.task;
+    v_declared := trunkline_internal.declare_limits(p_task => v_policy.task, p_declares => v_policy.declares);
     if trunkline_internal.store_task(
       p_task => v_policy.task, p_queue => v_policy.queue, p_lease => v_policy.lease,
       p_hard_limit => v_policy.hard_limit, p_max_attempts => v_policy.max_attempts, p_backoff => v_policy.backoff,
@@ -69,7 +73,7 @@ begin
       p_crash_limit => v_policy.crash_limit, p_reclaim_on_worker_death => v_policy.reclaim_on_worker_death,
       p_lost_backoff => v_policy.lost_backoff, p_dead_when_deferred => v_policy.dead_when_deferred,
       p_profile => v_policy.profile, p_limits => v_policy.limits, p_cost => v_policy.cost, p_now => v_now
-    ) then
+    ) or v_declared > 0 then
       v_changed := v_changed + 1;
     end if;
   end loop;

@@ -51,7 +51,7 @@ begin
     then
       v_bad := 'p_limits'; v_must := 'at most 5 different names of limits, of 1 to 200 bytes';
     when p_cost is not null and not trunkline_internal.is_cost(p_cost => p_cost) then
-      v_bad := 'p_cost'; v_must := 'an object with requests and tokens, whole numbers from 0 to 10^12';
+      v_bad := 'p_cost'; v_must := 'an object with requests, tokens and units, whole numbers from 0 to 10^12';
     when p_backoff is not null and jsonb_typeof(p_backoff) <> 'object' then
       v_bad := 'p_backoff'; v_must := 'an object with base, factor, cap (numbers, seconds) and jitter (0 to 1)';
     when exists (

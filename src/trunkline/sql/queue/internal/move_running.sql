@@ -12,6 +12,7 @@ set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  v_costly trunkline_internal.costly_attempt[];
   v_jobs uuid[] := array(select m.job_id from unnest(p_moves) as m);
   v_limited text[];
   v_soon uuid[] := array(
@@ -25,6 +26,12 @@ begin
   v_limited := array(
     select r.queue from trunkline_internal.running as r where r.job_id = any(v_jobs) and r.need is not null
   );
+  if cardinality(v_limited) > 0 then
+    select array_agg(row(r.job_id, r.attempt, r.task, r.tenant, r.need)::trunkline_internal.costly_attempt)
+    into v_costly
+    from trunkline_internal.running as r
+    where r.job_id = any(v_jobs) and (r.need[2] > 0 or r.need[3] > 0);
+  end if;
   insert into trunkline_internal.lanes (queue, lane)
   select distinct r.queue, (r.lane | 1)::smallint
   from trunkline_internal.running as r
@@ -56,7 +63,7 @@ begin
       case when g.to_state = 'ready' and g.front then g.lane | 1 else (g.lane >> 1) * 2 end,
       g.to_state, g.queue, g.task, g.tenant, g.unique_key, g.correlation_id, g.reason, g.retry_of,
       g.tags, g.payload, coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error),
-      g.need[4], g.need
+      g.need[5], g.need
     from (select g.* from gone as g where g.to_state in ('ready', 'scheduled') order by g.sequence) as g
   ),
   buried as (
@@ -100,6 +107,9 @@ begin
   from gone as g;
   if v_limited <> '{}' then
     perform trunkline_internal.open_gates(p_jobs => v_jobs);
+    if v_costly is not null then
+      perform trunkline_internal.book_estimates(p_ended => v_costly, p_now => p_now);
+    end if;
     perform trunkline_internal.wake_sleepers(p_queues => v_limited);
   end if;
   if cardinality(v_soon) > 0 and exists (select from trunkline_internal.sleepers as s) then

@@ -32,7 +32,7 @@ begin
     p_dead.job_id, nextval('trunkline_internal.job_sequence'), v_now, p_dead.created_at, p_dead.attempt,
     p_dead.payload_day, p_dead.max_attempts, p_dead.priority * 2, 'ready', p_dead.queue, p_dead.task,
     p_dead.tenant, p_dead.unique_key, p_dead.correlation_id, 'replayed', p_dead.retry_of, p_dead.tags,
-    p_dead.payload, p_dead.last_error, p_dead.need[4], p_dead.need
+    p_dead.payload, p_dead.last_error, p_dead.need[5], p_dead.need
   );
   if p_dead.need is not null then
     perform trunkline_internal.open_gates(p_jobs => array[p_dead.job_id]);

@@ -72,7 +72,7 @@ as $$
     ('TL031', 'limit_key_missing', 'payload lacks a key of the limit''s name',
       'Give the payload a text for each key in braces in the name of the limit, so that it has at most 400 bytes.'),
     ('TL032', 'invalid_cost', 'cost is not valid',
-      'Pass requests and tokens as whole numbers, only for tasks with limits.'),
+      'Pass requests, tokens and units as whole numbers, only for tasks with limits.'),
     ('TL033', 'cost_over_limit', 'cost is more than the limit ever gives',
       'Split the work, or raise the limit: the job would wait for ever.'),
     ('TL090', 'installer_lacks_right', 'installer lacks a right that the installation needs',

@@ -1,0 +1,152 @@
+-- Asks for capacity of a limit by name, for a call within a job or outside of any; answers with a grant, or why there is none and when to ask again.
+-- p_limit may have keys in braces, which p_keys fills in. p_cost has requests (1), tokens (0) and units (0).
+-- With p_job and p_attempt the grant lasts as long as that attempt at most, however it ends; otherwise until p_ttl is over.
+-- settle gives it back. What a job's claim has taken of this limit is used first: within the second in which it was to
+-- start it is the grant; later it is given back and asked for anew, or the provider would see it in another window than
+-- the one it was charged in. A job that holds a slot of the limit needs no other.
+-- Waits for the gate alone, which claims hold for milliseconds: call it in a transaction of its own.
+create or replace function trunkline.acquire(
+  p_limit text,
+  p_cost jsonb default '{}',
+  p_keys jsonb default '{}',
+  p_job uuid default null,
+  p_attempt integer default null,
+  p_ttl interval default '5 minutes',
+  p_tenant text default null
+)
+returns trunkline.grant_answer
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_answer trunkline.grant_answer;
+  v_charged bigint;
+  v_found record;
+  v_holds boolean := false;
+  v_job trunkline_internal.running;
+  v_need bigint[];
+  v_now timestamptz;
+  v_room record;
+  v_scope text := trunkline.tenant_scope();
+  v_state trunkline_internal.gate_states;
+begin
+  perform trunkline_internal.require_read_committed();
+  if p_limit is null or p_ttl is null or p_ttl not between interval '1 second' and interval '1 day'
+    or num_nonnulls(p_job, p_attempt) = 1 or jsonb_typeof(p_keys) is distinct from 'object'
+  then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_argument',
+      p_detail => jsonb_build_object(
+        'argument', 'p_limit, p_keys, p_job, p_attempt or p_ttl',
+        'must_be', 'a limit, an object of keys, job and attempt together or neither, and one second to one day'
+      )
+    );
+  end if;
+  if p_cost is null or not trunkline_internal.is_cost(p_cost => p_cost) then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_cost',
+      p_detail => jsonb_build_object(
+        'limit', p_limit, 'cost', p_cost, 'must_be', 'whole numbers from 0 to 10^12 as requests, tokens and units'
+      )
+    );
+  end if;
+  if p_job is not null then
+    select r.* into v_job
+    from trunkline_internal.running as r
+    where r.job_id = p_job and r.attempt = p_attempt and (v_scope is null or r.tenant = v_scope);
+    if not found then
+      perform trunkline_internal.refuse(
+        p_name => 'stale_attempt', p_detail => jsonb_build_object('job', p_job, 'attempt', p_attempt)
+      );
+    end if;
+  end if;
+  v_found := trunkline_internal.find_limit(
+    p_template => p_limit, p_keys => p_keys,
+    p_tenant => coalesce(v_scope, v_job.tenant, p_tenant), p_task => v_job.task
+  );
+  v_need := array[
+    coalesce((p_cost ->> 'requests')::bigint, 1), coalesce((p_cost ->> 'tokens')::bigint, 0),
+    coalesce((p_cost ->> 'units')::bigint, 0), (v_found.allowed).limit_id, v_found.gate
+  ];
+  if trunkline_internal.never_fits(p_limit => v_found.allowed, p_requests => v_need[1], p_tokens => v_need[2])
+    or v_need[trunkline_internal.quota_part(p_unit => (v_found.allowed).quota_unit)] > (v_found.allowed).quota
+  then
+    perform trunkline_internal.refuse(
+      p_name => 'cost_over_limit',
+      p_detail => jsonb_build_object(
+        'task', v_job.task, 'limit', v_found.name, 'requests', v_need[1], 'tokens', v_need[2], 'units', v_need[3],
+        'requests_per_minute', (v_found.allowed).requests_per_minute, 'requests_per_hour', (v_found.allowed).requests_per_hour,
+        'tokens_per_minute', (v_found.allowed).tokens_per_minute, 'tokens_per_hour', (v_found.allowed).tokens_per_hour,
+        'quota', (v_found.allowed).quota
+      )
+    );
+  end if;
+  perform trunkline_internal.hold_gate(p_gate => v_found.gate);
+  v_now := trunkline.clock();
+  v_answer.grant_id := trunkline_internal.new_id(p_now => v_now);
+  v_answer.expires_at := case when p_job is null then v_now + p_ttl else v_job.hard_deadline end;
+  v_holds := coalesce(array_position(v_job.need[5:], v_found.gate) % 2 = 1, false);
+  if v_holds and trunkline_internal.take_claim_charge(
+    p_job => v_job, p_gate => v_found.gate, p_limit => (v_found.allowed).limit_id, p_now => v_now
+  ) then
+    v_charged := floor(extract(epoch from v_job.claimed_at))::bigint;
+    if v_job.claimed_at > v_now - interval '1 second' then
+      v_need[1:3] := v_job.need[1:3];
+      v_answer.granted := true;
+    else
+      perform trunkline_internal.correct_gate(
+        p_gate => v_found.gate, p_at => v_charged, p_requests => -v_job.need[1], p_tokens => -v_job.need[2],
+        p_units => -v_job.need[3]
+      );
+    end if;
+  end if;
+  if v_answer.granted is null then
+    -- A statement of its own: what was read before the gate was held may be old.
+    select r.* into v_room
+    from trunkline_internal.gate_room(
+      p_gates => array[v_found.gate], p_limits => array[(v_found.allowed).limit_id], p_now => v_now
+    ) as r;
+    v_answer.reason := trunkline_internal.why_no_room(
+      p_gate => v_found.gate, p_limit => v_room.allowed, p_state => v_room.state, p_need => v_need,
+      p_requests => v_room.requests, p_tokens => v_room.tokens, p_units => v_room.units,
+      p_slots => case when not v_holds then v_room.slots end, p_now => v_now
+    );
+    v_answer.granted := v_answer.reason is null;
+    v_state := v_room.state;
+    if v_answer.granted then
+      v_charged := floor(extract(epoch from v_now))::bigint;
+      perform trunkline_internal.charge_gates(
+        p_started => array[row(
+          null, case when v_holds then p_job else v_answer.grant_id end, 1, 1, null, null, v_need
+        )::trunkline_internal.gated_job],
+        p_covered => null, p_snapshot => pg_current_snapshot(), p_now => v_now
+      );
+    else
+      v_answer.grant_id := null;
+      v_answer.expires_at := null;
+      v_answer.free_at := case when (v_room.allowed).status = 'active' then greatest(
+        trunkline_internal.gate_opens_at(
+          p_gate => v_found.gate, p_limit => v_room.allowed, p_state => v_state, p_need => v_need, p_lane => 0, p_now => v_now
+        ),
+        v_now
+      ) end;
+      v_state.refused := coalesce(v_state.refused, 0) + 1;
+      v_state.refused_at := v_now;
+      perform trunkline_internal.next_epoch(p_gate => v_found.gate, p_state => v_state);
+    end if;
+  end if;
+  if v_answer.granted then
+    insert into trunkline_internal.grants (
+      grant_id, gate, limit_id, name, job_id, attempt, task, tenant, requests, tokens, units, granted_at, charged_at, expires_at
+    )
+    values (
+      v_answer.grant_id, v_found.gate, (v_found.allowed).limit_id, v_found.name, p_job, p_attempt, v_job.task,
+      coalesce(v_scope, v_job.tenant, p_tenant), v_need[1], v_need[2], v_need[3], v_now, v_charged, v_answer.expires_at
+    );
+  end if;
+  return v_answer;
+end;
+$$;
+comment on function trunkline.acquire(text, jsonb, jsonb, uuid, integer, interval, text) is 'Asks for capacity of a limit by name, for a call within a job or outside of any; answers with a grant, or why there is none and when to ask again.';

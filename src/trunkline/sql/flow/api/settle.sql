@@ -1,0 +1,56 @@
+-- Gives a grant back with what the call really took; answers settled, already or unknown.
+-- What p_actual (requests, tokens, units, cost) leaves out stays as estimated; cost is money, for the books alone. The
+-- difference goes to the second that was charged. Once only: a second call changes nothing. Waits for nobody.
+create or replace function trunkline.settle(p_grant uuid, p_actual jsonb default null)
+returns text
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_grant trunkline_internal.grants;
+  v_now timestamptz := trunkline.clock();
+  v_requests bigint;
+  v_scope text := trunkline.tenant_scope();
+  v_tokens bigint;
+  v_units bigint;
+begin
+  perform trunkline_internal.check_actual(p_actual => p_actual);
+  update trunkline_internal.grants as g
+  set settled_at = v_now
+  where g.grant_id = p_grant and g.settled_at is null and (v_scope is null or g.tenant = v_scope)
+  returning g.* into v_grant;
+  if not found then
+    return case
+      when exists (
+        select from trunkline_internal.grants as g where g.grant_id = p_grant and (v_scope is null or g.tenant = v_scope)
+      ) then 'already'
+      else 'unknown'
+    end;
+  end if;
+  v_requests := coalesce((p_actual ->> 'requests')::bigint, v_grant.requests);
+  v_tokens := coalesce((p_actual ->> 'tokens')::bigint, v_grant.tokens);
+  v_units := coalesce((p_actual ->> 'units')::bigint, v_grant.units);
+  perform trunkline_internal.correct_gate(
+    p_gate => v_grant.gate, p_at => v_grant.charged_at, p_requests => v_requests - v_grant.requests,
+    p_tokens => v_tokens - v_grant.tokens, p_units => v_units - v_grant.units
+  );
+  insert into trunkline_internal.spendings (
+    at, grant_id, job_id, attempt, gate, limit_id, task, tenant, requests, tokens, units, cost
+  )
+  values (
+    v_now, p_grant, v_grant.job_id, v_grant.attempt, v_grant.gate, v_grant.limit_id, v_grant.task, v_grant.tenant,
+    v_requests, v_tokens, v_units, coalesce((p_actual ->> 'cost')::numeric, 0)
+  );
+  if num_nonnulls(p_actual ->> 'tokens', p_actual ->> 'units') > 0 then
+    perform trunkline_internal.learn_estimate(
+      p_task => v_grant.task, p_gate => v_grant.gate, p_tokens => v_tokens, p_units => v_units, p_now => v_now
+    );
+  end if;
+  -- Its slot came free.
+  perform trunkline_internal.wake_gate(p_gate => v_grant.gate);
+  return 'settled';
+end;
+$$;
+comment on function trunkline.settle(uuid, jsonb) is 'Gives a grant back with what the call really took; answers settled, already or unknown.';

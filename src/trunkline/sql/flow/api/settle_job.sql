@@ -1,0 +1,62 @@
+-- Settles what the claim of a running attempt has charged, at all of its limits; answers settled, already or unknown.
+-- The slot is held until the attempt ends. What p_actual leaves out stays as estimated. Once only; what acquire has taken
+-- over is settled there. An attempt that has ended is unknown: it was charged as estimated.
+create or replace function trunkline.settle_job(p_job uuid, p_attempt integer, p_actual jsonb default null)
+returns text
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_charged bigint;
+  v_gate record;
+  v_job trunkline_internal.running;
+  v_now timestamptz := trunkline.clock();
+  v_requests bigint;
+  v_scope text := trunkline.tenant_scope();
+  v_settled boolean := false;
+  v_tokens bigint;
+  v_units bigint;
+begin
+  perform trunkline_internal.check_actual(p_actual => p_actual);
+  select r.* into v_job
+  from trunkline_internal.running as r
+  where r.job_id = p_job and r.attempt = p_attempt and (v_scope is null or r.tenant = v_scope);
+  if not found or v_job.need is null then
+    return 'unknown';
+  end if;
+  v_charged := floor(extract(epoch from v_job.claimed_at))::bigint;
+  v_requests := coalesce((p_actual ->> 'requests')::bigint, v_job.need[1]);
+  v_tokens := coalesce((p_actual ->> 'tokens')::bigint, v_job.need[2]);
+  v_units := coalesce((p_actual ->> 'units')::bigint, v_job.need[3]);
+  for v_gate in
+    insert into trunkline_internal.spendings (
+      at, job_id, attempt, gate, limit_id, task, tenant, requests, tokens, units, cost
+    )
+    select
+      v_now, p_job, p_attempt, v_job.need[i.place + 1],
+      trunkline_internal.limit_of(p_gate => v_job.need[i.place + 1], p_limit => v_job.need[i.place]::integer),
+      v_job.task, v_job.tenant, v_requests, v_tokens, v_units,
+      -- Money is spent once, however many limits a call takes from.
+      case when i.place = 4 then coalesce((p_actual ->> 'cost')::numeric, 0) else 0 end
+    from generate_series(4, cardinality(v_job.need), 2) as i (place)
+    order by v_job.need[i.place + 1]
+    on conflict (job_id, attempt, gate) where grant_id is null do nothing
+    returning gate
+  loop
+    v_settled := true;
+    perform trunkline_internal.correct_gate(
+      p_gate => v_gate.gate, p_at => v_charged, p_requests => v_requests - v_job.need[1],
+      p_tokens => v_tokens - v_job.need[2], p_units => v_units - v_job.need[3]
+    );
+    if num_nonnulls(p_actual ->> 'tokens', p_actual ->> 'units') > 0 then
+      perform trunkline_internal.learn_estimate(
+        p_task => v_job.task, p_gate => v_gate.gate, p_tokens => v_tokens, p_units => v_units, p_now => v_now
+      );
+    end if;
+  end loop;
+  return case when v_settled then 'settled' else 'already' end;
+end;
+$$;
+comment on function trunkline.settle_job(uuid, integer, jsonb) is 'Settles what the claim of a running attempt has charged, at all of its limits; answers settled, already or unknown.';

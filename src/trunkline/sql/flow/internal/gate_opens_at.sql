@@ -1,0 +1,27 @@
+-- Tells when a job may start as far as time and one of its gates decide: windows, a provider's hold, a quota; -infinity for now, infinity for never.
+create or replace function trunkline_internal.gate_opens_at(
+  p_gate bigint,
+  p_limit trunkline_internal.limits,
+  p_state trunkline_internal.gate_states,
+  p_need bigint[],
+  p_lane integer,
+  p_now timestamptz
+)
+returns timestamptz
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return greatest(
+    trunkline_internal.gate_free_at(p_limit => p_limit, p_state => p_state, p_requests => p_need[1], p_tokens => p_need[2]),
+    case when p_state.held_until > p_now then p_state.held_until end,
+    case when p_limit.quota is not null then trunkline_internal.quota_free_at(
+      p_gate => p_gate, p_limit => p_limit, p_state => p_state,
+      p_amount => p_need[trunkline_internal.quota_part(p_unit => p_limit.quota_unit)],
+      p_low => p_lane < p_limit.quota_low_below * 2, p_now => p_now
+    ) end
+  );
+end;
+$$;
+comment on function trunkline_internal.gate_opens_at(bigint, trunkline_internal.limits, trunkline_internal.gate_states, bigint[], integer, timestamptz) is 'Tells when a job may start as far as time and one of its gates decide: windows, a provider''s hold, a quota; -infinity for now, infinity for never.';

@@ -1,0 +1,92 @@
+-- Finds jobs of tasks that share fairly, which may start now, and locks them: of each pool first those whose key runs least for its weight.
+-- Answers in that order, by numbers that only order: a pool's jobs of a lane exchange theirs, so that they stand among
+-- other jobs as if they had come in turn. A key with a cap gets no more than that while others of its pool wait.
+-- A key's jobs stay in their line, whatever other limit refuses them. The caller holds the gates.
+create or replace function trunkline_internal.look_at_pools(
+  p_queues text[],
+  p_lanes smallint[],
+  p_limit integer,
+  p_tasks text[],
+  p_scope text,
+  p_now timestamptz,
+  p_gates bigint[],
+  p_limits integer[]
+)
+returns trunkline_internal.gated_job[]
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+set enable_bitmapscan = off
+set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_jobs trunkline_internal.gated_job[];
+begin
+  with gates as materialized (
+    select
+      g.gate, (g.allowed).pool, g.live, coalesce((g.allowed).weight, 1) as weight, (g.allowed).share_cap,
+      least(g.slots, p_limit) as slots
+    from trunkline_internal.gate_room(p_gates => p_gates, p_limits => p_limits, p_now => p_now) as g
+    where coalesce(g.slots, 1) > 0 and g.held_until is null
+  ),
+  -- Without locks yet: of the many that are looked at few are taken.
+  heads as materialized (
+    select w.*, l.place, g.gate, g.pool, g.live, g.weight, g.share_cap, g.slots
+    from unnest(p_queues, p_lanes) with ordinality as l (queue, lane, place)
+    cross join gates as g
+    cross join lateral (
+      select w.ctid as tid, w.sequence
+      from trunkline_internal.waiting as w
+      where w.gate = g.gate
+        and w.queue = l.queue
+        and w.lane = l.lane
+        and w.state = 'ready'
+        and (p_tasks is null or w.task = any(p_tasks))
+        and (p_scope is null or w.tenant = p_scope)
+      order by w.sequence
+      limit g.slots
+    ) as w
+  ),
+  turns as (
+    select
+      h.*,
+      row_number() over (partition by h.gate order by h.place, h.sequence) as taken,
+      dense_rank() over (partition by h.pool order by h.gate) + dense_rank() over (partition by h.pool order by h.gate desc) - 1 as keys
+    from heads as h
+  ),
+  ranked as (
+    select
+      t.*,
+      row_number() over (partition by t.pool, t.place order by (t.live + t.taken)::numeric / t.weight, t.sequence) as turn,
+      row_number() over (partition by t.pool, t.place order by t.sequence) as age
+    from turns as t
+    where (t.slots is null or t.taken <= t.slots)
+      and (t.share_cap is null or t.keys = 1 or t.live + t.taken <= t.share_cap)
+  ),
+  chosen as materialized (
+    select r.tid, r.place, o.sequence as ordering
+    from ranked as r
+    join ranked as o on o.pool = r.pool and o.place = r.place and o.age = r.turn
+    order by r.place, o.sequence
+    limit p_limit
+  ),
+  locked as materialized (
+    select w.ctid as tid, w.job_id, w.unique_key, w.payload_day, w.need
+    from trunkline_internal.waiting as w
+    where w.ctid = any(array(select c.tid from chosen as c)) and w.state = 'ready'
+    for update of w skip locked
+  )
+  select array_agg(
+    row(l.tid, l.job_id, c.place, c.ordering, l.unique_key, l.payload_day, l.need)::trunkline_internal.gated_job
+    order by c.place, c.ordering
+  )
+  into v_jobs
+  from chosen as c
+  join locked as l on l.tid = c.tid;
+  return v_jobs;
+end;
+$$;
+comment on function trunkline_internal.look_at_pools(text[], smallint[], integer, text[], text, timestamptz, bigint[], integer[]) is 'Finds jobs of tasks that share fairly, which may start now, and locks them: of each pool first those whose key runs least for its weight.';

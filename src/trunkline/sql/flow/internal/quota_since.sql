@@ -1,0 +1,14 @@
+-- Gives the first hour, since 1970, that a limit's quota counts at a moment: of its rolling window, or of the calendar's period.
+-- An hour of a rolling window counts until all of it is past.
+create or replace function trunkline_internal.quota_since(p_limit trunkline_internal.limits, p_now timestamptz)
+returns bigint
+language sql
+stable
+as $$
+  select case
+    when (p_limit).quota_period is not null
+      then floor(extract(epoch from date_trunc((p_limit).quota_period, p_now, 'UTC')) / 3600)::bigint
+    else floor((extract(epoch from p_now) - extract(epoch from (p_limit).quota_window)) / 3600)::bigint
+  end
+$$;
+comment on function trunkline_internal.quota_since(trunkline_internal.limits, timestamptz) is 'Gives the first hour, since 1970, that a limit''s quota counts at a moment: of its rolling window, or of the calendar''s period.';
