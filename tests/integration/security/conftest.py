@@ -33,6 +33,7 @@ class Tenants:
     # A role of the application's own, to which the schema tooling gave the tenants' list.
     role: str
     jobs: dict[str, dict[str, str]] = field(default_factory=dict)
+    grants: dict[str, str] = field(default_factory=dict)
 
     def rows(self, tenant: str) -> dict[str, list[str]]:
         """Every row of a tenant, in every table that has tenants."""
@@ -66,6 +67,7 @@ class Tenants:
         for tenant, jobs in self.jobs.items():
             for state, job in jobs.items():
                 call = call.replace(f"<{tenant} {state}>", f"'{job}'::uuid")
+            call = call.replace(f"<{tenant} grant>", f"'{self.grants[tenant]}'::uuid")
         return call
 
 
@@ -81,6 +83,7 @@ def tenants(server: Server, template: str) -> Iterator[Tenants]:
         made = Tenants(database, looker, role)
         for tenant in "ab":
             made.jobs[tenant] = _populate(database, tenant)
+            made.grants[tenant] = _grant(database, tenant, made.jobs[tenant]["running"])
         yield made
         looker.execute(sql.SQL("drop owned by {0}; drop role {0}").format(name))
 
@@ -109,7 +112,6 @@ def _populate(database: Database, tenant: str) -> dict[str, str]:
             f"key of {state}",
             "1 day" if state == "scheduled" else "0",
         )
-    operator.execute("select trunkline.set_limit('theirs', '{\"tokens_per_minute\": 100}')")
     for state in ("running", "completed", "dead"):
         claimed = one(
             worker,
@@ -118,11 +120,6 @@ def _populate(database: Database, tenant: str) -> dict[str, str]:
             f"{state}_{tenant}",
         )
         assert claimed == jobs[state]
-    jobs["grant"] = one(
-        worker,
-        "select grant_id from trunkline.acquire('theirs', p_job => %s::uuid, p_attempt => 1)",
-        jobs["running"],
-    )
     arguments = (f"worker_{tenant}", jobs["completed"])
     worker.execute("select trunkline.complete(%s, array[%s::uuid], '{1}')", arguments)
     arguments = (f"worker_{tenant}", jobs["dead"])
@@ -137,3 +134,18 @@ def _populate(database: Database, tenant: str) -> dict[str, str]:
     operator.close()
     worker.close()
     return jobs
+
+
+def _grant(database: Database, tenant: str, job: str) -> str:
+    """One that the running job holds; another is settled, so that the books have a line."""
+    limit = f"theirs_{tenant}"
+    with database.connect("trunkline_operator") as operator:
+        operator.execute("select trunkline.set_limit(%s, '{\"tokens_per_minute\": 100}')", (limit,))
+    with database.connect("trunkline_worker") as worker:
+        ask = (
+            "select grant_id::text from trunkline.acquire(%s, p_job => %s::uuid, p_attempt => 1)",
+            (limit, job),
+        )
+        spent, held = (worker.execute(ask[0].encode(), ask[1]).fetchall()[0][0] for _ in range(2))
+        worker.execute("select trunkline.settle(%s, '{\"tokens\": 7}')", (spent,))
+    return str(held)

@@ -58,7 +58,7 @@ CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
     "acquire": [
         (
             "worker",
-            "trunkline.acquire('theirs', p_job => <b running>, p_attempt => 1)",
+            "trunkline.acquire('theirs_b', p_job => <b running>, p_attempt => 1)",
             STALE_ATTEMPT,
         )
     ],

@@ -100,6 +100,7 @@ create index grants_by_expiry on trunkline_internal.grants (expires_at);
 create index grants_by_job on trunkline_internal.grants (job_id) where job_id is not null;
 alter table trunkline_internal.grants enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.grants to trunkline_owner using (true) with check (true);
+create policy tenant_rows on trunkline_internal.grants for select using (tenant = nullif(current_setting('trunkline.tenant', true), ''));
 
 create table trunkline_internal.spendings (
   at timestamptz not null,
@@ -122,6 +123,7 @@ create index spendings_by_xid on trunkline_internal.spendings (xid);
 create index spendings_by_time on trunkline_internal.spendings (at);
 alter table trunkline_internal.spendings enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.spendings to trunkline_owner using (true) with check (true);
+create policy tenant_rows on trunkline_internal.spendings for select using (tenant = nullif(current_setting('trunkline.tenant', true), ''));
 
 create table trunkline_internal.spending_days (
   day date not null,
@@ -138,6 +140,7 @@ create table trunkline_internal.spending_days (
 comment on table trunkline_internal.spending_days is 'Spendings put together by day; no task or tenant is the empty text.';
 alter table trunkline_internal.spending_days enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.spending_days to trunkline_owner using (true) with check (true);
+create policy tenant_rows on trunkline_internal.spending_days for select using (tenant = nullif(current_setting('trunkline.tenant', true), ''));
 
 create table trunkline_internal.spending_roll (
   only_row boolean not null default true constraint spending_roll_pkey primary key check (only_row),

@@ -26,6 +26,7 @@ declare
   v_found record;
   v_holds boolean := false;
   v_job trunkline_internal.running;
+  v_limit trunkline_internal.limits;
   v_need bigint[];
   v_now timestamptz;
   v_room record;
@@ -66,20 +67,21 @@ begin
     p_template => p_limit, p_keys => p_keys,
     p_tenant => coalesce(v_scope, v_job.tenant, p_tenant), p_task => v_job.task
   );
+  select l.* into strict v_limit from trunkline_internal.limits as l where l.limit_id = v_found.limit_id;
   v_need := array[
     coalesce((p_cost ->> 'requests')::bigint, 1), coalesce((p_cost ->> 'tokens')::bigint, 0),
-    coalesce((p_cost ->> 'units')::bigint, 0), (v_found.allowed).limit_id, v_found.gate
+    coalesce((p_cost ->> 'units')::bigint, 0), v_found.limit_id, v_found.gate
   ];
-  if trunkline_internal.never_fits(p_limit => v_found.allowed, p_requests => v_need[1], p_tokens => v_need[2])
-    or v_need[trunkline_internal.quota_part(p_unit => (v_found.allowed).quota_unit)] > (v_found.allowed).quota
+  if trunkline_internal.never_fits(p_limit => v_limit, p_requests => v_need[1], p_tokens => v_need[2])
+    or v_need[trunkline_internal.quota_part(p_unit => v_limit.quota_unit)] > v_limit.quota
   then
     perform trunkline_internal.refuse(
       p_name => 'cost_over_limit',
       p_detail => jsonb_build_object(
         'task', v_job.task, 'limit', v_found.name, 'requests', v_need[1], 'tokens', v_need[2], 'units', v_need[3],
-        'requests_per_minute', (v_found.allowed).requests_per_minute, 'requests_per_hour', (v_found.allowed).requests_per_hour,
-        'tokens_per_minute', (v_found.allowed).tokens_per_minute, 'tokens_per_hour', (v_found.allowed).tokens_per_hour,
-        'quota', (v_found.allowed).quota
+        'requests_per_minute', v_limit.requests_per_minute, 'requests_per_hour', v_limit.requests_per_hour,
+        'tokens_per_minute', v_limit.tokens_per_minute, 'tokens_per_hour', v_limit.tokens_per_hour,
+        'quota', v_limit.quota
       )
     );
   end if;
@@ -89,7 +91,7 @@ begin
   v_answer.expires_at := case when p_job is null then v_now + p_ttl else v_job.hard_deadline end;
   v_holds := coalesce(array_position(v_job.need[5:], v_found.gate) % 2 = 1, false);
   if v_holds and trunkline_internal.take_claim_charge(
-    p_job => v_job, p_gate => v_found.gate, p_limit => (v_found.allowed).limit_id, p_now => v_now
+    p_job => v_job, p_gate => v_found.gate, p_limit => v_found.limit_id, p_now => v_now
   ) then
     v_charged := floor(extract(epoch from v_job.claimed_at))::bigint;
     if v_job.claimed_at > v_now - interval '1 second' then
@@ -106,7 +108,7 @@ begin
     -- A statement of its own: what was read before the gate was held may be old.
     select r.* into v_room
     from trunkline_internal.gate_room(
-      p_gates => array[v_found.gate], p_limits => array[(v_found.allowed).limit_id], p_now => v_now
+      p_gates => array[v_found.gate], p_limits => array[v_found.limit_id], p_now => v_now
     ) as r;
     v_answer.reason := trunkline_internal.why_no_room(
       p_gate => v_found.gate, p_limit => v_room.allowed, p_state => v_room.state, p_need => v_need,
@@ -142,7 +144,7 @@ begin
       grant_id, gate, limit_id, name, job_id, attempt, task, tenant, requests, tokens, units, granted_at, charged_at, expires_at
     )
     values (
-      v_answer.grant_id, v_found.gate, (v_found.allowed).limit_id, v_found.name, p_job, p_attempt, v_job.task,
+      v_answer.grant_id, v_found.gate, v_found.limit_id, v_found.name, p_job, p_attempt, v_job.task,
       coalesce(v_scope, v_job.tenant, p_tenant), v_need[1], v_need[2], v_need[3], v_now, v_charged, v_answer.expires_at
     );
   end if;

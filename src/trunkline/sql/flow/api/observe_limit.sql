@@ -46,7 +46,7 @@ begin
   v_now := trunkline.clock();
   select r.* into v_room
   from trunkline_internal.gate_room(
-    p_gates => array[v_found.gate], p_limits => array[(v_found.allowed).limit_id], p_now => v_now
+    p_gates => array[v_found.gate], p_limits => array[v_found.limit_id], p_now => v_now
   ) as r;
   v_state := v_room.state;
   v_hold := least((p_observed ->> 'retry_after')::numeric, 3600);
@@ -57,7 +57,7 @@ begin
     if v_remaining = 0 then
       v_hold := greatest(v_hold, v_reset);
     elsif num_nonnulls((v_room.allowed).requests_per_hour, (v_room.allowed).tokens_per_hour) = 0
-      and v_remaining < case v_part when 'requests' then v_room.requests else v_room.tokens end
+      and v_remaining < (case v_part when 'requests' then v_room.requests else v_room.tokens end)
     then
       -- As if it had been given out, at a moment from which it is forgotten at the reset.
       perform trunkline_internal.correct_gate(

@@ -6,7 +6,7 @@ create or replace function trunkline_internal.find_limit(
   p_task text,
   out name text,
   out gate bigint,
-  out allowed trunkline_internal.limits
+  out limit_id integer
 )
 language plpgsql
 volatile
@@ -19,12 +19,12 @@ begin
       p_name => 'limit_key_missing', p_detail => jsonb_build_object('task', p_task, 'limit', p_template)
     );
   end if;
-  select l.* into allowed
+  select l.limit_id into find_limit.limit_id
   from trunkline_internal.limits as l
   where l.name in (find_limit.name, p_template)
   order by l.name <> find_limit.name
   limit 1;
-  if allowed.limit_id is null then
+  if limit_id is null then
     perform trunkline_internal.refuse(
       p_name => 'unknown_limit',
       p_detail => jsonb_build_object(
@@ -37,10 +37,10 @@ begin
   end if;
   gate := trunkline_internal.gate_of(p_name => name);
   if not exists (
-    select from trunkline_internal.gate_names as n where n.gate = find_limit.gate and n.limit_id = allowed.limit_id
+    select from trunkline_internal.gate_names as n where n.gate = find_limit.gate and n.limit_id = find_limit.limit_id
   ) then
     insert into trunkline_internal.gate_names (gate, limit_id, name, seen_at)
-    values (gate, allowed.limit_id, name, trunkline.clock());
+    values (gate, limit_id, name, trunkline.clock());
   end if;
 end;
 $$;

@@ -24,7 +24,7 @@ declare
 begin
   select
     trunkline_internal.quota_spent(p_limit => p_limit, p_state => p_state, p_gate => p_gate, p_now => p_now)
-    + coalesce(sum((array[c.requests, c.tokens, c.units])[trunkline_internal.quota_part(p_unit => p_limit.quota_unit)]), 0)
+    + coalesce(sum((array[c.requests, c.tokens, c.units])[trunkline_internal.quota_part(p_unit => p_limit.quota_unit)]), 0)::bigint
   into v_spent
   from trunkline_internal.gate_corrections as c
   where c.gate = p_gate

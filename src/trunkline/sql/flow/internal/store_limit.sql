@@ -31,7 +31,7 @@ begin
     -- A budget is meant to be spent; what a provider counts has to leave room for estimates that are wrong.
     v_new.quota_buffer := coalesce(v_new.quota_buffer, case when v_new.quota_period is null then 0.95 else 1 end);
     v_new.quota_low_share := coalesce(v_new.quota_low_share, 0.75);
-    v_new.quota_low_below := coalesce(v_new.quota_low_below, 0);
+    v_new.quota_low_below := coalesce(v_new.quota_low_below, 0::smallint);
   end if;
   if v_new.breaker_failures is not null then
     v_new.breaker_share := coalesce(v_new.breaker_share, 0.2);
