@@ -2,7 +2,8 @@
 -- p_observed may have retry_after (seconds: nothing before; 0 lifts a hold), remaining_requests and remaining_tokens with
 -- reset_requests and reset_tokens (seconds until they are full again; 60 where not said), and reason. None left holds the
 -- limit until the reset; fewer left than our own minute knows of lowers it until then, unless an hour is counted too, which
--- could not forget it in time. Numbers are believed up to an hour. Only the filled-in name is concerned: another key of the same limit goes on.
+-- could not forget it in time. Numbers are believed up to an hour. Only the filled-in name is concerned: another key of
+-- the same limit goes on.
 create or replace function trunkline.observe_limit(p_limit text, p_observed jsonb, p_keys jsonb default '{}')
 returns timestamptz
 language plpgsql
@@ -41,7 +42,9 @@ begin
       )
     );
   end if;
-  v_found := trunkline_internal.find_limit(p_template => p_limit, p_keys => p_keys, p_tenant => trunkline.tenant_scope(), p_task => null);
+  v_found := trunkline_internal.find_limit(
+    p_template => p_limit, p_keys => p_keys, p_tenant => trunkline.tenant_scope(), p_task => null
+  );
   perform trunkline_internal.hold_gate(p_gate => v_found.gate);
   v_now := trunkline.clock();
   select r.* into v_room
@@ -49,7 +52,8 @@ begin
     p_gates => array[v_found.gate], p_limits => array[v_found.limit_id], p_now => v_now
   ) as r;
   v_state := v_room.state;
-  v_hold := least((p_observed ->> 'retry_after')::numeric, 3600);
+  -- Not least alone, for which what is not there is the larger.
+  v_hold := case when p_observed ->> 'retry_after' is not null then least((p_observed ->> 'retry_after')::numeric, 3600) end;
   foreach v_part in array array['requests', 'tokens'] loop
     v_remaining := floor((p_observed ->> ('remaining_' || v_part))::numeric)::bigint;
     v_reset := least(coalesce((p_observed ->> ('reset_' || v_part))::numeric, 60), 3600);

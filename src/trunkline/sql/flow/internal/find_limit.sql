@@ -12,6 +12,8 @@ language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_limit integer;
 begin
   name := trunkline_internal.fill_limit_name(p_template => p_template, p_payload => p_keys, p_tenant => p_tenant);
   if name is null or octet_length(name) > 400 then
@@ -19,12 +21,13 @@ begin
       p_name => 'limit_key_missing', p_detail => jsonb_build_object('task', p_task, 'limit', p_template)
     );
   end if;
-  select l.limit_id into find_limit.limit_id
+  select l.limit_id into v_limit
   from trunkline_internal.limits as l
   where l.name in (find_limit.name, p_template)
   order by l.name <> find_limit.name
   limit 1;
-  if limit_id is null then
+  limit_id := v_limit;
+  if v_limit is null then
     perform trunkline_internal.refuse(
       p_name => 'unknown_limit',
       p_detail => jsonb_build_object(
@@ -37,7 +40,7 @@ begin
   end if;
   gate := trunkline_internal.gate_of(p_name => name);
   if not exists (
-    select from trunkline_internal.gate_names as n where n.gate = find_limit.gate and n.limit_id = find_limit.limit_id
+    select from trunkline_internal.gate_names as n where n.gate = find_limit.gate and n.limit_id = v_limit
   ) then
     insert into trunkline_internal.gate_names (gate, limit_id, name, seen_at)
     values (gate, limit_id, name, trunkline.clock());

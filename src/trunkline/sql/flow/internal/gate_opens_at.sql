@@ -14,7 +14,11 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return greatest(
-    trunkline_internal.gate_free_at(p_limit => p_limit, p_state => p_state, p_requests => p_need[1], p_tokens => p_need[2]),
+    trunkline_internal.gate_free_at(
+      p_limit => p_limit,
+      p_state => trunkline_internal.settled_state(p_gate => p_gate, p_limit => p_limit, p_state => p_state, p_now => p_now),
+      p_requests => p_need[1], p_tokens => p_need[2]
+    ),
     case when p_state.held_until > p_now then p_state.held_until end,
     case when p_limit.quota is not null then trunkline_internal.quota_free_at(
       p_gate => p_gate, p_limit => p_limit, p_state => p_state,

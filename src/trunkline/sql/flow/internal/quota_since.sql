@@ -7,8 +7,8 @@ stable
 as $$
   select case
     when (p_limit).quota_period is not null
-      then floor(extract(epoch from date_trunc((p_limit).quota_period, p_now, 'UTC')) / 3600)::bigint
-    else floor((extract(epoch from p_now) - extract(epoch from (p_limit).quota_window)) / 3600)::bigint
+      then pg_catalog.floor(extract(epoch from pg_catalog.date_trunc((p_limit).quota_period, p_now, 'UTC')) / 3600)::bigint
+    else pg_catalog.floor((extract(epoch from p_now) - extract(epoch from (p_limit).quota_window)) / 3600)::bigint
   end
 $$;
 comment on function trunkline_internal.quota_since(trunkline_internal.limits, timestamptz) is 'Gives the first hour, since 1970, that a limit''s quota counts at a moment: of its rolling window, or of the calendar''s period.';

@@ -39,7 +39,8 @@ begin
         p_limit => jsonb_populate_record(p_limit, jsonb_build_object(
           'requests_per_minute', o.a, 'requests_per_hour', o.b, 'tokens_per_minute', o.c, 'tokens_per_hour', o.d
         )),
-        p_state => p_state, p_requests => p_need[1], p_tokens => p_need[2]
+        p_state => trunkline_internal.settled_state(p_gate => p_gate, p_limit => p_limit, p_state => p_state, p_now => p_now),
+        p_requests => p_need[1], p_tokens => p_need[2]
       ) desc
       limit 1
     )
