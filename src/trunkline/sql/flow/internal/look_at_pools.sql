@@ -38,7 +38,7 @@ begin
     from unnest(p_queues, p_lanes) with ordinality as l (queue, lane, place)
     cross join gates as g
     cross join lateral (
-      select w.ctid as tid, w.sequence
+      select w.ctid as tid, w.sequence, cardinality(w.need) > 5 as several
       from trunkline_internal.waiting as w
       where w.gate = g.gate
         and w.queue = l.queue
@@ -71,7 +71,8 @@ begin
     from ranked as r
     join ranked as o on o.pool = r.pool and o.place = r.place and o.age = r.turn
     order by r.place, o.sequence
-    limit p_limit
+    -- Where another limit may refuse the first of them, a claim of one must not stop there.
+    limit case when (select bool_or(h.several) from heads as h) then greatest(p_limit, 200) else p_limit end
   ),
   locked as materialized (
     select w.ctid as tid, w.job_id, w.unique_key, w.payload_day, w.need
