@@ -38,7 +38,7 @@ ALL = dict(commands(cli))
 
 def test_the_table_has_the_commands_that_were_promised() -> None:
     promised = (
-        "bench completion db dead demo doctor duties jobs limits profile queues schedules schema"
+        "bench breakers completion db dead demo doctor duties jobs limits profile queues schedules schema"
         " settings tasks up worker workers"
     )
     assert " ".join(cli.list_commands(click.Context(cli))) == promised
@@ -46,6 +46,7 @@ def test_the_table_has_the_commands_that_were_promised() -> None:
         "dead": "list show replay discard acknowledge",
         "duties": "list run",
         "jobs": "list show tail enqueue cancel retry explain",
+        "breakers": "list set reset trip",
         "limits": "list set show pause resume",
         "queues": "list pause resume limit",
         "schedules": "list set pause resume remove next",

@@ -200,7 +200,7 @@ def _of_health(row: checks.HealthCheck) -> Finding:
     detail = row.detail or {}
     jobs = count(int(detail.get("jobs", 0)), "job")
     if row.ok:
-        good = {"claims": "enabled", "default partitions": "not in use"}
+        good = {"breakers": "all closed", "claims": "enabled", "default partitions": "not in use"}
         return Finding(row.check, "ok", good.get(row.check, "none"))
     match row.check:
         case "stale work":
@@ -223,6 +223,15 @@ def _of_health(row: checks.HealthCheck) -> Finding:
                 "warn",
                 f"{jobs} put off again and again",
                 "See them with: trunkline jobs list --state scheduled",
+            )
+        case "breakers":
+            names = [clean(name) for name in detail.get("open", [])]
+            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+            return Finding(
+                row.check,
+                "warn",
+                f"not closed: {', '.join(names[:_SHOWN])}{more}",
+                "What waits behind them is tried one at a time; see: trunkline breakers list",
             )
         case "default partitions":
             used = ", ".join(name for name, in_use in detail.items() if in_use)

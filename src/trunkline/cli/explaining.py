@@ -73,6 +73,20 @@ def _waiting_its_turn(detail: Detail, _until: str) -> str:
     return f"It waits for its turn: {_counted(detail)} ahead of it in the queue"
 
 
+def _breaker(detail: Detail, until: str) -> str:
+    name = clean(detail.get("breaker"))
+    why = f" ({clean(detail['reason'])})" if detail.get("reason") else ""
+    when = (
+        f"The next job is tried at {until}"
+        if until
+        else "One job is being tried; the others start when it succeeds"
+    )
+    return (
+        f"The breaker {name} is {clean(detail.get('state')).replace('_', '-')}{why}. {when}. "
+        f"Close it at once with: trunkline breakers reset '{name}'"
+    )
+
+
 def _limit(detail: Detail, until: str) -> str:
     limit = clean(detail.get("limit"))
     if detail.get("status") != "active":
@@ -102,6 +116,7 @@ def _ended(state: str, detail: Detail) -> str:
 
 
 _SENTENCES: Final[Mapping[str, Callable[[Detail, str], str]]] = {
+    "breaker": _breaker,
     "claims_disabled": _claims_disabled,
     "limit": _limit,
     "no_worker": _no_worker,

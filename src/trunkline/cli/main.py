@@ -23,6 +23,7 @@ __all__ = ["COMMANDS", "cli", "main", "report"]
 # Each command is imported when it is used: `trunkline --help` must not wait for the driver.
 COMMANDS = {
     "bench": ("trunkline.cli.bench:bench", "Measure the queue on your own database."),
+    "breakers": ("trunkline.cli.breakers:breakers", "Breakers: list, set, reset, trip."),
     "completion": ("trunkline.cli.completion:completion", "Print the completion for a shell."),
     "db": ("trunkline.cli.database:db", "The embedded PostgreSQL server."),
     "dead": ("trunkline.cli.dead:dead", "Dead letters: look, replay, discard."),

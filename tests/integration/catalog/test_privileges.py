@@ -50,6 +50,7 @@ FUNCTIONS = """
     release_forgotten    .        worker   .        .
     remove_schedule      .        .        operator .
     reprioritise         producer .        operator .
+    reset_breaker        .        .        operator .
     resume_queue         .        .        operator .
     resume_schedule      .        .        operator .
     retry                .        .        operator .
@@ -67,9 +68,11 @@ FUNCTIONS = """
     sweep_gates          .        worker   operator .
     sweep_idempotency    .        worker   operator .
     tenant_scope         producer worker   operator reader
+    trip_breaker         .        .        operator .
     wake                 .        worker   .        .
 """
 VIEWS = """
+    breakers             .        .        operator reader
     dead_letters         .        .        operator reader
     duties               .        .        operator reader
     events               .        .        operator reader

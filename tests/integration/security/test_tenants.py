@@ -92,6 +92,7 @@ FOR_ALL = {
     "register_task",
     "register_tasks",
     "register_worker",
+    "reset_breaker",
     "resume_queue",
     "run_duties",
     "run_schedules",
@@ -103,6 +104,7 @@ FOR_ALL = {
     "sweep_gates",
     "sweep_idempotency",
     "tenant_scope",
+    "trip_breaker",
     "wake",
 }
 # Names neither a row nor a tenant: what it makes belongs to the caller's, as is tested below.
@@ -113,7 +115,9 @@ VIEWS = sorted({one.name for one in sql.repeatables() if one.kind == "views"} - 
 # Shown to every caller alike, or to nobody who acts for one tenant.
 VIEWS_FOR_ALL = {"duties", "settings", "tasks"}
 # Of which nobody has any here, or which show no names; limits are nobody's but the operator's.
-_EMPTY_HERE = {"reclaim_history", "stale_validation", "workers", "throughput", "gates", "limits"}
+_EMPTY_HERE = {"reclaim_history", "stale_validation", "workers", "throughput", "gates", "limits"} | {
+    "breakers"
+}
 
 
 def outcome(connection: psycopg.Connection[Any], call: str) -> Outcome:

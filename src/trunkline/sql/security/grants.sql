@@ -80,12 +80,14 @@ grant execute on function
   trunkline.pause_queue(text, text, boolean),
   trunkline.pause_schedule(text),
   trunkline.remove_schedule(text),
+  trunkline.reset_breaker(text),
   trunkline.resume_queue(text),
   trunkline.resume_schedule(text),
   trunkline.retry(uuid),
   trunkline.set_limit(text, jsonb, text, text),
   trunkline.set_schedule(text, text, text, jsonb, text, text, integer, text, text, boolean),
-  trunkline.set_setting(text, text)
+  trunkline.set_setting(text, text),
+  trunkline.trip_breaker(text, text, interval)
 to trunkline_operator;
 
 -- Read.
@@ -106,6 +108,7 @@ to trunkline_producer, trunkline_operator, trunkline_reader;
 grant select on trunkline.jobs to trunkline_producer, trunkline_operator, trunkline_reader;
 grant select on trunkline.settings, trunkline.tasks to trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader;
 grant select on
+  trunkline.breakers,
   trunkline.dead_letters,
   trunkline.duties,
   trunkline.events,

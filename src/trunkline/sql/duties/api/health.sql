@@ -1,4 +1,4 @@
--- Looks at what an operator must know: duties that are late or fail, stale work, deferrals over their bounds, default partitions in use.
+-- Looks at what an operator must know: duties that are late or fail, stale work, deferrals over their bounds, open breakers, default partitions in use.
 create or replace function trunkline.health()
 returns setof trunkline.health_check
 language sql
@@ -28,6 +28,16 @@ as $$
     )
     and ((select trunkline.tenant_scope()) is null or w.tenant = (select trunkline.tenant_scope()))
   union all
+  select 'breakers', count(*) = 0, jsonb_build_object('open', coalesce(jsonb_agg(n.name order by n.name), '[]'::jsonb))
+  from trunkline_internal.breakers as b
+  join trunkline_internal.limits as l on l.limit_id = b.limit_id and l.breaker_failures is not null
+  cross join lateral (
+    select coalesce((
+      select n.name from trunkline_internal.gate_names as n where n.gate = b.gate order by n.limit_id desc limit 1
+    ), l.name) as name
+  ) as n
+  where b.state <> 'closed' and (select trunkline.tenant_scope()) is null
+  union all
   select 'default partitions', not bool_or(p.used), jsonb_object_agg(p.parent, p.used)
   from (
     select 'finished' as parent, exists (select from trunkline_internal.finished_default) as used
@@ -37,4 +47,4 @@ as $$
     select 'events', exists (select from trunkline_internal.events_default)
   ) as p
 $$;
-comment on function trunkline.health() is 'Looks at what an operator must know: duties that are late or fail, stale work, deferrals over their bounds, default partitions in use.';
+comment on function trunkline.health() is 'Looks at what an operator must know: duties that are late or fail, stale work, deferrals over their bounds, open breakers, default partitions in use.';

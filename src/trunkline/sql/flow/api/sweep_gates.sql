@@ -21,6 +21,7 @@ begin
   end if;
   begin
     v_done := trunkline_internal.close_empty_gates()
+      + trunkline_internal.sweep_breakers(p_limit => p_limit, p_now => trunkline.clock())
       + trunkline_internal.forget_old_charges(p_limit => p_limit, p_now => trunkline.clock())
       + trunkline_internal.roll_spendings(p_limit => p_limit, p_now => trunkline.clock());
     perform trunkline_internal.duty_end(p_duty => 'sweep_gates', p_rows => v_done);

@@ -1,4 +1,7 @@
--- Tells how many jobs the breaker of a gate lets start: null for no bound, 0 while it is open, 1 where a probe may start.
+-- Tells what a breaker lets through now: null, no bound; 0, nothing; 1, one job that tries whether it works again.
+-- Half-open, nobody else starts while its probe runs. One that runs no more and has said nothing (it was handed back,
+-- put off or cancelled) leaves the place to the next. State and probe are looked at in one moment: this is stable, and so
+-- is whoever calls it.
 create or replace function trunkline_internal.breaker_room(p_gate bigint, p_now timestamptz)
 returns integer
 language plpgsql
@@ -6,15 +9,16 @@ stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_breaker trunkline_internal.breakers;
+  v_room integer;
 begin
-  select b.* into v_breaker from trunkline_internal.breakers as b where b.gate = p_gate;
-  return case
-    when not found or v_breaker.state = 'closed' then null
-    when v_breaker.probe_at > p_now then 0
-    when exists (select from trunkline_internal.running as r where r.job_id = v_breaker.probe_job) then 0
-    else 1
-  end;
+  select case b.state
+    when 'open' then (b.probe_at <= p_now)::integer
+    when 'half_open' then (not trunkline_internal.holder_lives(p_holder => b.probe_job, p_now => p_now))::integer
+  end
+  into v_room
+  from trunkline_internal.breakers as b
+  where b.gate = p_gate;
+  return v_room;
 end;
 $$;
-comment on function trunkline_internal.breaker_room(bigint, timestamptz) is 'Tells how many jobs the breaker of a gate lets start: null for no bound, 0 while it is open, 1 where a probe may start.';
+comment on function trunkline_internal.breaker_room(bigint, timestamptz) is 'Tells what a breaker lets through now: null, no bound; 0, nothing; 1, one job that tries whether it works again.';

@@ -55,6 +55,7 @@ begin
   where n.seen_at < p_now - interval '1 day'
     and n.gate = any(v_gates)
     and not exists (select from trunkline_internal.gate_states as s where s.gate = n.gate)
+    and not exists (select from trunkline_internal.breakers as b where b.gate = n.gate)
     and not exists (select from trunkline_internal.quota_hours as q where q.gate = n.gate);
   delete from trunkline_internal.grants as g
   where g.ctid = any(array(

@@ -101,8 +101,9 @@ begin
     delete from trunkline_internal.unique_keys as k where k.job_id = any(v_keyed);
   end if;
   if v_limited is not null then
-    -- Their capacity came free.
+    -- Their capacity came free, and one of them may have been a probe.
     perform trunkline_internal.wake_sleepers(p_queues => v_limited);
+    perform trunkline_internal.close_breakers(p_jobs => v_done, p_now => v_now);
   end if;
   if v_costly is not null then
     perform trunkline_internal.book_estimates(p_ended => v_costly, p_now => v_now);

@@ -62,6 +62,10 @@ begin
     -- Two ranges of the index: in one condition they would read everything behind the job as well.
     select w.queue, w.lane, w.sequence, w.gate, w.need into v_place from trunkline_internal.waiting as w where w.job_id = p_job;
     if v_place.gate is not null then
+      return query select e.* from trunkline_internal.explain_breakers(p_need => v_place.need) as e;
+      if found then
+        return;
+      end if;
       return next trunkline_internal.explain_gate(
         p_gate => v_place.gate, p_need => v_place.need, p_queue => v_place.queue, p_lane => v_place.lane,
         p_sequence => v_place.sequence

@@ -31,6 +31,7 @@ begin
     into v_costly
     from trunkline_internal.running as r
     where r.job_id = any(v_jobs) and (r.need[2] > 0 or r.need[3] > 0);
+    perform trunkline_internal.note_failures(p_moves => p_moves, p_now => p_now);
   end if;
   insert into trunkline_internal.lanes (queue, lane)
   select distinct r.queue, (r.lane | 1)::smallint

@@ -1,0 +1,56 @@
+-- Finds the gates of a breaker by name: a limit's, one of its keys filled in, or of a name with keys all that were used. Refuses what has none.
+create or replace function trunkline_internal.breaker_gates(p_name text)
+returns table (gate bigint, limit_id integer)
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit trunkline_internal.limits;
+begin
+  select l.* into v_limit
+  from trunkline_internal.limits as l
+  where l.name = p_name
+    or l.limit_id = (
+      select n.limit_id
+      from trunkline_internal.gate_names as n
+      where n.gate = trunkline_internal.gate_of(p_name => p_name)
+      order by n.limit_id desc
+      limit 1
+    )
+  order by l.name <> p_name
+  limit 1;
+  if v_limit.limit_id is null then
+    perform trunkline_internal.refuse(
+      p_name => 'unknown_limit',
+      p_detail => jsonb_build_object(
+        'limit', p_name,
+        'known', coalesce((
+          select jsonb_agg(k.name)
+          from (
+            select l.name from trunkline_internal.limits as l where l.breaker_failures is not null order by l.name limit 200
+          ) as k
+        ), '[]'::jsonb)
+      )
+    );
+  end if;
+  if v_limit.breaker_failures is null then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_argument',
+      p_detail => jsonb_build_object(
+        'argument', 'p_name', 'must_be', 'a limit with a breaker, or one of its keys; set_limit with breaker_failures makes one'
+      )
+    );
+  end if;
+  if v_limit.name = p_name and strpos(p_name, '{') > 0 then
+    return query
+    select distinct n.gate, n.limit_id
+    from trunkline_internal.gate_names as n
+    where n.limit_id = v_limit.limit_id
+    order by n.gate;
+  else
+    return query select trunkline_internal.gate_of(p_name => p_name), v_limit.limit_id;
+  end if;
+end;
+$$;
+comment on function trunkline_internal.breaker_gates(text) is 'Finds the gates of a breaker by name: a limit''s, one of its keys filled in, or of a name with keys all that were used. Refuses what has none.';

@@ -1,0 +1,42 @@
+-- Closes the breakers whose probe is among these completed jobs, and wakes whoever sleeps while jobs wait behind them.
+-- Locks rows of breakers in the order of the gates, after those of the jobs. Claims touch none of a probe that runs.
+create or replace function trunkline_internal.close_breakers(p_jobs uuid[], p_now timestamptz)
+returns void
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_closed bigint[];
+begin
+  with closed as (
+    update trunkline_internal.breakers as b
+    set
+      state = 'closed',
+      probe_at = null,
+      probe_job = null,
+      closed_at = p_now,
+      changed_at = p_now,
+      changed_by = session_user,
+      reason = 'the probe succeeded'
+    from (
+      select b.gate
+      from trunkline_internal.breakers as b
+      where b.probe_job = any(p_jobs) and b.state = 'half_open'
+      order by b.gate
+      for update
+    ) as p
+    where b.gate = p.gate
+    returning b.gate
+  )
+  select array_agg(c.gate) into v_closed from closed as c;
+  if v_closed is not null then
+    perform trunkline_internal.wake_gate(p_gate => c.gate) from unnest(v_closed) as c (gate);
+  end if;
+end;
+$$;
+comment on function trunkline_internal.close_breakers(uuid[], timestamptz) is 'Closes the breakers whose probe is among these completed jobs, and wakes whoever sleeps while jobs wait behind them.';

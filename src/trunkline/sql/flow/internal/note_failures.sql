@@ -1,0 +1,81 @@
+-- Counts attempts that failed or were lost at the gates of their jobs that have a breaker, and opens those it is time for.
+-- Called by move_running while the rows are still in running; the caller has locked them. Retries count like last
+-- attempts; what was put off, handed back or cancelled does not. A probe that failed keeps its breaker open for as long
+-- again. All of it is a change of state that commits with the failure: nothing is raised.
+-- Locks: turns of the gates that are closed, in order, then rows of breakers in the order of the gates. Recovery waits
+-- for no turn: what it could not count, the duty sweep_gates does.
+create or replace function trunkline_internal.note_failures(p_moves trunkline_internal.move[], p_now timestamptz)
+returns void
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_attempts integer[];
+  v_closed bigint[];
+  v_gates bigint[];
+  v_jobs uuid[];
+  v_limits integer[];
+begin
+  if not exists (select from trunkline_internal.limits as m where m.breaker_failures is not null) then
+    return;
+  end if;
+  select array_agg(f.gate), array_agg(f.limit_id), array_agg(f.job_id), array_agg(f.attempt)
+  into v_gates, v_limits, v_jobs, v_attempts
+  from (
+    select distinct r.need[i.place + 1] as gate, m.limit_id, r.job_id, r.attempt
+    from trunkline_internal.running as r
+    cross join lateral generate_series(4, cardinality(r.need), 2) as i (place)
+    join trunkline_internal.limits as m
+      on m.limit_id = trunkline_internal.limit_of(p_gate => r.need[i.place + 1], p_limit => r.need[i.place]::integer)
+    where r.job_id = any(array(select p.job_id from unnest(p_moves) as p where p.kind in ('failed', 'lost')))
+      and m.breaker_failures is not null
+  ) as f;
+  if v_gates is null then
+    return;
+  end if;
+  insert into trunkline_internal.breaker_failures (gate, at, job_id, attempt)
+  select f.gate, p_now, f.job_id, f.attempt
+  from unnest(v_gates, v_jobs, v_attempts) as f (gate, job_id, attempt);
+  -- Of an open one there is nothing to decide, so that the many who fail late do not wait for each other.
+  v_closed := trunkline_internal.take_breaker_turns(
+    p_gates => array(
+      select distinct f.gate
+      from unnest(v_gates) as f (gate)
+      where not exists (select from trunkline_internal.breakers as b where b.gate = f.gate and b.state <> 'closed')
+    ),
+    p_wait => exists (select from unnest(p_moves) as p where p.kind = 'failed')
+  );
+  update trunkline_internal.breakers as b
+  set
+    state = 'open',
+    probe_at = p_now + m.breaker_probe_after,
+    probe_job = null,
+    changed_at = p_now,
+    changed_by = session_user,
+    reason = 'the probe failed'
+  from (
+    select b.gate
+    from trunkline_internal.breakers as b
+    where b.gate = any(v_gates) and b.state = 'half_open' and b.probe_job = any(v_jobs)
+    order by b.gate
+    for update
+  ) as p
+  join unnest(v_gates, v_limits) as f (gate, limit_id) on f.gate = p.gate
+  join trunkline_internal.limits as m on m.limit_id = f.limit_id
+  where b.gate = p.gate;
+  if cardinality(v_closed) > 0 then
+    perform trunkline_internal.open_breakers(
+      p_gates => array_agg(f.gate), p_limits => array_agg(f.limit_id), p_now => p_now
+    )
+    from (
+      select distinct f.gate, f.limit_id from unnest(v_gates, v_limits) as f (gate, limit_id) where f.gate = any(v_closed)
+    ) as f;
+  end if;
+end;
+$$;
+comment on function trunkline_internal.note_failures(trunkline_internal.move[], timestamptz) is 'Counts attempts that failed or were lost at the gates of their jobs that have a breaker, and opens those it is time for.';
