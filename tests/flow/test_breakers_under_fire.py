@@ -58,9 +58,7 @@ def test_failures_at_the_same_moment_are_all_counted(desk: Desk) -> None:
         attempts = desk.claim(8)
         ready = threading.Barrier(len(hands))
 
-        def fail(
-            hand: Calls, attempt: Attempt, ready: threading.Barrier = ready
-        ) -> list[str]:
+        def fail(hand: Calls, attempt: Attempt, ready: threading.Barrier = ready) -> list[str]:
             ready.wait()
             return [verdict.verdict for verdict in hand.batch("fail", "w", [attempt])]
 

@@ -46,7 +46,7 @@ def breakers() -> None:
 )
 @options.with_options(options.watch, options.dsn, options.as_json)
 def list_(*, watch: bool, dsn: str | None, as_json: bool) -> None:
-    """List breakers with their state and what they count; those that are open first."""
+    """List breakers with what they count; those that are open first."""
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
     from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
     from trunkline.cli.tables import live, show, table  # noqa: PLC0415 - see above
@@ -108,7 +108,7 @@ def list_(*, watch: bool, dsn: str | None, as_json: bool) -> None:
     help="How long it is open before one job is tried, 1s to 1d; 1m unless told.",
 )
 @options.with_options(options.dsn, options.as_json)
-def set_(  # noqa: PLR0913 - one for each option
+def set_(
     *,
     name: str,
     failures: str | None,
@@ -155,7 +155,10 @@ def set_(  # noqa: PLR0913 - one for each option
 @_name
 @options.with_options(options.dsn, options.as_json)
 def reset(*, name: str, dsn: str | None, as_json: bool) -> None:
-    """Close a breaker now, or those of all keys of a limit; what failed so far is over."""
+    """Close a breaker, or those of all keys of a limit, now.
+
+    What has failed so far does not count any more.
+    """
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
     from trunkline.cli.output import count, print_json  # noqa: PLC0415 - see above
     from trunkline.db.calls import breakers as calls  # noqa: PLC0415 - see above

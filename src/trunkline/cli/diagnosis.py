@@ -188,7 +188,9 @@ def _health(session: Session) -> Iterator[Finding]:
     else:
         yield Finding("duties", "ok", "all on time")
     for row in rows:
-        if not _is_duty(row):
+        if row.check == "breakers" and not row.ok:
+            yield _of_breakers(row)
+        elif not _is_duty(row):
             yield _of_health(row)
 
 
@@ -224,15 +226,6 @@ def _of_health(row: checks.HealthCheck) -> Finding:
                 f"{jobs} put off again and again",
                 "See them with: trunkline jobs list --state scheduled",
             )
-        case "breakers":
-            names = [clean(name) for name in detail.get("open", [])]
-            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-            return Finding(
-                row.check,
-                "warn",
-                f"not closed: {', '.join(names[:_SHOWN])}{more}",
-                "What waits behind them is tried one at a time; see: trunkline breakers list",
-            )
         case "default partitions":
             used = ", ".join(name for name, in_use in detail.items() if in_use)
             return Finding(
@@ -243,6 +236,17 @@ def _of_health(row: checks.HealthCheck) -> Finding:
             )
         case _:
             return Finding(row.check, "fail", clean(dict(detail)))
+
+
+def _of_breakers(row: checks.HealthCheck) -> Finding:
+    names = [clean(name) for name in (row.detail or {}).get("open", [])]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return Finding(
+        row.check,
+        "warn",
+        f"not closed: {', '.join(names[:_SHOWN])}{more}",
+        "What waits behind them is tried one at a time; see: trunkline breakers list",
+    )
 
 
 def _workers(session: Session) -> Iterator[Finding]:

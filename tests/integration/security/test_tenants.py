@@ -115,9 +115,14 @@ VIEWS = sorted({one.name for one in sql.repeatables() if one.kind == "views"} - 
 # Shown to every caller alike, or to nobody who acts for one tenant.
 VIEWS_FOR_ALL = {"duties", "settings", "tasks"}
 # Of which nobody has any here, or which show no names; limits are nobody's but the operator's.
-_EMPTY_HERE = {"reclaim_history", "stale_validation", "workers", "throughput", "gates", "limits"} | {
-    "breakers"
-}
+_EMPTY_HERE = {
+    "reclaim_history",
+    "stale_validation",
+    "workers",
+    "throughput",
+    "gates",
+    "limits",
+} | {"breakers"}
 
 
 def outcome(connection: psycopg.Connection[Any], call: str) -> Outcome:

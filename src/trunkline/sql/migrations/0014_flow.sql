@@ -183,6 +183,7 @@ create table trunkline_internal.breakers (
 comment on table trunkline_internal.breakers is 'Breakers that were open once. A gate without a row is closed.';
 comment on column trunkline_internal.breakers.probe_job is 'The one job that tries whether it works again.';
 comment on column trunkline_internal.breakers.closed_at is 'Failures before it do not count any more.';
+create index breakers_by_probe on trunkline_internal.breakers (probe_job) where probe_job is not null;
 alter table trunkline_internal.breakers enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.breakers to trunkline_owner using (true) with check (true);
 

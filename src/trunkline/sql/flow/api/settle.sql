@@ -48,6 +48,9 @@ begin
       p_task => v_grant.task, p_gate => v_grant.gate, p_tokens => v_tokens, p_units => v_units, p_now => v_now
     );
   end if;
+  if exists (select from trunkline_internal.breakers as b where b.gate = v_grant.gate and b.probe_job = p_grant) then
+    perform trunkline_internal.close_breakers(p_jobs => array[p_grant], p_now => v_now);
+  end if;
   -- Its slot came free.
   perform trunkline_internal.wake_gate(p_gate => v_grant.gate);
   return 'settled';

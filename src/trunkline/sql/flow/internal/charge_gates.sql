@@ -33,14 +33,16 @@ begin
       sum(f.need[1])::bigint as requests,
       sum(f.need[2])::bigint as tokens,
       sum(f.need[3])::bigint as units,
-      array_agg(f.job_id) as jobs
+      array_agg(f.job_id) as jobs,
+      -- What a running job asks for beside is no attempt.
+      count(f.tid) as starts
     from unnest(p_started) as f
     cross join lateral generate_series(4, cardinality(f.need), 2) as i (place)
     group by f.need[i.place + 1]
   ),
   charged as materialized (
     select
-      u.gate, u.jobs, m, h.live, q.amount,
+      u.gate, u.jobs, u.starts, m, h.live, q.amount,
       case when m.quota is not null then q.amount + q.corrected + trunkline_internal.quota_spent(
         p_limit => m, p_state => s.state, p_gate => u.gate, p_now => p_now
       ) end as spent,
@@ -140,7 +142,7 @@ begin
           from unnest((c.state).started_at, (c.state).started) as b (minute, starts)
           where b.minute >= floor(extract(epoch from p_now - (c.m).breaker_window) / 60)
           union all
-          select floor(extract(epoch from p_now) / 60)::bigint, cardinality(c.jobs)
+          select floor(extract(epoch from p_now) / 60)::bigint, c.starts
         ) as b
         group by b.minute
         order by b.minute

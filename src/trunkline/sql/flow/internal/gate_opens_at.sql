@@ -1,4 +1,4 @@
--- Tells when a job may start as far as time and one of its gates decide: windows, a provider's hold, a quota; -infinity for now, infinity for never.
+-- Tells when a job may start as far as time and one of its gates decide: windows, a provider's hold, a breaker, a quota; -infinity for now, infinity for never.
 create or replace function trunkline_internal.gate_opens_at(
   p_gate bigint,
   p_limit trunkline_internal.limits,
@@ -20,6 +20,7 @@ begin
       p_requests => p_need[1], p_tokens => p_need[2]
     ),
     case when p_state.held_until > p_now then p_state.held_until end,
+    case when p_limit.breaker_failures is not null then trunkline_internal.breaker_opens_at(p_gate => p_gate, p_now => p_now) end,
     case when p_limit.quota is not null then trunkline_internal.quota_free_at(
       p_gate => p_gate, p_limit => p_limit, p_state => p_state,
       p_amount => p_need[trunkline_internal.quota_part(p_unit => p_limit.quota_unit)],
@@ -28,4 +29,4 @@ begin
   );
 end;
 $$;
-comment on function trunkline_internal.gate_opens_at(bigint, trunkline_internal.limits, trunkline_internal.gate_states, bigint[], integer, timestamptz) is 'Tells when a job may start as far as time and one of its gates decide: windows, a provider''s hold, a quota; -infinity for now, infinity for never.';
+comment on function trunkline_internal.gate_opens_at(bigint, trunkline_internal.limits, trunkline_internal.gate_states, bigint[], integer, timestamptz) is 'Tells when a job may start as far as time and one of its gates decide: windows, a provider''s hold, a breaker, a quota; -infinity for now, infinity for never.';

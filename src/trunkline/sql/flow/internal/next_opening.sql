@@ -60,7 +60,7 @@ begin
       join trunkline_internal.limits as m
         on m.limit_id = trunkline_internal.limit_of(p_gate => w.need[i.place + 1], p_limit => w.need[i.place]::integer)
         and m.status = 'active'
-      join lateral (
+      left join lateral (
         select s as state from trunkline_internal.gate_states as s where s.gate = w.need[i.place + 1] order by s.epoch desc limit 1
       ) as s on true
     ) as o
