@@ -229,6 +229,7 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
     "unknown_limit": [
         *_by(_PRODUCER, "trunkline.enqueue(p_task => 'lost')"),
         *_many('{"task": "lost"}'),
+        *_by(_OPERATOR, "trunkline.reset_breaker('nothing')", "trunkline.trip_breaker(null)"),
     ],
     "limit_key_missing": [
         *_by(
@@ -261,6 +262,11 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
             """trunkline.set_limit('new', '{"requests_per_minute": "60"}')""",
             """trunkline.set_limit('new', '{"pages": 1}')""",
             "trunkline.set_limit('new', p_status => 'asleep')",
+            "trunkline.reset_breaker('api')",
+            "trunkline.trip_breaker('api')",
+            "trunkline.trip_breaker('model/{model}')",
+            "trunkline.trip_breaker('api', p_for => '0')",
+            "trunkline.trip_breaker('api', repeat('x', 1001))",
         ),
         *_by(_PRODUCER, "trunkline.enqueue(p_task => null)", "trunkline.enqueue(p_task => '')"),
         *_enqueue(
