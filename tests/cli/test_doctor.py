@@ -46,7 +46,7 @@ def test_a_healthy_database_is_all_ok(cli: Cli, calls: Calls) -> None:
     assert levels(found, "ok") == set(found)
     assert set(found) == {
         *("client", "connection", "server", "schema", "role", "clock", "schema verify", "duties"),
-        *("claims", "default partitions", "deferred work", "stale work", "workers"),
+        *("breakers", "claims", "default partitions", "deferred work", "stale work", "workers"),
         *("unserved jobs", "dead letters", "disk", "listen"),
     }
     shown = cli.text("doctor").splitlines()

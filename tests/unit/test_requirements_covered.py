@@ -27,6 +27,7 @@ LATER = {
     "CP-23": "a delay at enqueue while a provider is near its limit: capacity of providers",
     "CP-24": "which provider a task calls: capacity of providers",
     "RF-46": "the cool-down of a dead pair: datasets and subscriptions",
+    "RF-84": "who starts the processor, after recovery and the breaker: the profile for refreshes",
     "TA-19": "a share for each tenant: fairness of limits",
     "TA-26": "upload before completion: artifacts",
 }
