@@ -514,3 +514,67 @@ def test_health_tells_of_open_breakers(desk: Desk) -> None:
         "select detail from trunkline.health() where \"check\" = 'breakers'"
     )
     assert detail == {"open": ["api"]}
+
+
+def asked(desk: Desk) -> tuple[Any, ...]:
+    """What acquire answers outside of any job."""
+    row = desk.worker.connection.execute(
+        "select granted, reason, free_at, grant_id from trunkline.acquire('api')"
+    ).fetchone()
+    assert row is not None
+    return tuple(row)
+
+
+def test_calls_outside_of_the_claim_are_held_and_probed_too(desk: Desk) -> None:
+    """Nothing says whether such a call failed: one that was made and settled is a success."""
+    opened(desk)
+    assert asked(desk)[:3] == (False, "breaker", seen(desk)["probe_at"])
+    desk.database.move_time("1 minute")
+    granted, _, _, grant = asked(desk)
+    assert granted
+    assert seen(desk)["probe_job"] == grant
+    assert asked(desk)[:3] == (False, "breaker", None)
+    assert desk.claim() == []
+    assert desk.worker.value("select trunkline.settle(%s)", grant) == "settled"
+    assert state(desk) == "closed"
+    assert len(desk.claim()) == 40
+
+
+def test_a_call_that_was_never_settled_leaves_its_place_to_the_next(desk: Desk) -> None:
+    opened(desk)
+    desk.database.move_time("1 minute")
+    assert asked(desk)[0]
+    desk.database.move_time("5 minutes 1 second")
+    assert state(desk) == "half_open"
+    assert len(desk.claim()) == 1
+
+
+def test_calls_within_a_job_are_no_attempts(desk: Desk) -> None:
+    """Ten jobs of ten calls each that fail are ten of ten."""
+    calling(breaker(desk))
+    desk.enqueue(20)
+    running = desk.claim(10)
+    for attempt in running:
+        for _ in range(10):
+            granted = desk.worker.value(
+                "select granted from trunkline.acquire('api', p_job => %s, p_attempt => %s)",
+                attempt.job,
+                attempt.number,
+            )
+            assert granted
+    desk.end(running, "fail")
+    found = seen(desk)
+    assert (found["state"], found["failures"], found["attempts"]) == ("open", 10, 10)
+
+
+def test_a_running_probe_makes_its_own_calls(desk: Desk) -> None:
+    opened(desk)
+    desk.database.move_time("1 minute")
+    [probe] = desk.claim()
+    call = "select granted from trunkline.acquire('api', p_job => %s, p_attempt => %s)"
+    assert desk.worker.value(call, probe.job, probe.number) is True
+    desk.database.move_time("5 seconds")
+    assert desk.worker.value(call, probe.job, probe.number) is True
+    assert seen(desk)["probe_job"] == probe.job
+    desk.end([probe])
+    assert state(desk) == "closed"

@@ -128,12 +128,13 @@ begin
     else
       v_answer.grant_id := null;
       v_answer.expires_at := null;
-      v_answer.free_at := case when (v_room.allowed).status = 'active' then greatest(
+      -- Of what waits for somebody else's end, as behind a probe that runs, there is no time to tell.
+      v_answer.free_at := case when (v_room.allowed).status = 'active' then nullif(greatest(
         trunkline_internal.gate_opens_at(
           p_gate => v_found.gate, p_limit => v_room.allowed, p_state => v_state, p_need => v_need, p_lane => 0, p_now => v_now
         ),
         v_now
-      ) end;
+      ), 'infinity'::timestamptz) end;
       v_state.refused := coalesce(v_state.refused, 0) + 1;
       v_state.refused_at := v_now;
       perform trunkline_internal.next_epoch(p_gate => v_found.gate, p_state => v_state);
