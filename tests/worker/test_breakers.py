@@ -1,0 +1,44 @@
+"""Workers before a provider that breaks and comes back."""
+
+import time
+
+from tests.worker.scene import Scene, eventually
+from trunkline import Backoff
+
+
+async def test_a_broken_provider_is_left_alone_until_a_probe_succeeds(scene: Scene) -> None:
+    """RF-85, RF-86, RF-130, D36: one call at a time while it is down, all of them once it is up."""
+    scene.value(
+        "select trunkline.set_limit('api',"
+        """ '{"breaker_failures": 5, "breaker_probe_after": "1 second"}')"""
+    )
+    state = "select state from trunkline.breakers"
+    calls: list[float] = []
+    down = True
+
+    @scene.app.task(limit="api", max_attempts=100, backoff=Backoff(base=600))
+    async def call() -> None:
+        calls.append(time.monotonic())
+        if down:
+            raise ConnectionError("nobody answers")
+
+    jobs = await scene.enqueue("call", 200)
+    async with scene.working(concurrency=4), scene.working(concurrency=4):
+        await eventually(lambda: scene.value(state) == "open", "it opened")
+        running = "select count(*) from trunkline_internal.running"
+        await eventually(lambda: scene.value(running) == 0, "what had started ended")
+        before = len(calls)
+        assert 5 <= before < 50
+        await eventually(lambda: len(calls) >= before + 3, "three probes")
+        first, second, third = calls[before : before + 3]
+        # A second each, by the engine's clock and from the end of the last.
+        assert second - first > 0.9
+        assert third - second > 0.9
+        down = False
+        waiting = "select count(*) from trunkline_internal.waiting where state = 'ready'"
+        await eventually(lambda: scene.value(waiting) == 0, "all that was held was claimed")
+        await eventually(lambda: scene.value(state) == "closed", "it closed")
+    failed = "select count(*) from trunkline_internal.waiting where failures > 0"
+    done = "select count(*) from trunkline_internal.finished where state = 'completed'"
+    assert scene.value(failed) + scene.value(done) == len(jobs)
+    assert len(calls) == len(jobs)
