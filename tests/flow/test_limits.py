@@ -304,6 +304,18 @@ def test_explain_names_the_limit_and_the_time(desk: Desk) -> None:
     assert 100 < wait.total_seconds() < 125
 
 
+def test_explain_names_the_limit_that_really_holds_a_fair_job(desk: Desk) -> None:
+    """It waits in its tenant's line, but not for that."""
+    desk.limit("fair:exports/{tenant}").limit("exports", concurrency=1)
+    desk.task("fair:exports/{tenant}", "exports")
+    desk.worker.value("select trunkline.register_worker(p_worker => 'w')")
+    desk.enqueue(1, tenant="a")
+    (waits,) = desk.enqueue(1, tenant="b")
+    assert len(desk.claim()) == 1
+    limit = "select detail ->> 'limit' from trunkline.explain(%s)"
+    assert desk.operator.value(limit, waits) == "exports"
+
+
 def test_a_sleeping_worker_knows_when_a_window_opens(desk: Desk) -> None:
     desk.limit("api", requests_per_minute=1).task("api")
     desk.worker.connection.execute(

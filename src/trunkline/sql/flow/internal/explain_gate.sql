@@ -1,4 +1,5 @@
 -- Says why a limited job waits and, from its place and the rates, until when about.
+-- Of several limits that which opens last: a job that shares fairly waits in its own line, whichever refuses it.
 create or replace function trunkline_internal.explain_gate(
   p_gate bigint,
   p_need bigint[],
@@ -15,21 +16,41 @@ set jit = off
 as $$
 declare
   v_ahead bigint;
-  v_limit integer := p_need[array_position(p_need[4:], p_gate) + 2]::integer;
+  v_gate bigint := p_gate;
+  v_limit integer;
   v_name text;
   v_now timestamptz := trunkline.clock();
   v_room record;
   v_seconds double precision;
   v_until timestamptz;
 begin
+  if cardinality(p_need) > 5 then
+    select r.gate into v_gate
+    from trunkline_internal.gate_room(
+      p_gates => array(select p_need[i.place] from generate_series(5, cardinality(p_need), 2) as i (place)),
+      p_limits => array(
+        select trunkline_internal.limit_of(p_gate => p_need[i.place + 1], p_limit => p_need[i.place]::integer)
+        from generate_series(4, cardinality(p_need), 2) as i (place)
+      ),
+      p_now => v_now
+    ) as r
+    order by
+      (r.allowed).status = 'active',
+      coalesce(r.slots, 1) > 0,
+      trunkline_internal.gate_opens_at(
+        p_gate => r.gate, p_limit => r.allowed, p_state => r.state, p_need => p_need, p_lane => p_lane, p_now => v_now
+      ) desc,
+      r.gate <> p_gate
+    limit 1;
+  end if;
   select n.name, n.limit_id
   into v_name, v_limit
   from trunkline_internal.gate_names as n
-  where n.gate = p_gate
+  where n.gate = v_gate
   order by n.limit_id desc
   limit 1;
   select r.* into v_room
-  from trunkline_internal.gate_room(p_gates => array[p_gate], p_limits => array[v_limit], p_now => v_now) as r;
+  from trunkline_internal.gate_room(p_gates => array[v_gate], p_limits => array[v_limit], p_now => v_now) as r;
   select count(*)
   into v_ahead
   from (
@@ -62,7 +83,7 @@ begin
   if (v_room.allowed).status = 'active' and coalesce(v_room.slots, 1) > 0 then
     v_until := greatest(
       trunkline_internal.gate_opens_at(
-        p_gate => p_gate, p_limit => v_room.allowed, p_state => v_room.state, p_need => p_need, p_lane => p_lane, p_now => v_now
+        p_gate => v_gate, p_limit => v_room.allowed, p_state => v_room.state, p_need => p_need, p_lane => p_lane, p_now => v_now
       ),
       v_now
     ) + make_interval(secs => coalesce(v_seconds, 0));
