@@ -8,18 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.flow.conftest import Desk
-from tests.support import databases
+from tests.property.still import at, begun_anew, still_desk
 from tests.support.servers import Server
 
 # What no window may hold, and what may always be taken: a window is as long as it says; the engine
 # adds the second of the charge, the second to start in and, for the hour, up to a minute.
 _MINUTE, _HOUR = 60, 3600
 _CAREFUL_MINUTE, _CAREFUL_HOUR = 62, 3662
-
-_ZERO = "2026-01-01T00:00:00Z"
-_SET_CLOCK = """
-update trunkline_test.still set at = '2026-01-01T00:00:00Z'::timestamptz + make_interval(secs => %s)
-"""
 
 
 @dataclass
@@ -43,20 +38,7 @@ class Model:
 
 @pytest.fixture(scope="module")
 def desk(server: Server, template: str) -> Iterator[Desk]:
-    """One database, with a clock that stands still until it is set."""
-    with databases.fresh(server, template) as database:
-        database.move_time("0")
-        found = Desk(database)
-        found.behind.execute(
-            "create table trunkline_test.still (at timestamptz);"
-            f" insert into trunkline_test.still values ('{_ZERO}');"
-            " grant select on trunkline_test.still to public;"
-            " create or replace function trunkline.clock() returns timestamptz language sql"
-            " volatile as 'select at from trunkline_test.still'"
-        )
-        found.behind.execute("select trunkline.maintain_partitions()")
-        found.limit("api", concurrency=None)
-        found.task("api")
+    with still_desk(server, template) as found:
         yield found
 
 
@@ -91,18 +73,14 @@ def test_no_window_is_ever_over_and_what_fits_is_given(
     parts: dict[str, int | None],
     story: list[tuple[int, int, int, int]],
 ) -> None:
-    desk.behind.execute(
-        f"update trunkline_test.still set at = '{_ZERO}';"
-        " delete from trunkline_internal.waiting; delete from trunkline_internal.running;"
-        " delete from trunkline_internal.gate_states; delete from trunkline_internal.gate_queues"
-    )
+    begun_anew(desk)
     desk.set_limit("api", parts)
     model = Model({name: most for name, most in parts.items() if most is not None})
     most = [parts[name] or 8 for name in ("tokens_per_minute", "tokens_per_hour")]
     now, waiting = 0, []
     for passed, arriving, cost, asked in story:
         now += passed
-        desk.behind.execute(_SET_CLOCK, (now,))
+        at(desk, now)
         price = min(cost, *most)
         desk.enqueue(arriving, cost={"tokens": price})
         waiting += [price] * arriving
