@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.driving import Cli
+from tests.cli.driving import PROGRAM, Cli
+from tests.cli.terminal import Terminal
 from tests.support.calls import Calls
 from tests.support.databases import Database
 from trunkline.errors import InvalidArgument, UnknownLimit
@@ -130,6 +131,20 @@ def test_the_doctor_tells_of_open_ones(cli: Cli) -> None:
     text = cli.run("doctor").stdout
     assert "not closed: api" in text
     assert "trunkline breakers list" in text
+
+
+def test_a_live_table_follows_it(cli: Cli, calls: Calls) -> None:
+    cli.run("breakers", "set", "api")
+    calls.register("call", limits=["api"])
+    with Terminal(*PROGRAM, "breakers", "list", "--watch", dsn=cli.dsn) as shown:
+        shown.until("BREAKER", "api", "closed", "0/10")
+        fail(calls, 10)
+        screen = shown.until("open", "10/10", "100%/20%")
+        assert screen.count("BREAKER") == 1
+        calls.value("select trunkline.reset_breaker('api')")
+        shown.until("closed", "0/10")
+        shown.interrupt()
+        assert shown.end() == 0
 
 
 @pytest.mark.parametrize("command", ["reset", "trip"])
