@@ -1,9 +1,11 @@
 """A database whose guard refuses illegal changes, and everybody who calls it."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 from uuid import UUID
 
+import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
@@ -22,13 +24,11 @@ class Desk:
         self.operator = Calls(database.connect("trunkline_operator"))
         self.behind = database.superuser()
 
-    def limit(self, name: str, **parts: int | None) -> Self:
+    def limit(self, name: str, **parts: Any) -> Self:
         self.set_limit(name, parts)
         return self
 
-    def set_limit(
-        self, name: str, parts: Mapping[str, int | None], status: str | None = None
-    ) -> bool:
+    def set_limit(self, name: str, parts: Mapping[str, Any], status: str | None = None) -> bool:
         found: bool = self.operator.value(
             "select trunkline.set_limit(%s, %s, %s)", name, Jsonb(dict(parts)), status
         )
@@ -50,6 +50,13 @@ class Desk:
     def end(self, attempts: Sequence[Attempt], how: str = "complete", **more: Any) -> None:
         verdicts = self.worker.batch(how, attempts[0].worker, attempts, **more)
         assert {verdict.verdict for verdict in verdicts} == {"ok"}
+
+    @staticmethod
+    def detail(refused: psycopg.Error) -> dict[str, Any]:
+        """What a refusal says about itself."""
+        assert refused.diag.message_detail is not None
+        found: dict[str, Any] = json.loads(refused.diag.message_detail)
+        return found
 
     def gate(self, name: str) -> dict[str, Any]:
         cursor = self.operator.connection.execute(

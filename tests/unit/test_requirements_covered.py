@@ -24,7 +24,6 @@ SPANS = {
 # What later work brings; a line goes when a test names the requirement.
 LATER = {
     "CP-21": "estimated tokens of a payload: capacity of providers",
-    "CP-23": "a delay at enqueue while a provider is near its limit: capacity of providers",
     "CP-24": "which provider a task calls: capacity of providers",
     "RF-46": "the cool-down of a dead pair: datasets and subscriptions",
     "RF-84": "who starts the processor, after recovery and the breaker: the profile for refreshes",

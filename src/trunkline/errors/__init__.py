@@ -43,12 +43,14 @@ TrunklineError
 │   ├── IsolationLevel              TL016  the transaction holds a snapshot
 │   ├── LimitKeyMissing             TL031  the payload lacks a key of the limit's name
 │   ├── LimitOutOfRange             TL006  a number is out of its range
+│   ├── LimitQueueFull              TL034  as many jobs wait for the limit as may
 │   ├── NegativeDelay               TL004  a delay is below zero
 │   ├── PayloadNotObject            TL002  the payload is not a JSON object
 │   ├── PayloadTooLarge             TL003  a payload or result is too large
 │   ├── PriorityOutOfRange          TL005  a priority is not from -50 to 49
 │   ├── QueueFull                   TL011  the queue holds as many jobs as it may
 │   ├── QueuePaused                 TL010  the queue is paused against new jobs
+│   ├── QuotaSpent                  TL035  the quota of a limit, or a budget, is spent
 │   ├── StaleAttempt                TL009  another attempt owns the job
 │   ├── TenantDenied                TL017  the tenant is not the caller's
 │   ├── UniqueKeyHeld               TL018  another live job holds the unique key
@@ -149,12 +151,14 @@ from trunkline.errors.refusals import (
     IsolationLevel,
     LimitKeyMissing,
     LimitOutOfRange,
+    LimitQueueFull,
     NegativeDelay,
     PayloadNotObject,
     PayloadTooLarge,
     PriorityOutOfRange,
     QueueFull,
     QueuePaused,
+    QuotaSpent,
     StaleAttempt,
     TenantDenied,
     UniqueKeyHeld,
@@ -251,6 +255,7 @@ __all__ = [
     "JobNotRunnable",
     "LimitKeyMissing",
     "LimitOutOfRange",
+    "LimitQueueFull",
     "MalformedSql",
     "MigrationChanged",
     "NegativeDelay",
@@ -266,6 +271,7 @@ __all__ = [
     "ProfileSchemaName",
     "QueueFull",
     "QueuePaused",
+    "QuotaSpent",
     "Refusal",
     "ResultMismatch",
     "ResultNotStorable",

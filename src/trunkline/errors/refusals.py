@@ -86,6 +86,15 @@ class LimitOutOfRange(Refusal):
     sqlstate = "TL006"
 
 
+class LimitQueueFull(Refusal):
+    """As many jobs wait for a limit as may."""
+
+    code = "limit_queue_full"
+    sqlstate = "TL034"
+    retryable = True
+    http_status = 429
+
+
 class NegativeDelay(Refusal):
     """A delay is below zero."""
 
@@ -131,6 +140,15 @@ class QueuePaused(Refusal):
     sqlstate = "TL010"
     retryable = True
     http_status = 503
+
+
+class QuotaSpent(Refusal):
+    """The quota of a limit, or a tenant's budget, is spent; the detail says until when."""
+
+    code = "quota_spent"
+    sqlstate = "TL035"
+    retryable = True
+    http_status = 429
 
 
 class StaleAttempt(Refusal):

@@ -254,6 +254,22 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
         *_by(_PRODUCER, """trunkline.enqueue(p_task => 'limited', p_cost => '{"tokens": 1001}')"""),
         *_many('{"task": "limited", "cost": {"tokens": 1001}}'),
     ],
+    "limit_queue_full": [
+        *_by(
+            _PRODUCER,
+            "trunkline.enqueue(p_task => 'crowded')",
+            "trunkline.enqueue_batch('crowded', '[{}]')",
+        ),
+        *_many('{"task": "crowded"}', '{"task": "crowded", "unique_key": "fresh"}'),
+    ],
+    "quota_spent": [
+        *_by(
+            _PRODUCER,
+            "trunkline.enqueue(p_task => 'broke')",
+            "trunkline.enqueue_batch('broke', '[{}]')",
+        ),
+        *_many('{"task": "broke"}', '{"task": "broke", "idempotency_key": "fresh"}'),
+    ],
     "invalid_argument": [
         *_by(
             _OPERATOR,

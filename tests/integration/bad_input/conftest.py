@@ -91,9 +91,18 @@ def _populate(database: Database) -> dict[str, str]:
     jobs["full"] = enqueue(", p_queue => 'full'")
     operator.execute(
         """select trunkline.set_limit('api', '{"tokens_per_minute": 1000}'),"""
-        """ trunkline.set_limit('model/{model}', '{"concurrency": 1}')"""
+        """ trunkline.set_limit('model/{model}', '{"concurrency": 1}'),"""
+        """ trunkline.set_limit('deep', '{"depth_limit": 0}'),"""
+        """ trunkline.set_limit('spent', '{"quota": 0}')"""
     )
-    for task, limit in (("limited", "api"), ("keyed", "model/{model}"), ("lost", "nowhere")):
+    tasks = {
+        "limited": "api",
+        "keyed": "model/{model}",
+        "lost": "nowhere",
+        "crowded": "deep",
+        "broke": "spent",
+    }
+    for task, limit in tasks.items():
         operator.execute(
             "select trunkline.register_task(p_task => %s, p_limits => array[%s])", (task, limit)
         )

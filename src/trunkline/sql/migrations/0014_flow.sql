@@ -209,6 +209,8 @@ comment on column trunkline_internal.waiting.need is 'What it takes of its limit
 -- squawk-ignore require-concurrent-index-creation
 create index waiting_gated_later on trunkline_internal.waiting (gate) where state = 'scheduled' and gate is not null;
 
+insert into trunkline_internal.job_transitions (from_state, to_state, by_function) values ('ready', 'dead', 'sweep_gates');
+
 alter table trunkline_internal.queues add column ageing boolean not null default false;
 comment on column trunkline_internal.queues.ageing is 'Whether one of sixteen claims serves its lanes from the lowest, so that none starves.';
 
@@ -235,3 +237,5 @@ drop function if exists trunkline_internal.charge_gate(
   trunkline_internal.limits, trunkline_internal.gate_states, bigint, bigint, timestamptz
 );
 drop function if exists trunkline_internal.fit_all_gates(trunkline_internal.gated_job[], timestamptz);
+drop function if exists trunkline_internal.resolve_need(text, text[], jsonb, jsonb, text);
+drop function if exists trunkline_internal.never_fits(trunkline_internal.limits, bigint, bigint);

@@ -1,4 +1,4 @@
--- Duty: closes gates at which nobody waits and forgets what no window sees any more, at most p_limit a run; tells how many rows it changed.
+-- Duty: closes gates at which nobody waits, buries jobs too large for their limit as it is now and forgets what no window sees any more, at most p_limit a run; tells how many rows it changed.
 create or replace function trunkline.sweep_gates(p_limit integer default 1000)
 returns integer
 language plpgsql
@@ -8,6 +8,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_done integer := 0;
+  v_gates bigint[];
+  v_limits integer[];
 begin
   perform trunkline_internal.require_read_committed();
   if p_limit is null or p_limit not between 1 and 100000 then
@@ -20,7 +22,15 @@ begin
     return 0;
   end if;
   begin
-    v_done := trunkline_internal.close_empty_gates()
+    select array_agg(g.gate), array_agg(g.limit_id)
+    into v_gates, v_limits
+    from (
+      select distinct on (g.gate) g.gate, g.limit_id
+      from trunkline_internal.gate_queues as g
+      order by g.gate, g.limit_id desc
+    ) as g;
+    v_done := trunkline_internal.bury_misfits(p_gates => v_gates, p_limits => v_limits, p_now => trunkline.clock())
+      + trunkline_internal.close_empty_gates()
       + trunkline_internal.sweep_breakers(p_limit => p_limit, p_now => trunkline.clock())
       + trunkline_internal.forget_old_charges(p_limit => p_limit, p_now => trunkline.clock())
       + trunkline_internal.roll_spendings(p_limit => p_limit, p_now => trunkline.clock());
@@ -33,4 +43,4 @@ begin
   return v_done;
 end;
 $$;
-comment on function trunkline.sweep_gates(integer) is 'Duty: closes gates at which nobody waits and forgets what no window sees any more, at most p_limit a run; tells how many rows it changed.';
+comment on function trunkline.sweep_gates(integer) is 'Duty: closes gates at which nobody waits, buries jobs too large for their limit as it is now and forgets what no window sees any more, at most p_limit a run; tells how many rows it changed.';

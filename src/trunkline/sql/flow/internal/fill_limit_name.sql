@@ -7,11 +7,23 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_key text;
-  v_keys text[] := array(select m.found[1] from regexp_matches(p_template, '\{([^{}]+)\}', 'g') as m (found));
+  v_keys text[];
   v_name text;
-  v_texts text[] := regexp_split_to_array(p_template, '\{[^{}]+\}');
+  v_texts text[];
   v_value text;
 begin
+  if strpos(p_template, '{') = 0 then
+    return p_template;
+  end if;
+  -- Most have one key.
+  v_texts := regexp_match(p_template, '^([^{}]*)\{([^{}]+)\}([^{}]*)$');
+  if v_texts is not null then
+    v_key := v_texts[2];
+    v_value := case when v_key = 'tenant' then coalesce(p_tenant, p_payload ->> 'tenant') else p_payload ->> v_key end;
+    return v_texts[1] || nullif(v_value, '') || v_texts[3];
+  end if;
+  v_keys := array(select m.found[1] from regexp_matches(p_template, '\{([^{}]+)\}', 'g') as m (found));
+  v_texts := regexp_split_to_array(p_template, '\{[^{}]+\}');
   v_name := v_texts[1];
   for v_place in 1..cardinality(v_keys) loop
     v_key := v_keys[v_place];

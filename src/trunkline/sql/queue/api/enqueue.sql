@@ -24,6 +24,8 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_delay interval;
+  v_limited record;
   v_need bigint[];
   v_now timestamptz;
   v_job uuid;
@@ -36,7 +38,9 @@ declare
   v_state text;
   v_tenant text := trunkline.tenant_scope();
   v_day date;
+  v_is_guarded boolean;
   v_is_known boolean;
+  v_is_open boolean;
   v_is_special boolean;
   v_sleepers boolean;
 begin
@@ -80,23 +84,26 @@ begin
     v_is_special := true;
     v_sleepers := true;
   end if;
-  if cardinality(v_policy.limits) > 0 then
-    v_need := trunkline_internal.resolve_need(
-      p_task => p_task, p_limits => v_policy.limits, p_cost => coalesce(p_cost, v_policy.cost), p_payload => p_payload,
-      p_tenant => v_tenant
-    );
-  elsif p_cost is not null then
-    perform trunkline_internal.refuse(
-      p_name => 'invalid_cost',
-      p_detail => jsonb_build_object('task', p_task, 'cost', p_cost, 'must_be', 'left out: the task has no limits')
-    );
-  end if;
   v_queue := coalesce(p_queue, v_policy.queue);
   v_priority := coalesce(p_priority, v_policy.priority);
   -- A claim's position is only right when sequence and due time are drawn after the transaction
   -- has its id: whoever looks later can then tell that this one was still on its way.
   -- (An expression, since PERFORM runs a statement: 3 µs more.)
   v_now := case when pg_current_xact_id() is not null then trunkline.clock() end;
+  if cardinality(v_policy.limits) > 0 then
+    v_limited := trunkline_internal.resolve_need(
+      p_task => p_task, p_limits => v_policy.limits, p_cost => p_cost, p_default => v_policy.cost, p_payload => p_payload,
+      p_tenant => v_tenant, p_queue => v_queue
+    );
+    v_need := v_limited.need;
+    v_is_guarded := v_limited.is_guarded;
+    v_is_open := v_limited.is_open;
+  elsif p_cost is not null then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_cost',
+      p_detail => jsonb_build_object('task', p_task, 'cost', p_cost, 'must_be', 'left out: the task has no limits')
+    );
+  end if;
   v_job := trunkline_internal.new_id(p_now => v_now);
   v_run_at := coalesce(p_run_at, v_now + p_delay, v_now);
   v_state := case when v_run_at > v_now then 'scheduled' else 'ready' end;
@@ -133,6 +140,19 @@ begin
   if v_is_special then
     perform trunkline_internal.check_queue_open(p_queue => v_queue, p_jobs => 1);
   end if;
+  -- Only now: a request that was kept before is answered whatever its limits say today.
+  if v_is_guarded then
+    v_delay := trunkline_internal.admit(p_need => v_need, p_priority => v_priority, p_now => v_now);
+    if v_now + v_delay > v_run_at then
+      v_run_at := v_now + v_delay;
+      v_state := 'scheduled';
+      if p_idempotency_key is not null then
+        update trunkline_internal.idempotency_keys as k
+        set run_at = v_run_at
+        where k.tenant = coalesce(v_tenant, '') and k.idempotency_key = p_idempotency_key;
+      end if;
+    end if;
+  end if;
   -- A task is registered together with its own lane, and lanes are for ever.
   if not v_is_known or num_nonnulls(p_queue, p_priority) > 0 then
     perform trunkline_internal.ensure_lane(p_queue => v_queue, p_lane => v_priority * 2);
@@ -152,8 +172,9 @@ begin
     v_queue, p_task, v_tenant, p_unique_key, p_correlation_id, p_tags,
     case when v_day is null then p_payload end, v_need[5], v_need
   );
-  if v_need is not null and v_state = 'ready' then
-    perform trunkline_internal.open_gates(p_jobs => array[v_job]);
+  if v_need is not null and v_state = 'ready' and not v_is_open then
+    -- As open_gates does it, which would have to look the job up first.
+    insert into trunkline_internal.gate_queues (gate, limit_id, queue) values (v_need[5], v_need[4]::integer, v_queue);
   end if;
   -- Who waited for a key may have been waited for by a worker that went to sleep meanwhile.
   if (v_sleepers or num_nonnulls(p_unique_key, p_idempotency_key) > 0) and v_run_at <= v_now + interval '1 minute' then

@@ -15,7 +15,10 @@ declare
     'task', 'payload', 'queue', 'priority', 'run_at', 'delay', 'tenant', 'correlation_id', 'max_attempts', 'tags'
   ];
   v_day date;
+  v_has_limits boolean;
+  v_has_more boolean;
   v_ids record;
+  v_limited text[];
   v_max_bytes integer := trunkline_internal.setting(p_name => 'max_payload_bytes')::integer;
   v_now timestamptz;
   v_scope text := trunkline.tenant_scope();
@@ -29,11 +32,25 @@ begin
   if jsonb_array_length(p_jobs) = 0 then
     return;
   end if;
-  -- One look finds both what must go another way and misspelt fields, which would be lost without a
+  v_limited := array(select t.task from trunkline_internal.tasks as t where cardinality(t.limits) > 0);
+  -- One look finds what must go another way and misspelt fields, which would be lost without a
   -- word; it costs 4 % of the whole.
-  if exists (select from jsonb_array_elements(p_jobs) as j (job) where j.job - c_fields <> '{}'::jsonb) then
+  select
+    bool_or(j.job - c_fields <> '{}'::jsonb),
+    bool_or(cardinality(v_limited) > 0 and j.job ->> 'task' = any(v_limited))
+  into v_has_more, v_has_limits
+  from jsonb_array_elements(p_jobs) as j (job);
+  if v_has_more then
     perform trunkline_internal.check_fields(p_jobs => p_jobs, p_known => c_fields || array['unique_key', 'idempotency_key', 'cost']);
+  end if;
+  if v_has_more and exists (
+    select from jsonb_array_elements(p_jobs) as j (job) where j.job ?| array['unique_key', 'idempotency_key']
+  ) then
     return query select e.* from trunkline_internal.enqueue_each(p_jobs => p_jobs) as e;
+    return;
+  end if;
+  if v_has_more or v_has_limits then
+    return query select e.* from trunkline_internal.enqueue_limited(p_jobs => p_jobs) as e;
     return;
   end if;
   perform trunkline_internal.check_queues_open(p_jobs => p_jobs);
@@ -48,7 +65,6 @@ begin
       j.task, j.queue, j.run_at, j.delay, j.tenant, j.correlation_id, j.tags, j.place,
       t.task is not null as known,
       t.audit,
-      coalesce(cardinality(t.limits), 0) > 0 as limited,
       coalesce(j.queue, t.queue) as to_queue,
       coalesce(j.priority, t.priority) as to_priority,
       coalesce(j.run_at, v_now + j.delay, v_now) as due_at,
@@ -75,7 +91,6 @@ begin
       select
       from asked as a
       where not a.known
-        or a.limited
         or jsonb_typeof(a.body) <> 'object'
         or a.bytes > v_max_bytes
         or a.delay < interval '0'

@@ -1,4 +1,5 @@
 -- Enqueues the jobs of a document one by one: those with keys in key order, so that two batches cannot deadlock.
+-- A refusal gets the index of its job.
 create or replace function trunkline_internal.enqueue_each(p_jobs jsonb)
 returns setof trunkline.enqueued
 language plpgsql
@@ -7,6 +8,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_answers trunkline.enqueued[];
+  v_detail text;
+  v_hint text;
+  v_index bigint;
   v_job record;
   v_max_bytes integer := trunkline_internal.setting(p_name => 'max_payload_bytes')::integer;
 begin
@@ -35,6 +39,7 @@ begin
       p_correlation_id => v_job.correlation_id, p_max_attempts => v_job.max_attempts,
       p_tags => v_job.tags, p_max_bytes => v_max_bytes, p_index => (v_job.place - 1)::integer
     );
+    v_index := v_job.place - 1;
     v_answers[v_job.place] := trunkline.enqueue(
       p_task => v_job.task, p_payload => v_job.body, p_queue => v_job.queue,
       p_priority => v_job.priority, p_run_at => v_job.run_at, p_delay => v_job.delay,
@@ -44,6 +49,14 @@ begin
     );
   end loop;
   return query select a.* from unnest(v_answers) as a;
+exception
+  when others then
+    if sqlstate !~ '^TL' then
+      raise;
+    end if;
+    get stacked diagnostics v_detail = pg_exception_detail, v_hint = pg_exception_hint;
+    raise exception using
+      errcode = sqlstate, message = sqlerrm, detail = jsonb_build_object('index', v_index) || v_detail::jsonb, hint = v_hint;
 end;
 $$;
 comment on function trunkline_internal.enqueue_each(jsonb) is 'Enqueues the jobs of a document one by one: those with keys in key order, so that two batches cannot deadlock.';

@@ -1,0 +1,109 @@
+-- Tells what gates have to say about new jobs: by how much these are put off, how many wait, and whether the quota is spent.
+-- Only gates whose limit says something about it are answered for. Reads without a lock: a minute's charges as the
+-- newest state has them, with corrections that are not part of it yet. Who waits is counted by indexes and only up to
+-- the depth limit: in the gate's lane, now or later, and ready in the lane of a limit that jobs have beside another one.
+-- (An index of second gates would make every enqueue slower by a fifth, also of jobs without limits.)
+create or replace function trunkline_internal.gate_pressure(p_gates bigint[], p_limits integer[], p_now timestamptz)
+returns table (
+  gate bigint,
+  allowed trunkline_internal.limits,
+  delay interval,
+  waiting bigint,
+  is_spent boolean,
+  is_low_spent boolean
+)
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+set enable_bitmapscan = off
+set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_beside bigint[];
+  v_second bigint := floor(extract(epoch from p_now))::bigint;
+begin
+  if exists (select from trunkline_internal.limits as l where l.limit_id = any(p_limits) and l.depth_limit is not null)
+    and exists (select from trunkline_internal.tasks as t where cardinality(t.limits) > 1)
+  then
+    -- Not those that tasks have as their only one: their jobs wait for nothing else.
+    v_beside := array(
+      select distinct q.gate
+      from trunkline_internal.gate_queues as q
+      join trunkline_internal.limits as l on l.limit_id = q.limit_id
+      where not exists (select from trunkline_internal.tasks as t where l.name = any(t.limits))
+        or exists (select from trunkline_internal.tasks as t where l.name = any(t.limits) and cardinality(t.limits) > 1)
+    );
+  end if;
+  return query
+  select
+    g.gate,
+    m,
+    -- As products: a limit of zero divides nothing, and puts nobody off.
+    case
+      when (m.requests_per_minute > 0 and c.requests > m.backpressure_threshold * m.requests_per_minute)
+        or (m.tokens_per_minute > 0 and c.tokens > m.backpressure_threshold * m.tokens_per_minute)
+      then coalesce(m.backpressure_delay, interval '5 seconds')
+    end,
+    d.waiting,
+    coalesce(q.units <= 0, false),
+    coalesce(q.low_units <= 0, false)
+  from unnest(p_gates, p_limits) as g (gate, limit_id)
+  join trunkline_internal.limits as m
+    on m.limit_id = g.limit_id and num_nonnulls(m.backpressure_threshold, m.depth_limit, m.quota) > 0
+  left join lateral (
+    select sum(c.requests) as requests, sum(c.tokens) as tokens
+    from (
+      select c.at, c.requests, c.tokens
+      from (
+        select s.charged_at, s.charged_requests, s.charged_tokens
+        from trunkline_internal.gate_states as s
+        where s.gate = g.gate
+        order by s.epoch desc
+        limit 1
+      ) as s
+      cross join unnest(s.charged_at, s.charged_requests, s.charged_tokens) as c (at, requests, tokens)
+      union all
+      select c.at, c.requests, c.tokens
+      from trunkline_internal.gate_corrections as c
+      where c.gate = g.gate
+        and c.xid >= coalesce((
+          select s.corrected_below from trunkline_internal.gate_states as s where s.gate = g.gate order by s.epoch desc limit 1
+        ), '0'::xid8)
+    ) as c
+    where c.at > v_second - 60 and m.backpressure_threshold is not null and m.status = 'active'
+  ) as c on true
+  left join lateral (
+    select count(*) as waiting
+    from (
+      (select from trunkline_internal.waiting as w where w.gate = g.gate and w.state = 'ready' and w.gate is not null limit m.depth_limit)
+      union all
+      (
+        select
+        from trunkline_internal.waiting as w
+        where w.gate = g.gate and w.state = 'scheduled' and w.gate is not null
+        limit m.depth_limit
+      )
+      union all
+      (
+        select
+        from unnest(v_beside) as b (gate)
+        join trunkline_internal.waiting as w
+          on w.gate = b.gate and w.state = 'ready' and w.gate is not null and w.need @> array[g.gate]
+        where b.gate <> g.gate
+        limit m.depth_limit
+      )
+      limit m.depth_limit
+    ) as w
+    where m.depth_limit is not null
+  ) as d on m.depth_limit is not null
+  left join lateral (
+    select r.units, r.low_units
+    from trunkline_internal.gate_room(p_gates => array[g.gate], p_limits => array[g.limit_id], p_now => p_now) as r
+    where m.quota is not null and m.quota_refuses
+  ) as q on true;
+end;
+$$;
+comment on function trunkline_internal.gate_pressure(bigint[], integer[], timestamptz) is 'Tells what gates have to say about new jobs: by how much these are put off, how many wait, and whether the quota is spent.';

@@ -1,0 +1,26 @@
+-- Gives the most requests, tokens and units that a limit ever gives at once; null: no end of it.
+-- A part of zero is a provider switched off for now, and is waited for: it bounds nothing here.
+create or replace function trunkline_internal.most_at_once(p_limit trunkline_internal.limits)
+returns bigint[]
+language sql
+immutable
+parallel safe
+as $$
+  select array[
+    least(
+      nullif((p_limit).requests_per_minute, 0),
+      nullif((p_limit).requests_per_hour, 0),
+      case when (p_limit).quota_unit = 'requests' then nullif(pg_catalog.floor((p_limit).quota * (p_limit).quota_buffer), 0)::bigint end
+    ),
+    least(
+      nullif((p_limit).tokens_per_minute, 0),
+      nullif((p_limit).tokens_per_hour, 0),
+      case when (p_limit).quota_unit = 'tokens' then nullif(pg_catalog.floor((p_limit).quota * (p_limit).quota_buffer), 0)::bigint end
+    ),
+    case
+      when (p_limit).quota_unit in ('requests', 'tokens') then null
+      else nullif(pg_catalog.floor((p_limit).quota * (p_limit).quota_buffer), 0)::bigint
+    end
+  ]
+$$;
+comment on function trunkline_internal.most_at_once(trunkline_internal.limits) is 'Gives the most requests, tokens and units that a limit ever gives at once; null: no end of it.';
