@@ -1,0 +1,1 @@
+"""Local stand-ins for the providers: real HTTP and real limits, nothing leaves this machine."""

@@ -1,0 +1,236 @@
+"""What a provider allows for one model, and the exact account of what was asked of it.
+
+A provider counts what arrives, whoever sent it. So the account here is the judge of every promise
+about limits: it looks at all windows, not only at those that begin on a full minute.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+__all__ = ["HOUR", "MINUTE", "Account", "Call", "Model", "Room", "Verdict", "Window"]
+
+MINUTE: Final = 60.0
+HOUR: Final = 3600.0
+# What a provider tells a caller who has too many calls under way: nobody knows when one ends.
+_BUSY_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The settings of one model; None is no limit."""
+
+    requests_per_minute: int | None = None
+    requests_per_hour: int | None = None
+    tokens_per_minute: int | None = None
+    tokens_per_hour: int | None = None
+    concurrency: int | None = None
+    # Seconds, or a pair to draw from evenly.
+    latency: float | tuple[float, float] = 0.0
+    # Tokens a call uses, or a pair to draw from; None: counted from the texts.
+    tokens: int | tuple[int, int] | None = None
+    # Whether Retry-After is told as a moment and not in seconds.
+    date: bool = False
+    # Whether calls over the limit are refused; otherwise they are only counted.
+    enforced: bool = True
+
+
+@dataclass(slots=True)
+class Call:
+    """One call as it arrived; ``ended`` is when its answer was ready to be sent."""
+
+    at: float
+    tokens: int
+    # How many were under way with it.
+    at_once: int
+    # Empty: it was served. Otherwise why not.
+    refused: str = ""
+    ended: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a call may be served, and if not, why and for how long."""
+
+    call: Call
+    retry_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What is left in the minute, and after how many seconds there is more."""
+
+    requests_left: int | None
+    tokens_left: int | None
+    reset: float
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What one model saw. Arrivals count whether they were served or refused."""
+
+    calls: int
+    served: int
+    refused: int
+    refused_on_demand: int
+    tokens: int
+    most_calls_minute: int
+    most_calls_hour: int
+    most_tokens_minute: int
+    most_tokens_hour: int
+    most_at_once: int
+    # By how much each limit was exceeded; empty if none was.
+    over: dict[str, int] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class _Recent:
+    """Calls that were served within one window, and their sums."""
+
+    def __init__(self, name: str, seconds: float) -> None:
+        self.name = name
+        self.seconds = seconds
+        self.calls: deque[Call] = deque()
+        self.tokens = 0
+
+    def add(self, call: Call) -> None:
+        self.calls.append(call)
+        self.tokens += call.tokens
+
+    def forget(self, now: float) -> None:
+        """Leave out what is older than the window."""
+        while self.calls and self.calls[0].at <= now - self.seconds:
+            self.tokens -= self.calls.popleft().tokens
+
+    def refusal(self, model: Model, call: Call) -> tuple[str, float] | None:
+        """Which limit the call would break, and for how many seconds."""
+        for unit, used, needed in (
+            ("requests", len(self.calls), 1),
+            ("tokens", self.tokens, call.tokens),
+        ):
+            name = f"{unit}_per_{self.name}"
+            limit: int | None = getattr(model, name)
+            if limit is not None and used + needed > limit:
+                return name, self._until_free(unit, used + needed - limit, call.at)
+        return None
+
+    def _until_free(self, unit: str, excess: int, now: float) -> float:
+        """After how many seconds enough has left; what never fits waits for all of it."""
+        for call in self.calls:
+            excess -= 1 if unit == "requests" else call.tokens
+            if excess <= 0:
+                return call.at + self.seconds - now
+        return self.seconds
+
+
+class Window:
+    """All calls of one model, for many threads."""
+
+    def __init__(self, model: Model, clock: Callable[[], float]) -> None:
+        self.model = model
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._calls: list[Call] = []
+        self._minute = _Recent("minute", MINUTE)
+        self._hour = _Recent("hour", HOUR)
+        self._active = 0
+
+    def arrive(self, tokens: int, *, demanded: bool = False) -> Verdict:
+        """Take a call in and judge it; one that is ``demanded`` is refused whatever there is."""
+        with self._lock:
+            now = self._clock()
+            call = Call(now, tokens, self._active + 1)
+            self._calls.append(call)
+            for recent in (self._minute, self._hour):
+                recent.forget(now)
+            refusal = ("demanded", _BUSY_SECONDS) if demanded else self._refusal(call)
+            if refusal is not None:
+                call.refused, wait = refusal
+                call.ended = now
+                return Verdict(call, wait)
+            self._active += 1
+            for recent in (self._minute, self._hour):
+                recent.add(call)
+            return Verdict(call)
+
+    def end(self, call: Call) -> None:
+        """The answer of a call that was served is ready."""
+        with self._lock:
+            call.ended = self._clock()
+            self._active -= 1
+
+    def room(self) -> Room:
+        """What the headers tell."""
+        with self._lock:
+            now = self._clock()
+            recent = self._minute
+            recent.forget(now)
+            calls, tokens = self.model.requests_per_minute, self.model.tokens_per_minute
+            return Room(
+                requests_left=None if calls is None else max(calls - len(recent.calls), 0),
+                tokens_left=None if tokens is None else max(tokens - recent.tokens, 0),
+                reset=recent.calls[0].at + MINUTE - now if recent.calls else 0.0,
+            )
+
+    def calls(self) -> list[Call]:
+        """All calls in the order of their arrival."""
+        with self._lock:
+            return list(self._calls)
+
+    def account(self) -> Account:
+        """The exact account of all calls so far."""
+        calls = self.calls()
+        # What was refused was not worked on: it used no tokens.
+        served = [call for call in calls if not call.refused]
+        refused = [call.refused for call in calls if call.refused]
+        most = {
+            "requests_per_minute": _most(calls, MINUTE, lambda _: 1),
+            "requests_per_hour": _most(calls, HOUR, lambda _: 1),
+            "tokens_per_minute": _most(served, MINUTE, lambda call: call.tokens),
+            "tokens_per_hour": _most(served, HOUR, lambda call: call.tokens),
+            "concurrency": max((call.at_once for call in calls), default=0),
+        }
+        limits = {name: getattr(self.model, name) for name in most}
+        return Account(
+            calls=len(calls),
+            served=len(served),
+            refused=len(refused),
+            refused_on_demand=refused.count("demanded"),
+            tokens=sum(call.tokens for call in served),
+            most_calls_minute=most["requests_per_minute"],
+            most_calls_hour=most["requests_per_hour"],
+            most_tokens_minute=most["tokens_per_minute"],
+            most_tokens_hour=most["tokens_per_hour"],
+            most_at_once=most["concurrency"],
+            over={
+                name: found - limits[name]
+                for name, found in most.items()
+                if limits[name] is not None and found > limits[name]
+            },
+        )
+
+    def _refusal(self, call: Call) -> tuple[str, float] | None:
+        model = self.model
+        if not model.enforced:
+            return None
+        if model.concurrency is not None and call.at_once > model.concurrency:
+            return "concurrency", _BUSY_SECONDS
+        return self._hour.refusal(model, call) or self._minute.refusal(model, call)
+
+
+def _most(calls: list[Call], window: float, size: Callable[[Call], int]) -> int:
+    """The largest sum in any window; one that ends with a call is as full as one can be."""
+    found = inside = first = 0
+    for call in calls:
+        inside += size(call)
+        while calls[first].at <= call.at - window:
+            inside -= size(calls[first])
+            first += 1
+        found = max(found, inside)
+    return found
