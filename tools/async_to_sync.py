@@ -16,11 +16,19 @@ SOURCE = PACKAGE / "_async"
 TARGET = PACKAGE / "_sync"
 
 _NAMES = {
+    "AsyncAnswer": "Answer",
     "AsyncCalls": "SyncCalls",
     "AsyncClient": "SyncClient",
+    "AsyncConnections": "SyncConnections",
+    "AsyncFlow": "SyncFlow",
+    "AsyncGrant": "SyncGrant",
+    "AsyncGrantRequest": "SyncGrantRequest",
+    "AsyncHttp": "SyncHttp",
     "AsyncJobHandle": "SyncJobHandle",
     "AsyncJobs": "SyncJobs",
+    "AsyncLink": "SyncLink",
     "AsyncPool": "SyncPool",
+    "AsyncWire": "SyncWire",
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",
     "_async": "_sync",

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from trunkline.errors import TrunklineError
     from trunkline.model import (
         Backoff,
+        Breaker,
         Cancel,
         Discard,
         Job,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Backoff",
+    "Breaker",
     "Cancel",
     "Context",
     "Discard",
@@ -40,6 +42,7 @@ __version__ = "0.1.0"
 # Names are imported when they are asked for: `trunkline --help` must not wait for the driver.
 _HOMES = {
     "Backoff": "trunkline.model",
+    "Breaker": "trunkline.model",
     "Cancel": "trunkline.model",
     "Context": "trunkline.client.context",
     "Discard": "trunkline.model",

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, NoReturn, Protocol
 from uuid import UUID
 
+from trunkline.client.flow import Answer, Flow, GrantRequest, Http, amounts
 from trunkline.model import ClaimedJob, Duration, Snooze
 from trunkline.telemetry import JobLogger
 
@@ -36,6 +38,10 @@ class ContextBackend(Protocol):
 
     def cancelled(self) -> bool:
         """See Context.cancelled."""
+
+    @property
+    def flow(self) -> Flow:
+        """Limits and providers."""
 
 
 class Context:
@@ -132,6 +138,48 @@ class Context:
     def transaction(self) -> Transaction:
         """Open a transaction in which the handler's writes and the completion commit together."""
         return self._backend.transaction(self)
+
+    def grant(
+        self,
+        limit: str,
+        *,
+        tokens: int | None = None,
+        requests: int | None = None,
+        units: int | None = None,
+        keys: Mapping[str, Any] | None = None,
+        wait: bool | Duration = True,
+        ttl: Duration = "5m",
+    ) -> GrantRequest:
+        """Take of a limit for a call within the handler: `async with ctx.grant("openai")`.
+
+        Plain handlers write `with`. Keys in braces are filled in from `keys`, then from the
+        payload. Without room it waits; with `wait=False`, or if there will be none within the time
+        given as `wait`, it raises LimitExhausted, which puts the attempt off. A slot that is not
+        given back comes back after `ttl`, or with the end of the attempt.
+        """
+        cost = amounts(tokens=tokens, requests=requests, units=units)
+        return self._backend.flow.grant(limit, cost=cost, keys=keys or {}, wait=wait, ttl=ttl)
+
+    def settle(
+        self,
+        *,
+        tokens: int | None = None,
+        requests: int | None = None,
+        units: int | None = None,
+        cost: float | Decimal | None = None,
+    ) -> Answer[bool]:
+        """Say what the attempt really took of what its claim charged; the first time counts.
+
+        Await it in an asynchronous handler; elsewhere just call it. What is left out stays as it
+        was estimated. `cost` is money, for the books.
+        """
+        actual = amounts(tokens=tokens, requests=requests, units=units, cost=cost)
+        return self._backend.flow.settle(actual)
+
+    @property
+    def http(self) -> Http:
+        """Calls to providers that heed limits and settle by themselves."""
+        return self._backend.flow.http
 
     def snooze(self, delay: Duration, reason: str | None = None) -> NoReturn:
         """End this attempt now and come back after the delay, without counting a failure."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypedDict, cast
 
+from trunkline.client.limiting import limits_of
 from trunkline.errors import InvalidTask
-from trunkline.model import Backoff, Duration, Schedule, TaskPolicy, seconds
+from trunkline.model import Backoff, Breaker, Duration, Schedule, TaskPolicy, seconds
 
 __all__ = ["TaskArguments", "as_cost", "as_policy", "as_schedule"]
 
@@ -46,11 +47,20 @@ class TaskArguments(TypedDict, total=False):
     # Names of limits, with {keys} to be filled in from the payload: "openai/{model}". Jobs wait
     # until all of them have room. An empty list takes them away.
     limit: str | Sequence[str]
+    # How many jobs of it run at once: 3; or by key: {"document/{document}": 1}.
+    concurrency: int | Mapping[str, int]
+    # Whether the tenants of its queue take turns.
+    fair: bool
+    # Whether it stops while its attempts fail: True, or a Breaker.
+    breaker: bool | Breaker
     # What a job takes of them: {"tokens": 1200}, or a function of the handler's arguments.
     cost: Mapping[str, int] | Callable[..., Mapping[str, int]]
 
 
-_NOT_POLICY = {"name", "schedule", "process", "limit", "cost"}
+_NOT_POLICY = {
+    *("name", "schedule", "process"),
+    *("limit", "cost", "concurrency", "fair", "breaker"),
+}
 
 
 def as_policy(handler: Callable[..., Any], arguments: TaskArguments) -> TaskPolicy:
@@ -64,11 +74,16 @@ def as_policy(handler: Callable[..., Any], arguments: TaskArguments) -> TaskPoli
     policy.setdefault("queue", "default")
     name = arguments.get("name") or handler.__name__
     _check_backoff(name, policy.get("backoff"))
-    limit = arguments.get("limit")
-    if limit is not None:
-        policy["limits"] = (limit,) if isinstance(limit, str) else tuple(limit)
+    policy |= limits_of(
+        name,
+        policy["queue"],
+        limit=arguments.get("limit"),
+        concurrency=arguments.get("concurrency"),
+        fair=arguments.get("fair", False),
+        breaker=arguments.get("breaker", False),
+    )
     cost = arguments.get("cost")
-    if cost is not None and not limit:
+    if cost is not None and not policy.get("limits"):
         raise InvalidTask(
             f"Task {name} has a cost and no limit", hint='Name what it takes from: limit="openai".'
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar
 from trunkline.client._async.task import AsyncCalls
 from trunkline.client._sync.task import SyncCalls
 from trunkline.client.declaring import TaskArguments, as_cost, as_policy, as_schedule
+from trunkline.client.limiting import provider_limit
 from trunkline.client.request import PLAIN
 from trunkline.client.signature import Schema
 from trunkline.errors import InvalidTask, TaskNotCallable
@@ -42,6 +43,8 @@ class Task(AsyncCalls[P, R]):
     ) -> None:
         self.handler = handler
         self.policy = as_policy(handler, arguments)
+        # Of which calls of its handler take, unless they say otherwise.
+        self.limit = provider_limit(self.policy)
         self.schedule = as_schedule(arguments)
         self.mode: Mode = _mode(self.name, handler, process=arguments.get("process", False))
         self.schema = Schema(self.name, handler, as_cost(arguments))

@@ -1,6 +1,12 @@
 """Every exception that Trunkline raises on purpose.
 
 TrunklineError
+├── CallError                       a call of a handler to a provider went wrong
+│   ├── BadStatus                   it answered with an error, and that was asked to be one
+│   ├── HttpFailed                  no answer, or none that is HTTP
+│   │   └── HttpTimeout             it took too long
+│   ├── LimitExhausted              the limit has no room, and the handler does not wait
+│   └── RateLimited                 the provider said: not now
 ├── DatabaseProblem                 the server said no for a reason of its own
 │   ├── AccessDenied                wrong user or password
 │   ├── ConnectionLost              the connection broke during a call
@@ -102,6 +108,14 @@ of sql/README.md.
 """
 
 from trunkline.errors.base import DatabaseUnreachable, Refusal, TrunklineError
+from trunkline.errors.calls import (
+    BadStatus,
+    CallError,
+    HttpFailed,
+    HttpTimeout,
+    LimitExhausted,
+    RateLimited,
+)
 from trunkline.errors.database import (
     AccessDenied,
     ConnectionLost,
@@ -218,6 +232,8 @@ __all__ = [
     "AccessDenied",
     "AppNotFound",
     "ArrayLengthMismatch",
+    "BadStatus",
+    "CallError",
     "ConnectionLost",
     "CostOverLimit",
     "DatabaseFull",
@@ -237,6 +253,8 @@ __all__ = [
     "ForeignSchema",
     "HandlerProcessDied",
     "HardLimitExceeded",
+    "HttpFailed",
+    "HttpTimeout",
     "IdempotencyMismatch",
     "InstallationRefused",
     "InstallerLacksRight",
@@ -253,6 +271,7 @@ __all__ = [
     "JobError",
     "JobFailed",
     "JobNotRunnable",
+    "LimitExhausted",
     "LimitKeyMissing",
     "LimitOutOfRange",
     "LimitQueueFull",
@@ -272,6 +291,7 @@ __all__ = [
     "QueueFull",
     "QueuePaused",
     "QuotaSpent",
+    "RateLimited",
     "Refusal",
     "ResultMismatch",
     "ResultNotStorable",

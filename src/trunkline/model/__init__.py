@@ -12,10 +12,11 @@ from trunkline.model.job import (
     Verdict,
 )
 from trunkline.model.outcome import Cancel, Discard, Outcome, Retry, Snooze
-from trunkline.model.policy import Backoff, Schedule, TaskPolicy
+from trunkline.model.policy import Backoff, Breaker, Schedule, TaskPolicy
 
 __all__ = [
     "Backoff",
+    "Breaker",
     "Cancel",
     "ChangedJob",
     "ClaimedJob",

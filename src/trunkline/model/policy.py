@@ -6,7 +6,7 @@ from typing import Any
 
 from trunkline.model.duration import Duration, seconds
 
-__all__ = ["Backoff", "Schedule", "TaskPolicy"]
+__all__ = ["Backoff", "Breaker", "Schedule", "TaskPolicy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,28 @@ class Backoff:
             "factor": self.factor,
             "cap": seconds(self.cap),
             "jitter": self.jitter,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Breaker:
+    """Stops a task whose attempts fail: so many, and at least that share, within a window.
+
+    After a while one job is tried; if it succeeds, the others go on.
+    """
+
+    failures: int = 10
+    share: float = 0.2
+    window: Duration = "10m"
+    probe_after: Duration = "1m"
+
+    def as_parts(self) -> dict[str, Any]:
+        """As parts of a limit."""
+        return {
+            "breaker_failures": self.failures,
+            "breaker_share": self.share,
+            "breaker_window": f"{seconds(self.window):f} seconds",
+            "breaker_probe_after": f"{seconds(self.probe_after):f} seconds",
         }
 
 
@@ -59,3 +81,5 @@ class TaskPolicy:
     profile: str | None = None
     limits: tuple[str, ...] | None = None
     cost: Mapping[str, int] | None = None
+    # Limits that the code brings along: their names and parts.
+    declares: Mapping[str, Mapping[str, Any]] | None = None

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import AbstractContextManager, AsyncExitStack, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from types import TracebackType
-from typing import Any
+from typing import Any, Final, TypeVar
 
+from trunkline.client._async.flow import AsyncFlow
+from trunkline.client._async.http import AsyncConnections
+from trunkline.client._sync.flow import SyncFlow
+from trunkline.client._sync.http import SyncConnections
 from trunkline.client.context import Context, Transaction
+from trunkline.db.call import Call
 from trunkline.db.calls import work
 from trunkline.db.pool import AsyncPool, SyncPool
 from trunkline.db.runner import run, run_async
 from trunkline.errors import InvalidTask, ResultNotStorable, StaleAttempt
 from trunkline.model import Cancel, ClaimedJob
 from trunkline.worker.report import result_text
-from trunkline.worker.roster import Held
+from trunkline.worker.roster import Held, Stop
 
 __all__ = ["Done", "LoopBackend", "Services", "ThreadBackend", "complete_call", "judge_progress"]
+
+
+T = TypeVar("T")
+
+# A thread that waits looks this often whether it is to stop.
+_LOOK: Final = 0.1
 
 
 @dataclass(slots=True)
@@ -30,6 +43,14 @@ class Services:
     pool: AsyncPool
     sync_pool: SyncPool
     forget: Callable[[Held], None]
+    # Connections to providers, kept for the next call of whichever job.
+    connections: AsyncConnections = field(default_factory=AsyncConnections)
+    sync_connections: SyncConnections = field(default_factory=SyncConnections)
+
+    def close(self) -> None:
+        """Let connections to providers go."""
+        self.connections.close()
+        self.sync_connections.close()
 
 
 class Done:
@@ -63,9 +84,11 @@ def complete_call(worker: str, job: ClaimedJob, ctx: Context) -> Any:
 
 
 class _Backend:
-    def __init__(self, services: Services, held: Held) -> None:
+    def __init__(self, services: Services, held: Held, limit: str | None) -> None:
         self._services = services
         self._held = held
+        # Of calls to providers that name none.
+        self._limit = limit
 
     def cancelled(self) -> bool:
         return self._held.stop is not None
@@ -90,6 +113,19 @@ class LoopBackend(_Backend):
         call = self._progress_call(percent, message, phase)
         judge_progress(self._held.job, await self._services.pool.run(call))
 
+    @cached_property
+    def flow(self) -> AsyncFlow:
+        """See Context.grant and its neighbours."""
+        return AsyncFlow(self, self._held.job, self._limit, self._services.connections)
+
+    async def run(self, call: Call[T]) -> T:
+        """Call the engine."""
+        return await self._services.pool.run(call)
+
+    async def pause(self, seconds: float) -> None:
+        """Wait; whoever stops the attempt interrupts it."""
+        await asyncio.sleep(seconds)
+
     def transaction(self, ctx: Context) -> Transaction:
         """See Context.transaction."""
         return _LoopTransaction(self._services, self._held, ctx)
@@ -105,6 +141,26 @@ class ThreadBackend(_Backend):
         call = self._progress_call(percent, message, phase)
         judge_progress(self._held.job, self._services.sync_pool.run(call))
         return Done()
+
+    @cached_property
+    def flow(self) -> SyncFlow:
+        """See Context.grant and its neighbours."""
+        return SyncFlow(self, self._held.job, self._limit, self._services.sync_connections)
+
+    def run(self, call: Call[T]) -> T:
+        """Call the engine."""
+        return self._services.sync_pool.run(call)
+
+    def pause(self, seconds: float) -> None:
+        """Wait, or until the attempt is to stop: nothing interrupts a thread."""
+        end = time.monotonic() + seconds
+        while True:
+            if self._held.stop is not None:
+                judge_progress(self._held.job, "lost" if self._held.stop is Stop.LOST else "cancel")
+            left = end - time.monotonic()
+            if left <= 0:
+                return
+            time.sleep(min(left, _LOOK))
 
     def transaction(self, ctx: Context) -> Transaction:
         """See Context.transaction."""

@@ -158,7 +158,7 @@ def _call(end: End, worker: str, reports: Sequence[Report]) -> Call[list[Verdict
                 delays=[report.delay for report in reports],
             )
         case End.SNOOZE:
-            delays = [report.delay or 0.0 for report in reports]
+            delays = [report.delay for report in reports]
             return work.snooze(worker, jobs, attempts, delays, reports[0].reason)
         case End.CANCEL:
             return work.acknowledge_cancel(

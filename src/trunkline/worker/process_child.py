@@ -8,15 +8,21 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Awaitable
 from contextlib import ExitStack
+from functools import cached_property
 from queue import SimpleQueue
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from trunkline.client import Context, Task
+from trunkline.client._sync.flow import SyncFlow
+from trunkline.client._sync.http import SyncConnections
 from trunkline.client.context import Transaction
+from trunkline.db.call import Call
 from trunkline.db.connect import connect
+from trunkline.db.pool import SyncPool
 from trunkline.db.runner import run
 from trunkline.errors import HandlerProcessDied, InvalidTask
 from trunkline.model import Cancel, Outcome
@@ -24,8 +30,11 @@ from trunkline.telemetry import enter_job, set_up_logging
 from trunkline.worker.backends import Done, complete_call, judge_progress
 from trunkline.worker.frames import Ended, Hello, Progress, Run, Verdict, receive, send
 from trunkline.worker.report import End, Report, of_error, of_value
+from trunkline.worker.roster import check_start
 
 __all__ = ["main"]
+
+T = TypeVar("T")
 
 # Whether the worker asked this process to end.
 _stopped = threading.Event()
@@ -59,12 +68,34 @@ class _Parent:
         send(self._channel, message)
 
 
-class _ChildBackend:
-    def __init__(self, parent: _Parent, dsn: str, order: Run) -> None:
-        self._parent = parent
+class _Means:
+    """What handlers of this process share, one after the other."""
+
+    def __init__(self, dsn: str) -> None:
         self.dsn = dsn
+        # Connects at its first use: most handlers ask nothing of the engine.
+        self.pool = SyncPool(dsn, size=2, name="trunkline handler")
+        self.connections = SyncConnections()
+
+
+class _ChildBackend:
+    def __init__(self, parent: _Parent, means: _Means, order: Run) -> None:
+        self._parent = parent
+        self.means = means
         self.order = order
+        self.limit: str | None = None
         self.in_transaction = False
+
+    @cached_property
+    def flow(self) -> SyncFlow:
+        return SyncFlow(self, self.order.job, self.limit, self.means.connections)
+
+    def run(self, call: Call[T]) -> T:
+        return self.means.pool.run(call)
+
+    def pause(self, seconds: float) -> None:
+        # A request to stop interrupts it, see _stop.
+        time.sleep(seconds)
 
     def progress(
         self, percent: int | None, message: str | None, phase: str | None
@@ -92,7 +123,7 @@ class _ChildTransaction(Transaction):
     def __enter__(self) -> Any:
         with ExitStack() as stack:
             self._connection = stack.enter_context(
-                connect(self._backend.dsn, name="trunkline handler")
+                connect(self._backend.means.dsn, name="trunkline handler")
             )
             stack.enter_context(self._connection.transaction())
             self._stack = stack.pop_all()
@@ -127,9 +158,10 @@ def main(descriptor: int) -> None:
     if hello.log is not None:
         set_up_logging(*hello.log)
     signal.signal(signal.SIGTERM, _stop)
+    means = _Means(hello.dsn)
     while not _stopped.is_set():
         order = parent.next()
-        backend = _ChildBackend(parent, hello.dsn, order)
+        backend = _ChildBackend(parent, means, order)
         parent.say(_ended(_run(order, backend), backend))
 
 
@@ -139,7 +171,10 @@ def _run(order: Run, backend: _ChildBackend) -> Report | None:
     try:
         task = _find(order.module, order.name)
         arguments = task.schema.decode(job.payload)
+        # Only here: to start a process and import a module takes its time.
+        check_start(order.start_before)
         if task.schema.takes_context:
+            backend.limit = task.limit
             value = task.handler(Context(job, backend), **arguments)
         else:
             value = task.handler(**arguments)

@@ -12,13 +12,15 @@ from typing import Any, Final
 from trunkline.client.codec import encode
 from trunkline.errors import (
     HardLimitExceeded,
+    LimitExhausted,
     PayloadMismatch,
+    RateLimited,
     ResultNotStorable,
     StaleAttempt,
     TrunklineError,
 )
 from trunkline.model import Cancel, ClaimedJob, Discard, Retry, Snooze
-from trunkline.worker.roster import Stop
+from trunkline.worker.roster import Late, Stop
 
 __all__ = ["End", "Report", "of_error", "of_stop", "of_value", "own_traceback", "result_text"]
 
@@ -27,6 +29,9 @@ _CONFLICTS: Final = frozenset({"40001", "40P01"})
 _TRACEBACK_LINES: Final = 30
 _LONGEST_TRACEBACK: Final = 4000
 _DEEPEST_CAUSE: Final = 10
+# After how many seconds an attempt comes back that found no room.
+_BUSY_SLOTS: Final = 5.0
+_SHORTEST_WAIT: Final = 0.1
 
 
 class End(Enum):
@@ -76,8 +81,15 @@ def of_error(job: ClaimedJob, error: BaseException) -> Report | None:  # noqa: P
     match error:
         case StaleAttempt():
             return None
+        case Late():
+            return Report(job, End.HAND_BACK, reason="did not start in time for its limits")
         case Snooze():
             return Report(job, End.SNOOZE, delay=error.delay, reason=error.reason)
+        case RateLimited():
+            # Not now is no failure (RF-83); without a time of theirs, later from time to time.
+            return Report(job, End.SNOOZE, delay=error.retry_after, reason=str(error))
+        case LimitExhausted():
+            return Report(job, End.SNOOZE, delay=_until_free(error), reason=str(error))
         case Cancel():
             return Report(job, End.CANCEL, reason=error.reason)
         case Retry():
@@ -88,6 +100,13 @@ def of_error(job: ClaimedJob, error: BaseException) -> Report | None:  # noqa: P
             return Report(job, End.RELEASE, reason="deadlock or serialization failure")
         case _:
             return Report(job, End.FAIL, error=_described(error))
+
+
+def _until_free(error: LimitExhausted) -> float | None:
+    if error.reason == "concurrency":
+        # Nobody knows when a call of somebody else ends; most are short.
+        return _BUSY_SLOTS
+    return None if error.free_in is None else max(error.free_in, _SHORTEST_WAIT)
 
 
 def of_stop(job: ClaimedJob, stop: Stop) -> Report | None:

@@ -1,11 +1,24 @@
 """Limits: what providers allow, and what of it is given out."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
 
-from trunkline.db.call import Call, json_text, rows_of, scalar
+from trunkline.db.call import Call, json_text, one, rows_of, scalar
 
-__all__ = ["GateRow", "LimitRow", "gates", "limits", "set_limit"]
+__all__ = [
+    "GateRow",
+    "GrantAnswer",
+    "LimitRow",
+    "acquire",
+    "gates",
+    "limits",
+    "observe_limit",
+    "set_limit",
+    "settle",
+    "settle_job",
+]
 
 
 class LimitRow(NamedTuple):
@@ -40,6 +53,18 @@ class GateRow(NamedTuple):
     waiting: int
 
 
+class GrantAnswer(NamedTuple):
+    """What acquire answered: a grant, or the reason why there is none and until when."""
+
+    granted: bool
+    grant_id: UUID | None
+    reason: str | None
+    free_at: datetime | None
+    # The same in seconds from the answer on: nobody compares the server's clock with one of ours.
+    free_in: float | None
+    expires_at: datetime | None
+
+
 def limits() -> Call[list[LimitRow]]:
     """Every limit, by name."""
     return Call(
@@ -64,7 +89,7 @@ def gates(limit: str) -> Call[list[GateRow]]:
 
 def set_limit(
     limit: str,
-    parts: Mapping[str, int | None],
+    parts: Mapping[str, Any],
     status: str | None = None,
     reason: str | None = None,
 ) -> Call[bool]:
@@ -73,5 +98,66 @@ def set_limit(
         "select trunkline.set_limit(p_limit => %s, p_parts => %s::text::jsonb, p_status => %s,"
         " p_reason => %s)",
         (limit, json_text(dict(parts)), status, reason),
+        scalar,
+    )
+
+
+def acquire(
+    limit: str,
+    cost: Mapping[str, int],
+    keys: Mapping[str, Any],
+    *,
+    job: UUID | None,
+    attempt: int | None,
+    ttl: float,
+    tenant: str | None,
+) -> Call[GrantAnswer]:
+    """Take of a limit for one call, if there is room now; tied to the attempt, if one is given."""
+    return Call(
+        "select granted, grant_id, reason, free_at,"
+        " greatest(extract(epoch from free_at - trunkline.clock())::float8, 0), expires_at"
+        " from trunkline.acquire(p_limit => %s, p_cost => %s::text::jsonb,"
+        " p_keys => %s::text::jsonb, p_job => %s::uuid, p_attempt => %s::integer,"
+        " p_ttl => %s::interval, p_tenant => %s)",
+        (
+            limit,
+            json_text(dict(cost)),
+            json_text(dict(keys)),
+            job,
+            attempt,
+            timedelta(seconds=ttl),
+            tenant,
+        ),
+        one(GrantAnswer),
+    )
+
+
+def settle(grant: UUID, actual: Mapping[str, Any] | None) -> Call[str]:
+    """Say what a grant really took and give its slot back; answers settled, already or unknown."""
+    return Call(
+        "select trunkline.settle(p_grant => %s::uuid, p_actual => %s::text::jsonb)",
+        (grant, None if actual is None else json_text(dict(actual))),
+        scalar,
+    )
+
+
+def settle_job(job: UUID, attempt: int, actual: Mapping[str, Any]) -> Call[str]:
+    """Say what an attempt really took of what its claim charged; answers as settle does."""
+    return Call(
+        "select trunkline.settle_job(p_job => %s::uuid, p_attempt => %s::integer,"
+        " p_actual => %s::text::jsonb)",
+        (job, attempt, json_text(dict(actual))),
+        scalar,
+    )
+
+
+def observe_limit(
+    limit: str, observed: Mapping[str, Any], keys: Mapping[str, Any]
+) -> Call[datetime | None]:
+    """Tell everybody what a provider said of its limit; answers until when it is held, if it is."""
+    return Call(
+        "select trunkline.observe_limit(p_limit => %s, p_observed => %s::text::jsonb,"
+        " p_keys => %s::text::jsonb)",
+        (limit, json_text(dict(observed)), json_text(dict(keys))),
         scalar,
     )
