@@ -112,6 +112,8 @@ class ClaimedJob(NamedTuple):
     lease_expires_at: datetime
     hard_deadline: datetime
     last_error: Mapping[str, Any] | None
+    # Until when its handler must begin for its charge to count where it was made; None: no limits.
+    start_by: datetime | None = None
 
 
 class Verdict(NamedTuple):

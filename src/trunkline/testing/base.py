@@ -16,6 +16,7 @@ from trunkline.client._sync.jobs import SyncJobHandle
 from trunkline.db import disposable
 from trunkline.db.call import Call
 from trunkline.db.calls.admin import run_duties, set_schedule
+from trunkline.db.calls.flow import set_limit
 from trunkline.db.calls.produce import register_tasks
 from trunkline.db.pool import SyncPool
 from trunkline.errors import DrainUnfinished, JobFailed, JobNotRunnable, SandboxMisused, UnknownTask
@@ -109,6 +110,10 @@ class Base:
         """
         self._ask(disposable.move_clock(seconds(by)))
         return self.now()
+
+    def set_limit(self, limit: str, **parts: Any) -> None:
+        """Make a limit that tasks name, or change parts of it: `requests_per_minute=500`."""
+        self._ask(set_limit(limit, parts))
 
     def run_duties(self) -> None:
         """Do what workers do beside running jobs, as far as it is due by the engine's clock.

@@ -141,16 +141,19 @@ class Claimer(Part):
         # would only cost (a quarter of the claim of one job).
         from_start = self._asleep_since is not None and not self._full and begin > self._keep_until
         position = None if from_start else self._position
+        limited = min(self._executor.limited_demand(), wanted)
         claimed = await self._connection.run(
-            work.claim(self._worker, self._queues, wanted, self._tasks, position)
+            work.claim(self._worker, self._queues, wanted, self._tasks, position, limited=limited)
         )
         if from_start:
             # Unless somebody holds an old snapshot, and the ends of all jobs before it lie there.
             self.note_look(time.monotonic() - begin)
         self._position = claimed.position or self._position
-        self._full = len(claimed.jobs) == wanted
+        # Where no more limited jobs were taken than were asked for, there may be others.
+        taken = sum(job.start_by is not None for job in claimed.jobs) if limited < wanted else -1
+        self._full = len(claimed.jobs) == wanted or taken == limited
         if claimed.jobs:
-            self._executor.submit(self._roster.add(claimed.jobs))
+            self._executor.submit(self._roster.add(claimed.jobs, begin))
         return bool(claimed.jobs)
 
     async def _release_forgotten(self) -> None:

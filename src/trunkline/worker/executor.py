@@ -21,7 +21,7 @@ from trunkline.telemetry.logs import enter_job
 from trunkline.worker.backends import LoopBackend, Services, ThreadBackend
 from trunkline.worker.process_pool import ProcessPool
 from trunkline.worker.report import End, Report, of_error, of_stop, of_value, own_traceback
-from trunkline.worker.roster import Held, Stop
+from trunkline.worker.roster import Held, Stop, check_start
 from trunkline.worker.threads import Threads
 
 __all__ = ["Executor"]
@@ -30,6 +30,10 @@ __all__ = ["Executor"]
 # database; jobs that take long are not claimed ahead at all.
 _AHEAD: Final = 0.05
 _MOST_AHEAD: Final = 2000
+# Limited jobs must start within a second of their claim: no more are claimed than will start within
+# so long, and where one takes longer than that half, no more than runners are free.
+_IN_TIME: Final = 0.5
+_SHORT: Final = 0.25
 # Weight of the newest job in the average duration.
 _NEWEST: Final = 0.05
 
@@ -63,6 +67,9 @@ class Executor:
         self._runners: list[asyncio.Task[None]] = []
         # Average seconds a job takes; at first unknown, so nothing is claimed ahead.
         self._average = 1.0
+        # Of limited jobs alone, which may take much longer than the others.
+        self._limited_average = 1.0
+        self._limited_running = 0
         self.last_start = time.monotonic()
         # Whether jobs are claimed and started; what runs goes on either way.
         self.accepting = True
@@ -94,6 +101,20 @@ class Executor:
         # runs, the next is looked for.
         return missing if missing and missing >= ahead // 2 else 0
 
+    def limited_demand(self) -> int:
+        """How many limited jobs claimed now would start in time."""
+        idle = len(self._idle)
+        queued = len(self._buffer) * self._average / self._concurrency
+        if queued > _IN_TIME or self._average > _SHORT:
+            return max(idle - len(self._buffer), 0)
+        if self._limited_average > _SHORT:
+            # Each takes a runner for long. The others turn soon, however much lies before them.
+            turning = self._concurrency - idle - self._limited_running
+            waiting = sum(held.start_before is not None for held in self._buffer)
+            return max(idle + turning - waiting, 0)
+        ahead = self._concurrency * (_IN_TIME - queued) / self._limited_average
+        return max(idle - len(self._buffer), 0) + min(int(ahead), _MOST_AHEAD)
+
     def submit(self, held: list[Held]) -> None:
         """Take claimed jobs, in order."""
         self._buffer.extend(held)
@@ -111,6 +132,7 @@ class Executor:
     def slow_down(self) -> None:
         """Claim nothing ahead until jobs prove to be short again."""
         self._average = max(self._average, 1.0)
+        self._limited_average = max(self._limited_average, 1.0)
 
     def stop_job(self, held: Held, stop: Stop) -> None:
         """Interrupt one running job; a second reason does not replace the first."""
@@ -133,6 +155,7 @@ class Executor:
         if self._runners:
             await asyncio.wait(self._runners, timeout=2)
         self._threads.close()
+        self._services.close()
         await self._processes.close()
 
     async def _run_forever(self) -> None:
@@ -169,6 +192,8 @@ class Executor:
         held.runner = runner
         started = held.started = self.last_start = time.monotonic()
         enter_job(job)
+        is_limited = held.start_before is not None
+        self._limited_running += is_limited
         report: Report | None
         try:
             report = await self._call(held, self._tasks[job.task])
@@ -188,8 +213,14 @@ class Executor:
             self._tell(held, error, report)
         finally:
             held.runner = None
+            self._limited_running -= is_limited
         taken = time.monotonic() - started
         self._average += (taken - self._average) * _NEWEST
+        if is_limited:
+            self._limited_average += (taken - self._limited_average) * _NEWEST
+            if report is not None and report.end is End.HAND_BACK:
+                # More were claimed than could start: first see how long they take.
+                self._limited_average = max(self._limited_average, 1.0)
         if report is None or held.ended_in_transaction:
             self._services.forget(held)
         else:
@@ -201,11 +232,13 @@ class Executor:
     async def _call(self, held: Held, task: Task[..., Any]) -> Report:
         job = held.job
         if task.mode == "process":
+            check_start(held.start_before)
             return await self._processes.run(held, task)
         arguments = task.schema.decode(job.payload)
         if task.mode == "async":
+            check_start(held.start_before)
             if task.schema.takes_context:
-                ctx = Context(job, LoopBackend(self._services, held))
+                ctx = Context(job, LoopBackend(self._services, held, task.limit))
                 value = await task.handler(ctx, **arguments)
             else:
                 value = await task.handler(**arguments)
@@ -215,8 +248,10 @@ class Executor:
 
     def _in_thread(self, held: Held, task: Task[..., Any], arguments: dict[str, Any]) -> Any:
         enter_job(held.job)
+        # Only here: it may have waited for a thread.
+        check_start(held.start_before)
         if task.schema.takes_context:
-            ctx = Context(held.job, ThreadBackend(self._services, held))
+            ctx = Context(held.job, ThreadBackend(self._services, held, task.limit))
             return task.handler(ctx, **arguments)
         return task.handler(**arguments)
 

@@ -32,6 +32,8 @@ class Run(msgspec.Struct, tag=True, frozen=True):
     name: str
     worker: str
     job: ClaimedJob
+    # By the monotonic clock, which all processes of a machine share; see roster.check_start.
+    start_before: float | None = None
 
 
 class Progress(msgspec.Struct, tag=True, frozen=True):

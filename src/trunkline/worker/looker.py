@@ -88,7 +88,7 @@ class Looker(Part):
         if not claimed.jobs:
             return
         if self._executor.accepting:
-            self._executor.submit(self._roster.add(claimed.jobs))
+            self._executor.submit(self._roster.add(claimed.jobs, begin))
         else:
             jobs = [job.job_id for job in claimed.jobs]
             attempts = [job.attempt for job in claimed.jobs]

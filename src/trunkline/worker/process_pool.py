@@ -37,7 +37,7 @@ class ProcessPool:
 
     async def run(self, held: Held, task: Task[..., Any]) -> Report:
         """Run the handler of a job in a process and return how it ended."""
-        order = Run(*_importable(task), self._services.worker, held.job)
+        order = Run(*_importable(task), self._services.worker, held.job, held.start_before)
         child = await self._take()
         try:
             ended = await self._converse(child, held, order)

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from trunkline.model import ClaimedJob
 
-__all__ = ["Held", "Roster", "Stop"]
+__all__ = ["Held", "Late", "Roster", "Stop", "check_start"]
 
 # A job is heartbeated when it is this old at the latest, or a third of its lease (RC-30).
 _BEAT: Final = 15.0
@@ -28,6 +28,19 @@ class Stop(Enum):
     SHUTDOWN = "shutdown"
 
 
+class Late(Exception):
+    """A limited job did not start within the time that its charge is good for."""
+
+
+def check_start(start_before: float | None) -> None:
+    """Raise Late if a handler may not begin any more.
+
+    Its window counts the call from its claim on; begun later, the provider might see one too many.
+    """
+    if start_before is not None and time.monotonic() > start_before:
+        raise Late
+
+
 class Held:
     """One claimed job and where it stands here. Times are monotonic, never the clock's."""
 
@@ -38,13 +51,19 @@ class Held:
         "job",
         "last_beat",
         "runner",
+        "start_before",
         "started",
         "stop",
     )
 
-    def __init__(self, job: ClaimedJob, now: float) -> None:
+    def __init__(self, job: ClaimedJob, now: float, sent: float | None = None) -> None:
         self.job = job
         self.last_beat = now
+        # Counted from when the claim was sent, which was before the engine's clock was read.
+        self.start_before: float | None = None
+        if job.start_by is not None:
+            within = (job.start_by - job.claimed_at).total_seconds()
+            self.start_before = (now if sent is None else sent) + within
         # There is reason to ask the engine before the next beat is due.
         self.beat_now = False
         self._limits: tuple[float, float] | None = None
@@ -98,10 +117,10 @@ class Roster:
         """The one of that job, if this process holds it."""
         return self._held.get(job_id)
 
-    def add(self, jobs: list[ClaimedJob]) -> list[Held]:
-        """Take claimed jobs in."""
+    def add(self, jobs: list[ClaimedJob], sent: float | None = None) -> list[Held]:
+        """Take claimed jobs in; `sent` is when they were asked for, by monotonic time."""
         now = time.monotonic()
-        new = [Held(job, now) for job in jobs]
+        new = [Held(job, now, sent) for job in jobs]
         with self._lock:
             earlier = [self._held.get(job.job_id) for job in jobs]
             for held in new:

@@ -35,10 +35,10 @@ __all__ = [
 # a job at batch 500; text rows and all columns take 16). See bench/drivers.
 CLAIM: Final[LiteralString] = """
 select job_id, attempt, task, payload::text, queue, tenant, correlation_id, tags, failures,
-  max_attempts, claimed_at, lease_expires_at, hard_deadline, last_error, position::text
+  max_attempts, claimed_at, lease_expires_at, hard_deadline, last_error, start_by, position::text
 from trunkline.claim(
   p_worker => %s, p_queues => %s::text[], p_limit => %s::integer, p_tasks => %s::text[],
-  p_position => %s::text::jsonb
+  p_position => %s::text::jsonb, p_limited => %s::integer
 )
 """
 
@@ -57,9 +57,14 @@ def claim(
     limit: int,
     tasks: Sequence[str] | None,
     position: str | None,
+    *,
+    limited: int | None = None,
 ) -> Call[Claimed]:
-    """Take up to so many jobs, each under a lease and a new attempt number, best first."""
-    parameters = (worker, _list(queues), limit, _list(tasks), position)
+    """Take up to so many jobs, each under a lease and a new attempt number, best first.
+
+    Of jobs with limits at most `limited`: what of them cannot start at once is charged in vain.
+    """
+    parameters = (worker, _list(queues), limit, _list(tasks), position, limited)
     return Call(CLAIM, parameters, _claimed, binary=True)
 
 
@@ -131,10 +136,13 @@ def snooze(
     worker: str,
     jobs: Sequence[UUID],
     attempts: Sequence[int],
-    delays: Sequence[float],
+    delays: Sequence[float | None],
     reason: str | None = None,
 ) -> Call[list[Verdict]]:
-    """Put jobs back for a while without counting a failure, for exactly as long as asked."""
+    """Put jobs back for a while without counting a failure, for exactly as long as asked.
+
+    None is longer each time it happens to the job.
+    """
     return Call(
         "select job_id, attempt, verdict, state, run_at from trunkline.snooze("
         "p_worker => %s, p_jobs => %s::uuid[], p_attempts => %s::integer[],"
@@ -143,7 +151,7 @@ def snooze(
             worker,
             list(jobs),
             list(attempts),
-            [timedelta(seconds=delay) for delay in delays],
+            [None if delay is None else timedelta(seconds=delay) for delay in delays],
             plain_text(reason),
         ),
         rows_of(Verdict),

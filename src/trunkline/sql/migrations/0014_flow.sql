@@ -239,3 +239,4 @@ drop function if exists trunkline_internal.charge_gate(
 drop function if exists trunkline_internal.fit_all_gates(trunkline_internal.gated_job[], timestamptz);
 drop function if exists trunkline_internal.resolve_need(text, text[], jsonb, jsonb, text);
 drop function if exists trunkline_internal.never_fits(trunkline_internal.limits, bigint, bigint);
+drop function if exists trunkline.claim(text, text[], integer, text[], jsonb);

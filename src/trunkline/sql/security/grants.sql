@@ -43,7 +43,7 @@ to trunkline_producer, trunkline_worker, trunkline_operator;
 -- Work: what a worker does with what it claimed, and nothing else: it reads no job it did not claim.
 grant execute on function
   trunkline.acknowledge_cancel(text, uuid[], integer[], text[]),
-  trunkline.claim(text, text[], integer, text[], jsonb),
+  trunkline.claim(text, text[], integer, text[], jsonb, integer),
   trunkline.complete(text, uuid[], integer[], jsonb[], boolean),
   trunkline.fail(text, uuid[], integer[], jsonb[], boolean[], interval[]),
   trunkline.heartbeat(text, uuid[], integer[]),

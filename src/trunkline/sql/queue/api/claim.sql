@@ -9,7 +9,8 @@
 -- {"behind": position} looks from the start up to that position, for what rolled-back claims left, and
 -- answers with jobs alone. It holds no newer job, which a claim beside it can take: under an old
 -- snapshot such a look may take seconds.
--- Limited jobs wait in lanes of their own (see look_at_gates); what has room there is merged in by its order.
+-- Limited jobs wait in lanes of their own (see look_at_gates); what has room there is merged in by its order, at most
+-- p_limited of them: what is charged must start by start_by, a second later, or be released unstarted.
 -- A look from the start that finds no more ready jobs than it may take takes them all, whatever their
 -- lanes. That is the claim of an idle worker: half the time when there is nothing, a tenth less when
 -- there is one job.
@@ -20,7 +21,8 @@ create or replace function trunkline.claim(
   p_queues text[] default null,
   p_limit integer default 1,
   p_tasks text[] default null,
-  p_position jsonb default null
+  p_position jsonb default null,
+  p_limited integer default null
 )
 returns setof trunkline.claimed_job
 language plpgsql
@@ -66,6 +68,7 @@ declare
   v_last_day date;
   v_lease interval;
   v_limited trunkline_internal.gated_job[];
+  v_most constant integer := least(p_limit, coalesce(p_limited, p_limit));
   v_names text[];
   v_next jsonb;
   v_now timestamptz;
@@ -87,6 +90,12 @@ begin
     perform trunkline_internal.refuse(
       p_name => 'limit_out_of_range',
       p_detail => jsonb_build_object('limit', p_limit, 'minimum', 1, 'maximum', 10000)
+    );
+  end if;
+  if p_limited not between 0 and 10000 then
+    perform trunkline_internal.refuse(
+      p_name => 'limit_out_of_range',
+      p_detail => jsonb_build_object('limited', p_limited, 'minimum', 0, 'maximum', 10000)
     );
   end if;
   if array_ndims(p_queues) > 1 or array_ndims(p_tasks) > 1 then
@@ -230,12 +239,12 @@ begin
       v_gated := v_gated or exists (select from trunkline_internal.gate_queues);
     end if;
     -- Before the others, so that it reads before this transaction has an id.
-    if v_gated and not v_behind then
+    if v_gated and not v_behind and v_most > 0 then
       v_gates_snapshot := pg_current_snapshot();
       select g.jobs, g.covered
       into v_limited, v_gates_covered
       from trunkline_internal.look_at_gates(
-        p_queues => v_queues, p_lanes => v_lanes, p_limit => p_limit, p_tasks => p_tasks, p_scope => v_scope,
+        p_queues => v_queues, p_lanes => v_lanes, p_limit => v_most, p_tasks => p_tasks, p_scope => v_scope,
         p_now => v_now, p_snapshot => v_gates_snapshot
       ) as g;
     end if;
@@ -344,7 +353,7 @@ begin
     perform trunkline_internal.charge_gates(
       p_started => v_limited, p_covered => v_gates_covered, p_snapshot => v_gates_snapshot, p_now => v_now
     );
-    if cardinality(v_tids) = p_limit then
+    if cardinality(v_tids) = p_limit or cardinality(v_limited) = v_most then
       -- Others may have passed these gates by meanwhile and gone to sleep, and there may be more.
       perform trunkline_internal.wake_sleepers(p_queues => v_asked);
     end if;
@@ -404,4 +413,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline.claim(text, text[], integer, text[], jsonb) is 'Takes up to p_limit ready jobs for a worker, each under a lease and a new attempt number, best first.';
+comment on function trunkline.claim(text, text[], integer, text[], jsonb, integer) is 'Takes up to p_limit ready jobs for a worker, each under a lease and a new attempt number, best first.';

@@ -1,7 +1,8 @@
 -- Gives running attempts of a worker back at once without counting a failure (not started, shutdown, deadlock); answers per job.
 -- running -> ready, before the other jobs of its priority; after five times in a row -> scheduled as a
 -- deferred job, so that one that deadlocks for ever does not spin. With p_unstarted that does not
--- count: a job nobody began was not put off, however often workers come and go.
+-- count: a job nobody began was not put off, however often workers come and go; and what its claim has
+-- charged at limits is taken back.
 create or replace function trunkline.release(
   p_worker text,
   p_jobs uuid[],
@@ -19,6 +20,9 @@ begin
   perform trunkline_internal.check_batch(
     p_worker => p_worker, p_jobs => p_jobs, p_attempts => p_attempts, p_others => '{}'
   );
+  if p_unstarted then
+    perform trunkline_internal.refund_unstarted(p_worker => p_worker, p_jobs => p_jobs, p_attempts => p_attempts);
+  end if;
   return query
   select v.*
   from trunkline_internal.defer_attempts(
