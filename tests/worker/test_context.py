@@ -19,7 +19,11 @@ async def test_the_context_tells_of_the_job(scene: Scene) -> None:
     async def work(ctx: Context) -> None:
         for name in dir(ctx):
             value = getattr(ctx, name)
-            if not name.startswith("_") and name not in {"log", "result"} and not callable(value):
+            if (
+                not name.startswith("_")
+                and name not in {"http", "log", "result"}
+                and not callable(value)
+            ):
                 seen[name] = value
 
     async with scene.working():

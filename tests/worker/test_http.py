@@ -1,0 +1,348 @@
+"""ctx.http against a provider that counts: within its limits, settled, heard when it refuses."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.unit.client.http.server import Server, answer
+from tests.worker import flow_app
+from tests.worker.scene import Scene, eventually
+from trunkline import Context
+from trunkline.db.pool import AsyncPool
+from trunkline.errors import HttpFailed
+from trunkline.profiles.clinical.stubs.headers import NONSENSE
+from trunkline.profiles.clinical.stubs.limits import Model
+from trunkline.profiles.clinical.stubs.provider import Provider
+
+KINDS = ["loop", "thread"]
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with Provider(Model(tokens=700)) as found:
+        yield found
+
+
+def limit(scene: Scene, name: str, parts: str) -> None:
+    scene.superuser.execute("select trunkline.set_limit(%s, %s::jsonb)", (name, parts))
+
+
+def gate(scene: Scene, name: str) -> Any:
+    return scene.rows("select * from trunkline.gates where name = %s", name)[0]
+
+
+def chat(text: str = "hello") -> dict[str, Any]:
+    return {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": text}]}
+
+
+def url(provider: Provider) -> str:
+    return provider.url + "/v1/chat/completions"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_call_is_charged_and_settled_by_what_the_answer_says(
+    scene: Scene, provider: Provider, kind: str
+) -> None:
+    limit(scene, "openai", '{"tokens_per_minute": 10000, "requests_per_minute": 100}')
+
+    @scene.app.task(limit="openai", cost={"tokens": 1200})
+    async def loop(ctx: Context) -> int:
+        answer = await ctx.http.post(url(provider), json=chat(), tokens=1200)
+        return int(answer.json()["usage"]["total_tokens"])
+
+    @scene.app.task(limit="openai", cost={"tokens": 1200})
+    def thread(ctx: Context) -> int:
+        answer = ctx.http.post(url(provider), json=chat(), tokens=1200)
+        return int(answer.json()["usage"]["total_tokens"])
+
+    async with scene.working():
+        (job,) = await scene.enqueue(kind)
+        assert (await scene.until_state(job, "completed")).result == 700
+    found = gate(scene, "openai")
+    assert (found.tokens_of_minute, found.requests_of_minute) == (700, 1)
+    assert provider.account().served == 1
+
+
+async def test_processes_call_too(scene: Scene, provider: Provider) -> None:
+    limit(scene, "openai", '{"tokens_per_minute": 10000}')
+    with flow_app.app.connect_to(scene.database.dsn):
+        scene.app = flow_app.app
+        async with scene.working():
+            (job,) = await scene.enqueue("calls", url=url(provider))
+            assert (await scene.until_state(job, "completed")).result == 700
+            # A refusal in a process of its own puts the attempt off as well.
+            provider.refuse(retry_after=40)
+            (job,) = await scene.enqueue("calls", url=url(provider))
+            assert (await scene.until_state(job, "scheduled")).failures == 0
+        await scene.app.close()
+    assert gate(scene, "openai").tokens_of_minute == 700
+
+
+async def test_an_ordinary_call_asks_the_engine_twice(
+    scene: Scene, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once for room, once to settle; what the provider says is told only when it matters."""
+    provider.set_model("gpt-4o-mini", Model(tokens=7, requests_per_minute=100))
+    limit(scene, "openai", '{"requests_per_minute": 100}')
+    asked: list[str] = []
+    original = AsyncPool.run
+
+    async def run(self: AsyncPool, call: Any, *more: Any) -> Any:
+        if "trunkline.register" not in call.sql:
+            asked.append(call.sql)
+        return await original(self, call, *more)
+
+    @scene.app.task(limit="openai")
+    async def work(ctx: Context) -> None:
+        monkeypatch.setattr(AsyncPool, "run", run)
+        await ctx.http.post(url(provider), json=chat())
+        monkeypatch.undo()
+
+    async with scene.working():
+        (job,) = await scene.enqueue("work")
+        await scene.until_state(job, "completed")
+    assert ["trunkline.acquire(" in asked[0], "trunkline.settle(" in asked[1]] == [True, True]
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("date", [False, True])
+async def test_a_refusal_holds_that_key_for_everybody_and_puts_the_attempt_off(
+    scene: Scene, provider: Provider, kind: str, date: bool
+) -> None:
+    """RF-83, conflict 11: 429 is no failure. Retry-After is seconds or a date."""
+    provider.set_model("gpt-4o-mini", Model(date=date))
+    provider.refuse(retry_after=40)
+    limit(scene, "openai/{model}", '{"requests_per_minute": 100}')
+
+    @scene.app.task(limit="openai/{model}")
+    async def loop(ctx: Context, model: str) -> None:
+        await ctx.http.post(url(provider), json=chat())
+
+    @scene.app.task(limit="openai/{model}")
+    def thread(ctx: Context, model: str) -> None:
+        ctx.http.post(url(provider), json=chat())
+
+    async with scene.working():
+        (job,) = await scene.enqueue(kind, model="a")
+        found = await scene.until_state(job, "scheduled")
+        assert (found.failures, found.deferrals) == (0, 1)
+        assert "answered 429" in found.reason
+        until = gate(scene, "openai/a").held_until
+        left = "select extract(epoch from %s::timestamptz - trunkline.clock())"
+        assert 30 < scene.value(left, until) <= 41
+        assert 30 < scene.value(left, found.run_at) <= 41
+        # Others of that key wait; another key goes on.
+        (same,) = await scene.enqueue(kind, model="a")
+        (other,) = await scene.enqueue(kind, model="b")
+        await scene.until_state(other, "completed")
+        assert scene.state(same) == "ready"
+        assert [row.reason for row in scene.rows("select * from trunkline.explain(%s)", same)]
+    assert gate(scene, "openai/b").held_until is None
+    # The request was sent, and counts.
+    assert gate(scene, "openai/a").requests_of_minute == 1
+    assert provider.account().refused == 1
+
+
+async def test_a_refusal_may_be_looked_at(scene: Scene, provider: Provider) -> None:
+    """And a refusal that does not say until when holds the limit for a moment."""
+    provider.refuse(retry_after=None)
+    limit(scene, "openai", '{"requests_per_minute": 100}')
+
+    @scene.app.task(limit="openai")
+    async def work(ctx: Context) -> int:
+        return (await ctx.http.post(url(provider), json=chat(), raise_for_limit=False)).status
+
+    async with scene.working():
+        (job,) = await scene.enqueue("work")
+        assert (await scene.until_state(job, "completed")).result == 429
+    left = "select extract(epoch from held_until - trunkline.clock()) from trunkline.gates"
+    assert 1 < scene.value(left) <= 5
+
+
+async def test_an_unavailable_provider_that_says_when_holds_the_limit_too(scene: Scene) -> None:
+    limit(scene, "openai", '{"requests_per_minute": 100}')
+    busy = answer(b"", "Retry-After: 30", status="503 Service Unavailable")
+    with Server(busy) as server:
+
+        @scene.app.task(limit="openai")
+        async def work(ctx: Context) -> None:
+            await ctx.http.get(server.url)
+
+        async with scene.working():
+            (job,) = await scene.enqueue("work")
+            found = await scene.until_state(job, "scheduled")
+    assert found.failures == 0
+    assert "secret" not in found.reason
+    assert gate(scene, "openai").held_reason == "the provider answered 503"
+
+
+@pytest.mark.parametrize("nonsense", sorted(NONSENSE))
+async def test_nonsense_about_limits_changes_nothing(
+    scene: Scene, provider: Provider, nonsense: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    provider.confuse(kind=nonsense)
+    limit(scene, "openai", '{"requests_per_minute": 100}')
+
+    @scene.app.task(limit="openai")
+    async def work(ctx: Context) -> int:
+        return (await ctx.http.post(url(provider), json=chat())).status
+
+    async with scene.working():
+        (job,) = await scene.enqueue("work")
+        assert (await scene.until_state(job, "completed")).result == 200
+    assert gate(scene, "openai").held_until is None
+    assert "that mean nothing" in caplog.text
+
+
+async def test_a_provider_with_little_left_lowers_the_limit_for_everybody(
+    scene: Scene, provider: Provider
+) -> None:
+    """RF-81: ours allows a hundred a minute, theirs two; the third call is not sent."""
+    provider.set_model("gpt-4o-mini", Model(requests_per_minute=2))
+    limit(scene, "openai", '{"requests_per_minute": 100}')
+
+    @scene.app.task(limit="openai")
+    async def work(ctx: Context) -> None:
+        await ctx.http.post(url(provider), json=chat())
+
+    @scene.app.task
+    async def free() -> None:
+        pass
+
+    async with scene.working():
+        for _ in range(2):
+            (job,) = await scene.enqueue("work")
+            await scene.until_state(job, "completed")
+        left = "select extract(epoch from held_until - trunkline.clock()) from trunkline.gates"
+        assert 10 < scene.value(left) <= 61
+        (third,) = await scene.enqueue("work")
+        # Were it claimed, it would be before this one.
+        (later,) = await scene.enqueue("free")
+        await scene.until_state(later, "completed")
+        assert scene.state(third) == "ready"
+    assert provider.account().refused == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_bytes_on_the_wire_are_what_a_quota_counts(scene: Scene, kind: str) -> None:
+    """RF-56, RF-57, RF-135: header and body bytes, also of a call that failed half-way."""
+    limit(scene, "data", '{"quota": 1000000, "quota_unit": "bytes"}')
+    whole = b"HTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\n" + b"x" * 300
+
+    def half(connection: Any, _request: bytes) -> bool:
+        connection.sendall(whole[:100])
+        return False
+
+    with Server(answer(b"x" * 300), half) as server:
+
+        @scene.app.task
+        async def loop(ctx: Context) -> int:
+            found = await ctx.http.get(server.url, limit="data", units=50_000)
+            with pytest.raises(HttpFailed):
+                await ctx.http.post(server.url, limit="data", units=50_000)
+            return found.wire_bytes
+
+        @scene.app.task
+        def thread(ctx: Context) -> int:
+            found = ctx.http.get(server.url, limit="data", units=50_000)
+            with pytest.raises(HttpFailed):
+                ctx.http.post(server.url, limit="data", units=50_000)
+            return found.wire_bytes
+
+        async with scene.working():
+            (job,) = await scene.enqueue(kind)
+            assert (await scene.until_state(job, "completed")).result == len(whole)
+    spent = "select units from trunkline_internal.spendings order by at"
+    assert [row.units for row in scene.rows(spent)] == [len(whole), 100]
+
+
+async def test_what_an_answer_took_can_be_said(scene: Scene, provider: Provider) -> None:
+    limit(scene, "openai", '{"tokens_per_minute": 10000}')
+
+    @scene.app.task(limit="openai")
+    async def work(ctx: Context) -> None:
+        await ctx.http.post(
+            url(provider),
+            json=chat(),
+            tokens=1200,
+            settle=lambda answer: {"tokens": answer.json()["usage"]["prompt_tokens"], "cost": 0.5},
+        )
+        # A bad answer says nothing of it: what was estimated stays.
+        await ctx.http.post(url(provider), json={}, tokens=30, settle=lambda _: {"tokens": 1})
+
+    async with scene.working():
+        (job,) = await scene.enqueue("work")
+        await scene.until_state(job, "completed")
+    spent = "select tokens, cost from trunkline_internal.spendings where grant_id is not null"
+    assert sorted(tuple(row) for row in scene.rows(spent)) == [(2, 0.5), (30, 0)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_provider_that_does_not_answer_fails_the_attempt_and_keeps_the_charge(
+    scene: Scene, provider: Provider, kind: str
+) -> None:
+    """RF-76, CP-60."""
+    limit(scene, "openai", '{"tokens_per_minute": 10000, "concurrency": 1}')
+    provider.hold.clear()
+
+    @scene.app.task(limit="openai", cost={"tokens": 50})
+    async def loop(ctx: Context) -> None:
+        await ctx.http.post(url(provider), json=chat(), tokens=50, timeout="200ms")
+
+    @scene.app.task(limit="openai", cost={"tokens": 50})
+    def thread(ctx: Context) -> None:
+        ctx.http.post(url(provider), json=chat(), tokens=50, timeout="200ms")
+
+    async with scene.working():
+        (job,) = await scene.enqueue(kind)
+        await eventually(lambda: scene.job(job).failures == 1, "it failed")
+    assert scene.job(job).last_error["code"] == "http_timeout"
+    found = gate(scene, "openai")
+    assert (found.tokens_of_minute, found.in_use) == (50, 0)
+
+
+async def test_a_call_may_be_outside_of_all_limits(scene: Scene) -> None:
+    limit(scene, "openai", '{"requests_per_minute": 1}')
+    with Server() as server:
+
+        @scene.app.task(limit="openai")
+        async def work(ctx: Context) -> None:
+            for _ in range(3):
+                await ctx.http.get(server.url, limit=False)
+
+        async with scene.working():
+            (job,) = await scene.enqueue("work")
+            await scene.until_state(job, "completed")
+    assert len(server.requests) == 3
+    assert gate(scene, "openai").requests_of_minute == 1
+    # Calls of one worker share their connections.
+    assert server.connections == 1
+
+
+async def test_many_at_once_stay_within_the_limits_as_the_provider_sees_it(
+    scene: Scene, provider: Provider
+) -> None:
+    """Invariant 6: grants of loops and threads together, three at a time and no more."""
+    provider.set_model("gpt-4o-mini", Model(concurrency=3, latency=(0.0, 0.02)))
+    limit(scene, "openai", '{"concurrency": 3}')
+    done = threading.Semaphore(0)
+
+    @scene.app.task
+    async def loop(ctx: Context) -> None:
+        await ctx.http.post(url(provider), json=chat(), limit="openai")
+        done.release()
+
+    @scene.app.task
+    def thread(ctx: Context) -> None:
+        ctx.http.post(url(provider), json=chat(), limit="openai")
+        done.release()
+
+    async with scene.working(concurrency=12):
+        jobs = [*await scene.enqueue("loop", count=15), *await scene.enqueue("thread", count=15)]
+        await scene.until_ended(jobs)
+    account = provider.account()
+    assert (account.served, account.refused) == (30, 0)
+    assert account.most_at_once <= 3
