@@ -80,6 +80,7 @@ VIEWS = """
     jobs                 producer .        operator reader
     limits               .        .        operator reader
     queues               .        .        operator reader
+    quotas               .        .        operator reader
     reclaim_history      .        .        operator reader
     schedules            .        .        operator reader
     settings             producer worker   operator reader

@@ -116,13 +116,15 @@ VIEWS = sorted({one.name for one in sql.repeatables() if one.kind == "views"} - 
 VIEWS_FOR_ALL = {"duties", "settings", "tasks"}
 # Of which nobody has any here, or which show no names; limits are nobody's but the operator's.
 _EMPTY_HERE = {
-    "reclaim_history",
-    "stale_validation",
-    "workers",
-    "throughput",
+    "breakers",
     "gates",
     "limits",
-} | {"breakers"}
+    "quotas",
+    "reclaim_history",
+    "stale_validation",
+    "throughput",
+    "workers",
+}
 
 
 def outcome(connection: psycopg.Connection[Any], call: str) -> Outcome:

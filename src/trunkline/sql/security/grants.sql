@@ -115,6 +115,7 @@ grant select on
   trunkline.gates,
   trunkline.limits,
   trunkline.queues,
+  trunkline.quotas,
   trunkline.reclaim_history,
   trunkline.schedules,
   trunkline.spending,
