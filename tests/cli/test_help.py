@@ -38,8 +38,8 @@ ALL = dict(commands(cli))
 
 def test_the_table_has_the_commands_that_were_promised() -> None:
     promised = (
-        "bench breakers completion db dead demo doctor duties jobs limits profile queues schedules"
-        " schema settings tasks up worker workers"
+        "bench breakers completion db dead demo doctor duties jobs limits profile queues quotas"
+        " schedules schema settings tasks up worker workers"
     )
     assert " ".join(cli.list_commands(click.Context(cli))) == promised
     groups = {
@@ -48,7 +48,8 @@ def test_the_table_has_the_commands_that_were_promised() -> None:
         "jobs": "list show tail enqueue cancel retry explain",
         "breakers": "list set reset trip",
         "limits": "list set show pause resume",
-        "queues": "list pause resume limit",
+        "queues": "list pause resume limit age",
+        "quotas": "list show set spending",
         "schedules": "list set pause resume remove next",
         "settings": "list get set reset",
         "tasks": "list show",

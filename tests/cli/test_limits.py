@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from psycopg.types.json import Jsonb
 
 from tests.cli.driving import Cli
+from tests.cli.test_terminal import terminal
 from tests.support.calls import Calls
+from trunkline.cli.limit_views import keys_of
 from trunkline.errors import UnknownLimit
 
 
@@ -85,3 +90,126 @@ def test_an_unknown_limit_is_told_with_the_known_ones(cli: Cli, command: list[st
 def test_what_is_no_limit_is_wrong_usage(cli: Cli) -> None:
     for wrong in ([], ["--concurrency", "-1"], ["--concurrency", "many"], ["--tokens", "1"]):
         assert cli.run("limits", "set", "api", *wrong).exit_code == 2
+
+
+def test_every_part_is_set_and_shown(cli: Cli, calls: Calls) -> None:
+    """CP-23 to CP-25, TA-19: pressure, depth and shares beside rates and slots."""
+    made = cli.json(
+        "limits", "set", "fair:mail/{tenant}", "--concurrency", "5", "--requests-per-hour", "1000",
+        "--backpressure-threshold", "0.8", "--backpressure-delay", "1m30s", "--depth-limit", "7",
+        "--depth-delay", "--weight", "3", "--share-cap", "2",
+    )  # fmt: skip
+    assert made == {
+        "limit": "fair:mail/{tenant}", "created": True, "concurrency": 5,
+        "requests_per_hour": 1000, "backpressure_threshold": 0.8,
+        "backpressure_delay": "90.0 seconds", "depth_limit": 7, "depth_refuses": False,
+        "weight": 3, "share_cap": 2,
+    }  # fmt: skip
+    calls.value(
+        "select trunkline.set_limit('fair:mail/{tenant}', '{\"breaker_failures\": 4}'::jsonb)"
+    )
+    cli.text("quotas", "set", "fair:mail/{tenant}", "--amount", "500", "--unit", "letters")
+    told = cli.text("limits", "show", "fair:mail/{tenant}").splitlines()
+    for line in (
+        "status    active",
+        "running   0 of 5 at once",
+        "requests  0 of 1,000 an hour",
+        "quota     0 of 500 letters in 30d",
+        "waiting   0 jobs",
+        "breaker   closed; opens at 4 failures and 20% within 10m, tries again after 1m",
+        "pressure  new jobs are put off by 1m30s above 80% of the minute",
+        "depth     up to 7 jobs wait, more are put off by 1m30s",
+        "pool      fair:mail, weight 3, at most 2 at once while others wait",
+    ):
+        assert line in told
+    found = cli.json("limits", "show", "fair:mail/{tenant}")
+    assert (found["backpressure_delay"], found["weight"], found["pool"]) == (90, 3, "fair:mail")
+    cli.text("limits", "set", "fair:mail/{tenant}", "--backpressure-threshold", "none",
+             "--depth-limit", "none", "--share-cap", "none")  # fmt: skip
+    told_again = cli.text("limits", "show", "fair:mail/{tenant}")
+    assert not re.search(r"^(pressure|depth) ", told_again, re.MULTILINE)
+    assert "at most" not in told_again
+
+
+def test_what_a_provider_said_is_shown_and_lifted(cli: Cli, calls: Calls) -> None:
+    """A pause that one key was asked for is shown, and ends when an operator says so."""
+    cli.text("limits", "set", "api/{model}/{tenant}", "--requests-per-minute", "2")
+    calls.register("call", limits=["api/{model}/{tenant}"])
+    for model in ("a/b", "c"):
+        calls.fill(1, task="call", payload={"model": model}, tenant="acme")
+        keys = {"model": model, "tenant": "acme"}
+        calls.value(
+            "select trunkline.observe_limit('api/{model}/{tenant}', %s, %s)",
+            Jsonb({"retry_after": 600, "reason": "429 from the provider"}),
+            Jsonb(keys),
+        )
+        calls.value("select trunkline.acquire('api/{model}/{tenant}', '{}', %s)", Jsonb(keys))
+    assert calls.claim("w", 9).rows == []
+    assert re.search(r"held for (9m5\ds|10m)\n", cli.text("limits", "list"))
+    told = cli.text("limits", "show", "api/{model}/{tenant}")
+    assert re.search(r"^held +2 keys, until .+: 429 from the provider$", told, re.MULTILINE)
+    assert re.search(r"^refused +2 times to callers, last ", told, re.MULTILINE)
+    keys_shown = cli.json("limits", "show", "api/{model}/{tenant}")["keys"]
+    assert {key["held_reason"] for key in keys_shown} == {"429 from the provider"}
+    assert (
+        cli.text("limits", "resume", "api/{model}/{tenant}")
+        == "api/{model}/{tenant} goes on, 2 pauses of its provider lifted\n"
+    )
+    assert len(calls.claim("w", 9).rows) == 2
+    again = cli.json("limits", "resume", "api/{model}/{tenant}")
+    assert (again["status"], again["lifted"]) == ("active", [])
+
+
+@pytest.mark.parametrize(
+    ("template", "name", "keys"),
+    [
+        ("api", "api", {}),
+        ("api/{model}", "api/a/b", {"model": "a/b"}),
+        ("{a}-{b}", "1-2", {"a": "1", "b": "2"}),
+        ("{a}/{a}", "x/x", {"a": "x"}),
+        ("{a}/{a}", "x/y", None),
+        ("api.{model}", "apiXa", None),
+    ],
+)
+def test_keys_are_read_from_a_filled_in_name(
+    template: str, name: str, keys: dict[str, str] | None
+) -> None:
+    assert keys_of(template, name) == keys
+
+
+def test_live_gauges_of_limits(cli: Cli, calls: Calls) -> None:
+    cli.text("limits", "set", "api", "--requests-per-minute", "4", "--concurrency", "10")
+    cli.text("limits", "set", "document/{document}", "--concurrency", "1")
+    calls.register("call", limits=["api"])
+    calls.register("page", limits=["document/{document}"])
+    for columns in (80, 120):
+        with terminal(cli, "limits", "list", "--watch", columns=columns) as shown:
+            width = 10 if columns == 80 else 20
+            shown.until("api", "document/{document}")
+            if columns == 80:
+                calls.fill(4, task="call")
+                calls.claim("w", 2)
+                # Of the part of which most is used.
+                shown.until("█" * 5 + "░" * 5, "2/4", "2/10")
+                calls.claim("w", 9)
+                for document in ("a", "b", "c"):
+                    calls.fill(2, task="page", payload={"document": document})
+                calls.claim("w", 9)
+            screen = shown.until("4/4", "3/3x1")
+            bars = [line for line in screen.splitlines() if "█" * width in line]
+            assert [line.split()[0] for line in bars] == ["api", "document/{document}"]
+            assert "░" not in "".join(bars)
+            shown.interrupt()
+            assert shown.end() == 0
+
+
+def test_wrong_parts_are_wrong_usage(cli: Cli) -> None:
+    for wrong in (
+        ["--backpressure-threshold", "2"],
+        ["--backpressure-threshold", "much"],
+        ["--backpressure-delay", "soon"],
+        ["--depth-limit", "-1"],
+        ["--weight", "0.5"],
+    ):
+        assert cli.run("limits", "set", "api", *wrong).exit_code == 2
+    assert cli.json("limits", "list") == []

@@ -39,8 +39,9 @@ def begin_at_noon(desk: Desk) -> datetime:
     return noon
 
 
-def take(desk: Desk, amount: int, name: str = "data", unit: str = "units") -> None:
-    grant = acquire(desk, name, **{unit: amount})
+def take(desk: Desk, amount: int, name: str = "data") -> None:
+    """Of whatever it counts."""
+    grant = acquire(desk, name, units=amount, tokens=amount)
     assert grant.granted
     settle(desk, grant.grant_id)
 
@@ -58,7 +59,7 @@ def test_a_quota_nobody_has_used_is_there(desk: Desk) -> None:
 
 
 def test_what_runs_is_reserved_until_it_says_what_it_took(desk: Desk) -> None:
-    """RF-55, RF-56: estimates of what runs count as spent, and are told apart while they can change."""
+    """RF-55, RF-56: estimates of what runs are spent, and told apart while they can change."""
     quota(desk, quota=1000, quota_buffer=1).task("data", cost={"units": 100})
     desk.enqueue(3)
     settled, ended, _running = desk.claim()
@@ -136,12 +137,12 @@ def test_the_forecast_counts_what_falls_out_of_the_window(desk: Desk) -> None:
 
 
 def test_a_budget_is_forecast_up_to_its_end(desk: Desk) -> None:
-    """40 in two hours: the other 60 of the day last three more; a third of that outlasts the day."""
+    """40 in two hours: the other 60 last three more; a third of that pace outlasts the day."""
     noon = begin_at_noon(desk)
     quota(desk, "data", quota=100, quota_unit="tokens", quota_period="day")
     quota(desk, "slow", quota=100, quota_unit="tokens", quota_period="day")
-    take(desk, 40, unit="tokens")
-    take(desk, 13, "slow", unit="tokens")
+    take(desk, 40)
+    take(desk, 13, "slow")
     desk.database.move_time("2 hours")
     row = shown(desk)
     assert (row["window"], row["period"], row["allowed"]) == (None, "day", 100)

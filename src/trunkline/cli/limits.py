@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +13,6 @@ from trunkline.cli import options
 # Imports of the driver and of rich wait until a command runs, so that help is quick.
 if TYPE_CHECKING:
     from trunkline.cli.connection import Session
-    from trunkline.cli.tables import Column
     from trunkline.db.calls.flow import LimitRow
 
 __all__ = ["limits"]
@@ -26,6 +26,25 @@ def _amount(_ctx: click.Context, param: click.Parameter, value: str | None) -> A
     if value is None or value == "none" or value.isdecimal():
         return value
     raise click.BadParameter(f"{value!r} is neither a whole number nor none.", param=param)
+
+
+def _share(_ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
+    """A share above 0 and up to 1, or none."""
+    if value is None or value == "none":
+        return value
+    try:
+        if 0 < float(value) <= 1:
+            return value
+    except ValueError:
+        pass
+    raise click.BadParameter(f"{value!r} is neither a share such as 0.8 nor none.", param=param)
+
+
+def _length(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
+    """A length of time, or none."""
+    if value is None or value == "none":
+        return value
+    return f"{options.DURATION.convert(value, param, ctx)} seconds"
 
 
 def _part(name: str, words: str) -> Callable[[_Command], _Command]:
@@ -49,24 +68,30 @@ def limits() -> None:
 def list_(*, watch: bool, dsn: str | None, as_json: bool) -> None:
     """List limits with what is in use of each and how many jobs wait."""
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
+    from trunkline.cli.limit_views import columns  # noqa: PLC0415 - see above
     from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
-    from trunkline.cli.tables import live, show, table  # noqa: PLC0415 - see above
+    from trunkline.cli.tables import console, live, show, table  # noqa: PLC0415 - see above
     from trunkline.db.calls import flow  # noqa: PLC0415 - see above
 
     with opened(dsn) as session:
+
+        def look() -> tuple[list[LimitRow], datetime]:
+            return session.ask(flow.limits()), session.now()
+
         if watch:
             live(
-                lambda: session.persist(lambda: session.ask(flow.limits())),
-                lambda found, out: table(_columns("LIMIT"), found, out.width),
+                lambda: session.persist(look),
+                lambda seen, out: table(columns("LIMIT", seen[1], out), seen[0], out.width),
                 as_json=as_json,
+                document=lambda seen: seen[0],
             )
             return
-        found = session.ask(flow.limits())
+        found, now = look()
     if as_json:
         print_json(found)
     else:
         nothing = "No limits yet: make one with trunkline limits set NAME --requests-per-minute 60"
-        show(_columns("LIMIT"), found, nothing=nothing)
+        show(columns("LIMIT", now, console()), found, nothing=nothing)
 
 
 @limits.command(
@@ -74,6 +99,10 @@ def list_(*, watch: bool, dsn: str | None, as_json: bool) -> None:
     epilog=options.examples(
         "trunkline limits set openai --requests-per-minute 500 --tokens-per-minute 200000",
         "trunkline limits set 'document/{document}' --concurrency 1",
+        "trunkline limits set openai --backpressure-threshold 0.8 --backpressure-delay 30s",
+        "trunkline limits set openai --depth-limit 10000",
+        "trunkline limits set 'fair:mail/{tenant}' --share-cap 2",
+        "trunkline limits set fair:mail/acme --weight 3",
         "trunkline limits set openai --tokens-per-minute none",
     ),
 )
@@ -83,21 +112,47 @@ def list_(*, watch: bool, dsn: str | None, as_json: bool) -> None:
 @_part("tokens-per-minute", "As the cost of each job says; none: no limit.")
 @_part("tokens-per-hour", "As the cost of each job says; none: no limit.")
 @_part("concurrency", "Running at once; none: no limit.")
+@click.option(
+    "--backpressure-threshold",
+    metavar="SHARE|none",
+    callback=_share,
+    help="Above this share of the minute new jobs are put off by the delay.",
+)
+@click.option(
+    "--backpressure-delay",
+    metavar="LENGTH|none",
+    callback=_length,
+    help="By how long new jobs are put off, at most 1d.",
+)
+@_part("depth-limit", "So many jobs wait for it at most; none: no limit.")
+@click.option(
+    "--depth-refuse/--depth-delay",
+    "depth_refuses",
+    default=None,
+    help="Above the depth limit refuse new jobs, which is the default, or put them off.",
+)
+@_part("weight", "How many times the share of others of its pool: 1 unless told.")
+@_part("share-cap", "So many at once of one key at most while others of its pool wait.")
 @options.with_options(options.dsn, options.as_json)
-def set_(*, name: str, dsn: str | None, as_json: bool, **parts: str | None) -> None:
+def set_(
+    *, name: str, depth_refuses: bool | None, dsn: str | None, as_json: bool, **parts: str | None
+) -> None:
     """Make a limit, or change the parts that are given.
 
-    A name with keys in braces is a limit of its own for each value that payloads have there.
+    A name with keys in braces is a limit of its own for each value that payloads have there. Quotas
+    are set with trunkline quotas set. Limits of a pool, such as fair:mail/{tenant}, share fairly.
     """
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
     from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
     from trunkline.db.calls import flow  # noqa: PLC0415 - see above
 
-    given = {
-        part: None if value == "none" else int(value)
+    given: dict[str, Any] = {
+        part: None if value == "none" else _value(part, value)
         for part, value in parts.items()
         if value is not None
     }
+    if depth_refuses is not None:
+        given["depth_refuses"] = depth_refuses
     if not given:
         raise click.UsageError("Say what it allows, such as --requests-per-minute 60.")
     with opened(dsn) as session:
@@ -116,22 +171,25 @@ def set_(*, name: str, dsn: str | None, as_json: bool, **parts: str | None) -> N
 @click.argument("name", metavar="NAME")
 @options.with_options(options.dsn, options.as_json)
 def show(*, name: str, dsn: str | None, as_json: bool) -> None:
-    """Show a limit, and each of its keys that was used lately."""
+    """Show a limit with all of its parts, what its provider said, and each key used lately."""
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
+    from trunkline.cli.limit_views import columns, parts, with_key  # noqa: PLC0415 - see above
     from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
-    from trunkline.cli.tables import show as shown  # noqa: PLC0415 - see above
+    from trunkline.cli.tables import console, put, table  # noqa: PLC0415 - see above
     from trunkline.db.calls import flow  # noqa: PLC0415 - see above
 
     with opened(dsn) as session:
         found = _found(session, name)
-        gates = session.ask(flow.gates(name))
+        gates, now = session.ask(flow.gates(name)), session.now()
     if as_json:
         print_json({**found._asdict(), "keys": [gate._asdict() for gate in gates]})
         return
-    shown(_columns("LIMIT"), [found], nothing="")
+    out = console()
+    put(out, parts(found, gates, now, out))
     if any(gate.name != name for gate in gates):
+        keys = [with_key(found, gate) for gate in gates]
         click.echo()
-        shown(_columns("KEY"), [_as_limit(gate, found) for gate in gates], nothing="")
+        put(out, table(columns("KEY", now, out), keys, out.width))
 
 
 @limits.command(
@@ -142,31 +200,48 @@ def show(*, name: str, dsn: str | None, as_json: bool) -> None:
 @options.with_options(options.dsn, options.as_json)
 def pause(*, name: str, reason: str | None, dsn: str | None, as_json: bool) -> None:
     """Start no job that takes from it; what runs goes on."""
-    _set_status(name, "maintenance", reason, f"{name} is paused", dsn=dsn, as_json=as_json)
-
-
-@limits.command(epilog=options.examples("trunkline limits resume openai"))
-@click.argument("name", metavar="NAME")
-@options.with_options(options.dsn, options.as_json)
-def resume(*, name: str, dsn: str | None, as_json: bool) -> None:
-    """Give from it again."""
-    _set_status(name, "active", None, f"{name} goes on", dsn=dsn, as_json=as_json)
-
-
-def _set_status(
-    name: str, status: str, reason: str | None, told: str, *, dsn: str | None, as_json: bool
-) -> None:
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
     from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
     from trunkline.db.calls import flow  # noqa: PLC0415 - see above
 
     with opened(dsn) as session:
         _found(session, name)
-        session.ask(flow.set_limit(name, {}, status, reason))
+        session.ask(flow.set_limit(name, {}, "maintenance", reason))
     if as_json:
-        print_json({"limit": name, "status": status, "reason": reason})
+        print_json({"limit": name, "status": "maintenance", "reason": reason})
     else:
-        click.echo(told)
+        click.echo(f"{name} is paused")
+
+
+@limits.command(epilog=options.examples("trunkline limits resume openai"))
+@click.argument("name", metavar="NAME")
+@options.with_options(options.dsn, options.as_json)
+def resume(*, name: str, dsn: str | None, as_json: bool) -> None:
+    """Give from it again, also where its provider asked for a pause."""
+    from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
+    from trunkline.cli.limit_views import keys_of  # noqa: PLC0415 - see above
+    from trunkline.cli.output import count, print_json  # noqa: PLC0415 - see above
+    from trunkline.db.calls import flow  # noqa: PLC0415 - see above
+
+    lifted = []
+    with opened(dsn) as session:
+        _found(session, name)
+        session.ask(flow.set_limit(name, {}, "active"))
+        for held in session.ask(flow.held(name)):
+            if (keys := keys_of(name, held)) is not None:
+                session.ask(flow.lift_hold(name, keys))
+                lifted.append(held)
+    if as_json:
+        print_json({"limit": name, "status": "active", "reason": None, "lifted": lifted})
+    else:
+        more = f", {count(len(lifted), 'pause')} of its provider lifted" if lifted else ""
+        click.echo(f"{name} goes on{more}")
+
+
+def _value(part: str, text: str) -> int | float | str:
+    if part == "backpressure_delay":
+        return text
+    return float(text) if part == "backpressure_threshold" else int(text)
 
 
 def _found(session: Session, name: str) -> LimitRow:
@@ -181,40 +256,3 @@ def _found(session: Session, name: str) -> LimitRow:
             detail={"limit": name, "known": list(known)},
         )
     return known[name]
-
-
-def _as_limit(gate: Any, limit: Any) -> Any:
-    """A key with the numbers that its limit allows it."""
-    return limit._replace(**{name: getattr(gate, name) for name in gate._fields if name != "limit"})
-
-
-def _columns(title: str) -> list[Column[Any]]:
-    from trunkline.cli.output import amount  # noqa: PLC0415 - see above
-    from trunkline.cli.tables import Column  # noqa: PLC0415 - see above
-
-    def used(title: str, taken: str, allowed: str, rank: int) -> Column[Any]:
-        def text(row: Any) -> str:
-            most = getattr(row, allowed)
-            return "" if most is None else f"{getattr(row, taken):,}/{most:,}"
-
-        def style(row: Any) -> str:
-            most = getattr(row, allowed)
-            return "yellow" if most is not None and getattr(row, taken) >= most else ""
-
-        return Column(title, text, style, right=True, rank=rank)
-
-    def state(row: Any) -> str:
-        if row.status == "active":
-            return ""
-        return f"{row.status}: {row.reason}" if row.reason else str(row.status)
-
-    return [
-        Column(title, lambda row: row.name, elastic=True),
-        used("RUNNING", "in_use", "concurrency", 0),
-        used("REQ/MIN", "requests_of_minute", "requests_per_minute", 0),
-        used("REQ/H", "requests_of_hour", "requests_per_hour", 3),
-        used("TOKENS/MIN", "tokens_of_minute", "tokens_per_minute", 1),
-        used("TOKENS/H", "tokens_of_hour", "tokens_per_hour", 4),
-        Column("WAITING", lambda row: amount(row.waiting), right=True, rank=0),
-        Column("", state, "red", rank=2, elastic=True),
-    ]

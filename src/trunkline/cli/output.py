@@ -6,7 +6,8 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
@@ -61,8 +62,12 @@ def data(value: Any) -> Any:
     match value:
         case datetime():
             found = value.astimezone(UTC).isoformat()
+        case date():
+            found = value.isoformat()
         case timedelta():
             found = value.total_seconds()
+        case Decimal():
+            found = int(value) if value == int(value) else float(value)
         case UUID():
             found = str(value)
         case Job():

@@ -17,7 +17,7 @@ __all__ = ["queues"]
 
 @click.group()
 def queues() -> None:
-    """Queues: list, pause, resume, limit. A queue comes into being with its first job."""
+    """Queues: list, pause, resume, limit, age. A queue comes into being with its first job."""
 
 
 @queues.command(
@@ -120,6 +120,29 @@ def limit(*, queue: str, jobs: str, dsn: str | None, as_json: bool) -> None:
     )
 
 
+@queues.command(
+    epilog=options.examples("trunkline queues age mail", "trunkline queues age mail --off")
+)
+@click.argument("queue", metavar="QUEUE")
+@click.option("--off", is_flag=True, help="Highest priorities first again, always.")
+@options.with_options(options.dsn, options.as_json)
+def age(*, queue: str, off: bool, dsn: str | None, as_json: bool) -> None:
+    """Let low priorities have their turn, so that none of them starves.
+
+    One of sixteen claims then begins with the lowest; those from 0 on and those below apart.
+    """
+    from trunkline.db.calls import admin  # noqa: PLC0415 - see above
+
+    told = "serves the highest priorities first" if off else "ages: low priorities get their turn"
+    _change(
+        admin.age_queue(queue, ageing=not off),
+        lambda _answer: f"{queue} {told}",
+        {"queue": queue, "ageing": not off},
+        dsn=dsn,
+        as_json=as_json,
+    )
+
+
 def _change(
     call: Any, told: Any, facts: dict[str, Any], *, dsn: str | None, as_json: bool, answer: str = ""
 ) -> None:
@@ -151,7 +174,8 @@ def _columns() -> list[Column[Any]]:
     def held(row: Any) -> str:
         if row.paused:
             return f"paused: {row.paused_reason}" if row.paused_reason else "paused"
-        return f"limit {row.max_depth:,}" if row.max_depth else ""
+        told = [f"limit {row.max_depth:,}"] if row.max_depth else []
+        return ", ".join([*told, *(["ages"] if row.ageing else [])])
 
     return [
         Column("QUEUE", lambda row: row.queue, elastic=True),

@@ -22,8 +22,6 @@ __all__ = ["Column", "console", "facts", "live", "put", "show", "state_text", "t
 Row = TypeVar("Row")
 
 _GAP = 2
-# A column that may be cut keeps at least this much.
-_LEAST = 8
 _INTERVAL = 1.0
 
 
@@ -37,8 +35,9 @@ class Column(Generic[Row]):
     right: bool = False
     # Of two columns the one with the higher number is left out first; 0 always stays.
     rank: int = 0
-    # May be cut short before others are left out.
+    # May be cut short before others are left out, to so much at least.
     elastic: bool = False
+    least: int = 8
 
 
 def console() -> Console:
@@ -187,7 +186,8 @@ def _fitting(
 
     def least() -> int:
         return sum(
-            (min(natural[i], _LEAST) if columns[i].elastic else natural[i]) + _GAP for i in kept
+            (min(natural[i], columns[i].least) if columns[i].elastic else natural[i]) + _GAP
+            for i in kept
         )
 
     while least() - _GAP > width:
@@ -206,7 +206,8 @@ def _rooms(
     elastic = sorted((i for i in kept if columns[i].elastic), key=lambda i: natural[i])
     left = width - _GAP * (len(kept) - 1) - sum(natural[i] for i in kept if i not in elastic)
     for place, i in enumerate(elastic):
-        share = left // (len(elastic) - place)
-        rooms[i] = max(min(natural[i], share), min(natural[i], _LEAST))
+        others = sum(min(natural[j], columns[j].least) for j in elastic[place + 1 :])
+        share = min(left // (len(elastic) - place), left - others)
+        rooms[i] = max(min(natural[i], share), min(natural[i], columns[i].least))
         left -= rooms[i]
     return rooms

@@ -10,6 +10,7 @@ __all__ = [
     "DUTIES",
     "DutyRun",
     "ScheduleChange",
+    "age_queue",
     "drain_worker",
     "limit_queue",
     "next_due",
@@ -63,6 +64,15 @@ def limit_queue(queue: str, max_depth: int | None) -> Call[None]:
     return Call(
         "select trunkline.limit_queue(p_queue => %s, p_max_depth => %s::integer)",
         (queue, max_depth),
+        nothing,
+    )
+
+
+def age_queue(queue: str, *, ageing: bool) -> Call[None]:
+    """Let a queue's low priorities have their turn now and then, or no longer."""
+    return Call(
+        "select trunkline.age_queue(p_queue => %s, p_ageing => %s::boolean)",
+        (queue, ageing),
         nothing,
     )
 

@@ -19,6 +19,12 @@ __all__ = [
     "settle",
     "settle_job",
 ]
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from trunkline.db.call import Call, json_text, nothing, rows_of, scalar
+
+__all__ = ["GateRow", "LimitRow", "gates", "held", "lift_hold", "limits", "set_limit"]
 
 
 class LimitRow(NamedTuple):
@@ -38,6 +44,34 @@ class LimitRow(NamedTuple):
     tokens_of_minute: int
     tokens_of_hour: int
     waiting: int
+    gates: int
+    # Of the key of which most is given out, between 0 and 1; None where nothing says how much.
+    fullness: Decimal | None
+    held_until: datetime | None
+    refused: int
+    refused_at: datetime | None
+    quota: int | None
+    quota_unit: str | None
+    quota_window: timedelta | None
+    quota_period: str | None
+    quota_buffer: Decimal | None
+    quota_low_share: Decimal | None
+    quota_low_below: int | None
+    quota_refuses: bool
+    spent: int
+    breaker_failures: int | None
+    breaker_share: Decimal | None
+    breaker_window: timedelta | None
+    breaker_probe_after: timedelta | None
+    backpressure_threshold: Decimal | None
+    backpressure_delay: timedelta | None
+    depth_limit: int | None
+    depth_refuses: bool
+    weight: int | None
+    share_cap: int | None
+    pool: str | None
+    updated_at: datetime
+    updated_by: str
 
 
 class GateRow(NamedTuple):
@@ -51,6 +85,12 @@ class GateRow(NamedTuple):
     tokens_of_minute: int
     tokens_of_hour: int
     waiting: int
+    spent: int | None
+    held_until: datetime | None
+    held_reason: str | None
+    refused: int
+    refused_at: datetime | None
+    breaker: str | None
 
 
 class GrantAnswer(NamedTuple):
@@ -70,7 +110,12 @@ def limits() -> Call[list[LimitRow]]:
     return Call(
         "select name, status, reason, requests_per_minute, requests_per_hour, tokens_per_minute,"
         " tokens_per_hour, concurrency, in_use, requests_of_minute, requests_of_hour,"
-        " tokens_of_minute, tokens_of_hour, waiting from trunkline.limits order by name",
+        " tokens_of_minute, tokens_of_hour, waiting, gates, fullness, held_until, refused,"
+        " refused_at, quota, quota_unit, quota_window, quota_period, quota_buffer,"
+        " quota_low_share, quota_low_below, quota_refuses, spent, breaker_failures,"
+        " breaker_share, breaker_window, breaker_probe_after, backpressure_threshold,"
+        " backpressure_delay, depth_limit, depth_refuses, weight, share_cap, pool, updated_at,"
+        " updated_by from trunkline.limits order by name",
         (),
         rows_of(LimitRow),
     )
@@ -80,10 +125,31 @@ def gates(limit: str) -> Call[list[GateRow]]:
     """The filled-in names of a limit that were used lately, those with most waiting first."""
     return Call(
         'select name, "limit", in_use, requests_of_minute, requests_of_hour, tokens_of_minute,'
-        ' tokens_of_hour, waiting from trunkline.gates where "limit" = %s'
+        " tokens_of_hour, waiting, spent, held_until, held_reason, refused, refused_at, breaker"
+        ' from trunkline.gates where "limit" = %s'
         " order by waiting desc, name limit 100",
         (limit,),
         rows_of(GateRow),
+    )
+
+
+def held(limit: str) -> Call[list[str]]:
+    """The filled-in names of a limit that its provider has put off."""
+    return Call(
+        'select name from trunkline.gates where "limit" = %s and held_until is not null'
+        " order by name",
+        (limit,),
+        lambda rows: [row[0] for row in rows],
+    )
+
+
+def lift_hold(limit: str, keys: Mapping[str, str]) -> Call[None]:
+    """Forget that a provider asked for a pause of this key."""
+    return Call(
+        "select trunkline.observe_limit(p_limit => %s, p_observed => '{\"retry_after\": 0}',"
+        " p_keys => %s::text::jsonb)",
+        (limit, json_text(dict(keys))),
+        nothing,
     )
 
 

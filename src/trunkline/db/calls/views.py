@@ -41,6 +41,7 @@ class QueueRow(NamedTuple):
     dead: int
     oldest_ready_at: datetime | None
     oldest_ready_age: timedelta | None
+    ageing: bool
 
 
 class WorkerRow(NamedTuple):
@@ -173,7 +174,8 @@ def queues() -> Call[list[QueueRow]]:
     """Every queue, by name."""
     return Call(
         "select queue, paused, paused_reason, paused_at, max_depth, ready, scheduled, blocked,"
-        " running, dead, oldest_ready_at, oldest_ready_age from trunkline.queues order by queue",
+        " running, dead, oldest_ready_at, oldest_ready_age, ageing from trunkline.queues"
+        " order by queue",
         (),
         rows_of(QueueRow),
     )

@@ -41,7 +41,16 @@ select
   l.pool,
   l.created_at,
   l.updated_at,
-  l.updated_by
+  l.updated_by,
+  -- Of the key of which most is given out; null where nothing is limited by numbers, or all of it switched off.
+  round(max(greatest(
+    g.in_use / nullif(l.concurrency, 0)::numeric,
+    g.requests_of_minute / nullif(l.requests_per_minute, 0)::numeric,
+    g.requests_of_hour / nullif(l.requests_per_hour, 0)::numeric,
+    g.tokens_of_minute / nullif(l.tokens_per_minute, 0)::numeric,
+    g.tokens_of_hour / nullif(l.tokens_per_hour, 0)::numeric,
+    g.spent / nullif(floor(l.quota * l.quota_buffer), 0)
+  )), 4) as fullness
 from trunkline_internal.limits as l
 left join trunkline.gates as g on g."limit" = l.name
 where trunkline.tenant_scope() is null

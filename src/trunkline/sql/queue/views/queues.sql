@@ -1,4 +1,4 @@
--- Queues with what waits and runs in each, the age of the oldest ready job and whether claims are held up.
+-- Queues with what waits and runs in each, the age of the oldest ready job, whether claims are held up and whether it ages.
 create or replace view trunkline.queues with (security_barrier = true) as
 with scope as (
   select trunkline.tenant_scope() as tenant
@@ -49,10 +49,11 @@ select
   coalesce(r.running, 0) as running,
   coalesce(d.dead, 0) as dead,
   w.oldest_ready_at,
-  trunkline.clock() - w.oldest_ready_at as oldest_ready_age
+  trunkline.clock() - w.oldest_ready_at as oldest_ready_age,
+  coalesce(q.ageing, false) as ageing
 from names as n
 left join trunkline_internal.queues as q on q.queue = n.queue
 left join waiting as w on w.queue = n.queue
 left join running as r on r.queue = n.queue
 left join dead as d on d.queue = n.queue;
-comment on view trunkline.queues is 'Queues with what waits and runs in each, the age of the oldest ready job and whether claims are held up.';
+comment on view trunkline.queues is 'Queues with what waits and runs in each, the age of the oldest ready job, whether claims are held up and whether it ages.';

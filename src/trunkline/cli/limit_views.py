@@ -1,0 +1,221 @@
+"""How limits look: a line of the list, and all parts of one; imported when a command runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from trunkline.cli.gauges import bar, gauge, percent, quantity
+from trunkline.cli.output import age, amount, clean, count, moment, relative
+from trunkline.cli.tables import Column, facts
+from trunkline.db.calls.flow import GateRow, LimitRow
+
+__all__ = ["columns", "keys_of", "parts", "with_key"]
+
+# What is taken, what is allowed, and how that is said.
+_WINDOWS: Final = (
+    ("requests_of_minute", "requests_per_minute", "a minute"),
+    ("requests_of_hour", "requests_per_hour", "an hour"),
+    ("tokens_of_minute", "tokens_per_minute", "a minute"),
+    ("tokens_of_hour", "tokens_per_hour", "an hour"),
+)
+
+
+def columns(title: str, now: datetime, out: Console) -> list[Column[Any]]:
+    """The list of limits, or of the keys of one."""
+
+    def used(title: str, taken: str, allowed: str, rank: int) -> Column[Any]:
+        def text(row: LimitRow) -> str:
+            most = getattr(row, allowed)
+            if most is None:
+                # Of a pool it is known, and nothing says how many at most.
+                return amount(row.in_use) if taken == "in_use" and row.pool else ""
+            return f"{getattr(row, taken):,}/{_times(row)}{most:,}"
+
+        def style(row: LimitRow) -> str:
+            most = getattr(row, allowed)
+            return "yellow" if most is not None and getattr(row, taken) >= most * _keys(row) else ""
+
+        return Column(title, text, style, right=True, rank=rank)
+
+    def spent(row: LimitRow) -> str:
+        # Keys have one each: trunkline quotas list.
+        if row.quota is None or row.gates > 1:
+            return ""
+        return percent(row.spent / row.quota) if row.quota else "none"
+
+    def state(row: LimitRow) -> str:
+        told = []
+        if row.status != "active":
+            told.append(f"{row.status}: {row.reason}" if row.reason else str(row.status))
+        if row.held_until is not None:
+            told.append(f"held for {age(row.held_until - now)}")
+        return "; ".join(told)
+
+    return [
+        Column(title, lambda row: row.name, elastic=True, least=20),
+        *gauge("", lambda row: row.fullness, out, rank=2),
+        used("RUNNING", "in_use", "concurrency", 1),
+        used("REQ/MIN", "requests_of_minute", "requests_per_minute", 1),
+        used("REQ/H", "requests_of_hour", "requests_per_hour", 5),
+        used("TOKENS/MIN", "tokens_of_minute", "tokens_per_minute", 3),
+        used("TOKENS/H", "tokens_of_hour", "tokens_per_hour", 6),
+        Column("QUOTA", spent, right=True, rank=4),
+        Column("WAITING", lambda row: amount(row.waiting), right=True, rank=0),
+        Column("", state, "red", rank=1, elastic=True),
+    ]
+
+
+def with_key(limit: LimitRow, gate: GateRow) -> LimitRow:
+    """A key with the numbers that its limit allows it."""
+    known = {name: getattr(gate, name) for name in gate._fields if name in limit._fields}
+    row = limit._replace(**known | {"gates": 1, "spent": gate.spent or 0})
+    shares = [
+        getattr(row, taken) / most
+        for taken, allowed in (("in_use", "concurrency"), *(window[:2] for window in _WINDOWS))
+        if (most := getattr(row, allowed))
+    ]
+    if row.quota and row.quota_buffer:
+        shares.append(row.spent / float(row.quota * row.quota_buffer))
+    return row._replace(fullness=max(shares, default=None))
+
+
+def parts(limit: LimitRow, gates: Sequence[GateRow], now: datetime, out: Console) -> RenderableType:
+    """All that is known of one limit, in words."""
+    fill = None
+    if out.is_terminal and limit.fullness is not None:
+        fill = bar(float(limit.fullness), 40, plain=out.options.ascii_only)
+    return facts(
+        [
+            ("limit", clean(limit.name)),
+            ("status", _status(limit)),
+            ("", fill),
+            ("running", _of(limit, "in_use", "concurrency", "at once")),
+            ("requests", _windows(limit, 0, 2)),
+            ("tokens", _windows(limit, 2, 4)),
+            ("quota", _quota(limit)),
+            ("waiting", count(limit.waiting, "job")),
+            ("held", _held(gates, now)),
+            ("refused", _refused(limit, now)),
+            ("breaker", _breaker(limit, gates)),
+            ("pressure", _pressure(limit)),
+            ("depth", _depth(limit)),
+            ("pool", _pool(limit)),
+            ("changed", f"{relative(limit.updated_at, now)} by {clean(limit.updated_by)}"),
+        ]
+    )
+
+
+def keys_of(template: str, name: str) -> dict[str, str] | None:
+    """What the keys of a limit's name stand for in a filled-in one; None if it is not of it."""
+    texts = re.split(r"\{([^{}]+)\}", template)
+    keys: list[str] = []
+    pattern = ""
+    for place, text in enumerate(texts):
+        if place % 2 == 0:
+            pattern += re.escape(text)
+        elif text in keys:
+            pattern += rf"(?:\{keys.index(text) + 1})"
+        else:
+            keys.append(text)
+            pattern += "(.+)"
+    found = re.fullmatch(pattern, name, re.DOTALL)
+    return None if found is None else dict(zip(keys, found.groups(), strict=True))
+
+
+def _keys(limit: LimitRow) -> int:
+    return max(limit.gates, 1)
+
+
+def _times(limit: LimitRow) -> str:
+    """Each key has the whole of it."""
+    return "" if limit.gates <= 1 else f"{limit.gates:,}x"
+
+
+def _status(limit: LimitRow) -> Text:
+    if limit.status == "active":
+        return Text("active", style="green")
+    why = f": {clean(limit.reason)}" if limit.reason else ""
+    return Text(f"{limit.status}{why}", style="red")
+
+
+def _of(limit: LimitRow, taken: str, allowed: str, words: str) -> str:
+    most, used = getattr(limit, allowed), getattr(limit, taken)
+    if most is None:
+        return f"{used:,} at once" if taken == "in_use" and limit.pool else ""
+    if limit.gates > 1:
+        return f"{used:,} over {limit.gates:,} keys, {most:,} {words} each"
+    return f"{used:,} of {most:,} {words}"
+
+
+def _windows(limit: LimitRow, first: int, last: int) -> str:
+    said = [_of(limit, *window) for window in _WINDOWS[first:last]]
+    return ", ".join(text for text in said if text)
+
+
+def _quota(limit: LimitRow) -> str:
+    if limit.quota is None or limit.quota_unit is None:
+        return ""
+    unit = "" if limit.quota_unit == "bytes" else f" {clean(limit.quota_unit)}"
+    length = f"a {limit.quota_period}" if limit.quota_period else f"in {age(limit.quota_window)}"
+    spent = quantity(limit.spent, limit.quota_unit, limit.quota)
+    whole = f"{quantity(limit.quota, limit.quota_unit, limit.quota)}{unit} {length}"
+    if limit.gates > 1:
+        return f"{spent} over {limit.gates:,} keys, {whole} each"
+    return f"{spent} of {whole}"
+
+
+def _held(gates: Sequence[GateRow], now: datetime) -> Text | None:
+    held = [gate for gate in gates if gate.held_until is not None]
+    if not held:
+        return None
+    last = max(held, key=lambda gate: gate.held_until or now)
+    which = f"{count(len(held), 'key')}, " if len(held) > 1 else ""
+    why = f": {clean(last.held_reason)}" if last.held_reason else ""
+    return Text(f"{which}until {moment(last.held_until, now)}{why}", style="red")
+
+
+def _refused(limit: LimitRow, now: datetime) -> str:
+    if not limit.refused:
+        return ""
+    return f"{count(limit.refused, 'time')} to callers, last {relative(limit.refused_at, now)}"
+
+
+def _breaker(limit: LimitRow, gates: Sequence[GateRow]) -> str:
+    if limit.breaker_failures is None or limit.breaker_share is None:
+        return ""
+    stopped = sum(gate.breaker in {"open", "half_open"} for gate in gates)
+    state = "closed" if not stopped else "open" if limit.gates <= 1 else f"{stopped:,} not closed"
+    return (
+        f"{state}; opens at {count(limit.breaker_failures, 'failure')} and"
+        f" {limit.breaker_share:.0%} within {age(limit.breaker_window)},"
+        f" tries again after {age(limit.breaker_probe_after)}"
+    )
+
+
+def _pressure(limit: LimitRow) -> str:
+    if limit.backpressure_threshold is None:
+        return ""
+    return (
+        f"new jobs are put off by {age(limit.backpressure_delay) or '0s'}"
+        f" above {limit.backpressure_threshold:.0%} of the minute"
+    )
+
+
+def _depth(limit: LimitRow) -> str:
+    if limit.depth_limit is None:
+        return ""
+    later = "refused" if limit.depth_refuses else f"put off by {age(limit.backpressure_delay)}"
+    return f"up to {count(limit.depth_limit, 'job')} wait, more are {later}"
+
+
+def _pool(limit: LimitRow) -> str:
+    if limit.pool is None:
+        return ""
+    cap = f", at most {limit.share_cap:,} at once while others wait" if limit.share_cap else ""
+    return f"{clean(limit.pool)}, weight {limit.weight or 1}{cap}"

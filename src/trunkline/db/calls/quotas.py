@@ -1,0 +1,78 @@
+"""Quotas and budgets, and the books of what was spent."""
+
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Literal, NamedTuple
+
+from trunkline.db.call import Call, rows_of
+
+__all__ = ["By", "QuotaRow", "SpendingRow", "quotas", "spending"]
+
+By = Literal["day", "limit", "task", "tenant"]
+
+
+class QuotaRow(NamedTuple):
+    """A quota, or one key of it: what is spent, and when it will be."""
+
+    name: str
+    limit: str
+    unit: str
+    quota: int
+    allowed: int
+    low_allowed: int
+    low_below: int
+    spent: int
+    reserved: int
+    remaining: int
+    share: Decimal | None
+    window: timedelta | None
+    period: str | None
+    since: datetime
+    resets_at: datetime | None
+    rate_per_hour: Decimal
+    spent_at: datetime | None
+    paused_low: bool
+    exhausted: bool
+    refuses: bool
+    refused_until: datetime | None
+
+
+class SpendingRow(NamedTuple):
+    """What was spent of one limit, by day, task or tenant; None where that was not asked for."""
+
+    day: date | None
+    task: str | None
+    tenant: str | None
+    limit: str
+    calls: int
+    requests: int
+    tokens: int
+    units: int
+    cost: Decimal
+
+
+def quotas(name: str | None = None) -> Call[list[QuotaRow]]:
+    """Quotas by limit, of each first the keys nearest to their end; one limit or key if named."""
+    return Call(
+        'select name, "limit", unit, quota, allowed, low_allowed, low_below, spent, reserved,'
+        ' remaining, share, "window", period, since, resets_at, rate_per_hour, spent_at,'
+        " paused_low, exhausted, refuses, refused_until from trunkline.quotas"
+        ' where %s::text is null or name = %s or "limit" = %s'
+        ' order by "limit", share desc nulls first, name',
+        (name, name, name),
+        rows_of(QuotaRow),
+    )
+
+
+def spending(by: By, since: datetime | None) -> Call[list[SpendingRow]]:
+    """What was settled since a day; not summed over limits: a call may take from several."""
+    return Call(
+        "select case %s when 'day' then day end, case %s when 'task' then task end,"
+        " case %s when 'tenant' then tenant end, \"limit\", sum(calls)::bigint,"
+        " sum(requests)::bigint, sum(tokens)::bigint, sum(units)::bigint, sum(cost)"
+        " from trunkline.spending"
+        " where day >= coalesce((%s::timestamptz at time zone 'UTC')::date, '-infinity')"
+        " group by 1, 2, 3, 4 order by 1, 2, 3, 4",
+        (by, by, by, since),
+        rows_of(SpendingRow),
+    )
