@@ -63,6 +63,16 @@ def test_limit(cli: Cli, calls: Calls) -> None:
         assert cli.run("queues", "limit", "--", "mail", wrong).exit_code == 2
 
 
+def test_ageing(cli: Cli, calls: Calls) -> None:
+    calls.enqueue("send")
+    assert cli.text("queues", "age", "mail") == "mail ages: low priorities get their turn\n"
+    assert cli.text("queues", "limit", "mail", "9") == "mail holds up to 9\n"
+    assert "limit 9, ages" in cli.text("queues", "list")
+    assert {row["queue"]: row["ageing"] for row in cli.json("queues", "list")}["mail"] is True
+    assert cli.json("queues", "age", "mail", "--off") == {"queue": "mail", "ageing": False}
+    assert "ages" not in cli.text("queues", "list")
+
+
 def test_workers_list_and_drain(cli: Cli, calls: Calls, database: Database) -> None:
     assert "trunkline worker APP" in cli.run("workers", "list").stderr
     for name in ("one", "two", "three"):

@@ -171,7 +171,10 @@ def set_(
 @click.argument("name", metavar="NAME")
 @options.with_options(options.dsn, options.as_json)
 def show(*, name: str, dsn: str | None, as_json: bool) -> None:
-    """Show a limit with all of its parts, what its provider said, and each key used lately."""
+    """Show a limit with all of its parts, and its keys used lately.
+
+    With what its provider said last, where it asked for a pause, and how often callers were refused.
+    """
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
     from trunkline.cli.limit_views import columns, parts, with_key  # noqa: PLC0415 - see above
     from trunkline.cli.output import print_json  # noqa: PLC0415 - see above

@@ -128,7 +128,10 @@ def list_(*, watch: bool, dsn: str | None, as_json: bool) -> None:
 @click.argument("name", metavar="NAME")
 @options.with_options(options.dsn, options.as_json)
 def show(*, name: str, dsn: str | None, as_json: bool) -> None:
-    """Show a quota or one key of it: what is spent, reserved and left, and until when."""
+    """Show a quota, or one key of it, in words.
+
+    What is spent, reserved and left, at what pace, and when it will be spent if that goes on.
+    """
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
     from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
     from trunkline.cli.quota_views import listed, told  # noqa: PLC0415 - see above
@@ -264,8 +267,9 @@ def set_(
 )
 @options.with_options(options.dsn, options.as_json)
 def spending(*, by: str, since: datetime | timedelta, dsn: str | None, as_json: bool) -> None:
-    """Show the books: calls, requests, tokens, units and money, as jobs and grants settled them.
+    """Show the books: what jobs and grants have really taken.
 
+    Calls, requests, tokens, units and money, as they were settled, or as estimated where nobody did.
     A call that takes from several limits is told for each of them; its cost in money only once.
     """
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above

@@ -68,6 +68,8 @@ def test_bad_call_is_refused_and_changes_nothing(
         ("trunkline_worker", "trunkline.reclaim()"),
         ("trunkline_worker", "trunkline.run_schedules()"),
         ("trunkline_worker", "trunkline.maintain_partitions()"),
+        ("trunkline_worker", "trunkline.acquire('api')"),
+        ("trunkline_worker", "trunkline.observe_limit('api', '{\"retry_after\": 1}')"),
         ("trunkline_operator", "trunkline.cancel(<ready>)"),
         ("trunkline_operator", "trunkline.retry(<dead>)"),
         ("trunkline_operator", "trunkline.discard(<dead>)"),
