@@ -7,7 +7,7 @@ from psycopg.types.json import Jsonb
 
 from tests.flow.conftest import Desk
 from tests.flow.test_grants import acquire, settle, settle_job
-from tests.flow.test_holds import register_worker
+from tests.flow.test_holds import observe, register_worker
 
 GB = 1024**3
 
@@ -108,3 +108,33 @@ def test_the_hours_of_a_quota_are_put_together(desk: Desk) -> None:
     rows = desk.behind.execute("select amount from trunkline_internal.quota_hours").fetchall()
     assert rows == [(5,)]
     assert desk.gate("data")["spent"] == 5
+
+
+def test_what_a_provider_has_left_of_the_minute_is_not_spent_of_the_quota(desk: Desk) -> None:
+    """A minute forgets it; a quota would count it for thirty days."""
+    quota(desk, "api", quota=1000, quota_unit="requests", requests_per_minute=100)
+    assert acquire(desk, "api").granted
+    observe(desk, "api", remaining_requests=3, reset_requests=20)
+    assert desk.gate("api")["spent"] == 1
+    assert len([True for _ in range(10) if acquire(desk, "api").granted]) == 10
+
+
+@pytest.mark.parametrize("parts", [{"quota_period": "month"}, {"quota_window": "30 days"}])
+def test_when_there_is_more_does_not_depend_on_the_zone_of_a_session(
+    desk: Desk, parts: dict[str, str]
+) -> None:
+    """Within the next year every zone that changes its clocks does: a month over that is hit."""
+    quota(desk, quota=100, quota_buffer=1, quota_unit="pages", quota_refuses=False, **parts)
+    desk.task("data", cost={"units": 60})
+    register_worker(desk)
+    for _ in range(12):
+        desk.enqueue(2)
+        assert len(desk.claim()) == 1
+        told = set()
+        for zone in ("UTC", "Europe/Berlin", "Australia/Sydney"):
+            desk.worker.connection.execute(f"set timezone = '{zone}'".encode())
+            answer = acquire(desk, "data", units=60)
+            assert answer.reason == "quota"
+            told.add(answer.free_at)
+        assert len(told) == 1
+        desk.database.move_time("31 days")

@@ -173,7 +173,7 @@ def set_(
 def show(*, name: str, dsn: str | None, as_json: bool) -> None:
     """Show a limit with all of its parts, and its keys used lately.
 
-    With what its provider said last, where it asked for a pause, and how often callers were refused.
+    With what its provider said, where it asked for a pause, and how often calls were refused.
     """
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
     from trunkline.cli.limit_views import columns, parts, with_key  # noqa: PLC0415 - see above

@@ -269,7 +269,7 @@ def set_(
 def spending(*, by: str, since: datetime | timedelta, dsn: str | None, as_json: bool) -> None:
     """Show the books: what jobs and grants have really taken.
 
-    Calls, requests, tokens, units and money, as they were settled, or as estimated where nobody did.
+    Calls, requests, tokens, units and money, as settled, or as estimated where nobody did.
     A call that takes from several limits is told for each of them; its cost in money only once.
     """
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above

@@ -1,5 +1,6 @@
 -- Tells when an amount fits into a gate's quota, if nothing else is taken: -infinity where it fits now, infinity for never.
--- A rolling window gives back by the hour what grew too old; a period gives all of it back at its end.
+-- A rolling window gives back by the hour what grew too old; a period gives all of it back at its end. Reckoned in UTC: a
+-- session's own zone may change its clocks in between.
 create or replace function trunkline_internal.quota_free_at(
   p_gate bigint,
   p_limit trunkline_internal.limits,
@@ -35,7 +36,8 @@ begin
   elsif p_amount > v_most then
     return 'infinity'::timestamptz;
   elsif p_limit.quota_period is not null then
-    return date_trunc(p_limit.quota_period, p_now, 'UTC') + ('1 ' || p_limit.quota_period)::interval;
+    return (date_trunc(p_limit.quota_period, p_now at time zone 'UTC') + ('1 ' || p_limit.quota_period)::interval)
+      at time zone 'UTC';
   end if;
   select min(q.hour)
   into v_hour
@@ -45,7 +47,9 @@ begin
     where q.gate = p_gate and q.hour >= trunkline_internal.quota_since(p_limit => p_limit, p_now => p_now)
   ) as q
   where v_spent - q.given_back + p_amount <= v_most;
-  return to_timestamp((coalesce(v_hour, floor(extract(epoch from p_now) / 3600)::bigint) + 1) * 3600.0) + p_limit.quota_window;
+  return to_timestamp((
+    (coalesce(v_hour, floor(extract(epoch from p_now) / 3600)::bigint) + 1) * 3600 + extract(epoch from p_limit.quota_window)
+  )::double precision);
 end;
 $$;
 comment on function trunkline_internal.quota_free_at(bigint, trunkline_internal.limits, trunkline_internal.gate_states, bigint, boolean, timestamptz) is 'Tells when an amount fits into a gate''s quota, if nothing else is taken: -infinity where it fits now, infinity for never.';
