@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from trunkline.db.call import Call, json_text, one, rows_of, scalar
+from trunkline.db.call import Call, json_text, nothing, one, rows_of, scalar
 
 __all__ = [
     "GateRow",
@@ -13,18 +14,14 @@ __all__ = [
     "LimitRow",
     "acquire",
     "gates",
+    "held",
+    "lift_hold",
     "limits",
     "observe_limit",
     "set_limit",
     "settle",
     "settle_job",
 ]
-from decimal import Decimal
-from typing import Any, NamedTuple
-
-from trunkline.db.call import Call, json_text, nothing, rows_of, scalar
-
-__all__ = ["GateRow", "LimitRow", "gates", "held", "lift_hold", "limits", "set_limit"]
 
 
 class LimitRow(NamedTuple):
