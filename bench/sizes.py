@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from bench.flow import sizes as flow_sizes
 from bench.soak import sizes as soak_sizes
 
 __all__ = ["FULL", "QUICK", "Sizes"]
@@ -45,6 +46,7 @@ class Sizes:
     driver_turns: int
     driver_jobs: int
     soak: soak_sizes.SoakSizes
+    flow: flow_sizes.FlowSizes
 
 
 FULL = Sizes(
@@ -74,6 +76,7 @@ FULL = Sizes(
     driver_turns=6,
     driver_jobs=3_000,
     soak=soak_sizes.FULL,
+    flow=flow_sizes.FULL,
 )
 
 QUICK = Sizes(
@@ -103,4 +106,5 @@ QUICK = Sizes(
     driver_turns=2,
     driver_jobs=500,
     soak=soak_sizes.QUICK,
+    flow=flow_sizes.QUICK,
 )

@@ -64,4 +64,19 @@ SUITES = {
     ),
     "drivers": Suite("bench.drivers", ("hot_path",), _nothing, _place_alone),
     "soak": Suite("bench.soak", ("soak",), _nothing, _place_alone),
+    "flow": Suite(
+        "bench.flow",
+        (
+            "limits_wide",
+            "limits_claim",
+            "limits_keys",
+            "limits_spent",
+            "limits_held_snapshot",
+            "unlimited_before_after",
+            "fairness",
+            "limits_accuracy",
+        ),
+        _nothing,
+        _place_alone,
+    ),
 }

@@ -4,26 +4,21 @@ Both sides work on the same tables, each in its own queue, in turns of a quarter
 else the machine does falls on both. A repetition is a few turns of each.
 """
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import isnan
 from statistics import median
 
 from bench import fill
-from bench.crew import run_together, wait_until
 from bench.figures import Figure
 from bench.place import Place
-from bench.sides import FunctionSide, PlainSide, Side, cpu_seconds
+from bench.sides import FunctionSide, PlainSide, Side
 from bench.sizes import Sizes
+from bench.turns import in_turns
 
 __all__ = ["run"]
 
 PROCESSES = 2
 
-# A pause between turns, so that a batch that runs over does not reach into the other's turn.
-_GAP = 0.04
 _WARM_UP = 2
 
 
@@ -36,9 +31,9 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
             fill.analyze(connection)
             fill.checkpoint(connection)
         turns = _WARM_UP + 2 * sizes.slices * sizes.repetitions
-        answers = run_together(PROCESSES, _prepare, dsn, turns, sizes.slice_seconds)
+        done = in_turns(PROCESSES, partial(_open, dsn), turns=turns, seconds=sizes.slice_seconds)
     # A process stops early when the backlog is used up; only whole repetitions count.
-    turns_done = [_together(answer) for answer in zip(*answers, strict=False)][_WARM_UP:]
+    turns_done = done[_WARM_UP:]
     length = 2 * sizes.slices
     repetitions = [
         turns_done[at : at + length] for at in range(0, len(turns_done) - length + 1, length)
@@ -87,53 +82,8 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
     return figures
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    jobs: int
-    rate: float
-    cpu: float
-
-
-def _together(turns: Sequence[_Turn]) -> _Turn:
-    """Add up what the processes did in the same turn."""
-    return _Turn(
-        sum(turn.jobs for turn in turns),
-        sum(turn.rate for turn in turns),
-        sum(turn.cpu for turn in turns),
-    )
-
-
-def _prepare(number: int, dsn: str, turns: int, seconds: float) -> Callable[[float], list[_Turn]]:
-    sides: list[Side] = [
+def _open(dsn: str, number: int) -> list[Side]:
+    return [
         FunctionSide(dsn, f"functions-{number}", "functions"),
         PlainSide(dsn, f"plain-{number}", "plain"),
     ]
-    return partial(_take_turns, sides, turns, seconds)
-
-
-def _take_turns(sides: list[Side], turns: int, seconds: float, start: float) -> list[_Turn]:
-    done = []
-    for turn in range(turns):
-        begin = start + turn * (seconds + _GAP)
-        wait_until(begin)
-        worked = _work(sides[turn % len(sides)], begin + seconds)
-        if worked is None:
-            break
-        done.append(worked)
-    return done
-
-
-def _work(side: Side, until: float) -> _Turn | None:
-    """Work until then; nothing if the backlog does not last."""
-    cpu = cpu_seconds(side.connection)
-    begin = time.monotonic()
-    done = 0
-    # At least one batch, however late the turn before it ended.
-    while True:
-        jobs, attempts = side.claim()
-        if not jobs:
-            return None
-        done += side.complete(jobs, attempts)
-        if (now := time.monotonic()) >= until:
-            break
-    return _Turn(done, done / (now - begin), cpu_seconds(side.connection) - cpu)

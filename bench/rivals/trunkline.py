@@ -1,7 +1,7 @@
 """Ours, with the commands that users type."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -22,18 +22,20 @@ class _Trunkline(PostgresContender):
 
 
 @contextmanager
-def open_trunkline(place: Place) -> Iterator[PostgresContender]:
+def open_trunkline(
+    place: Place, *, key: str = "trunkline", variables: Mapping[str, str] | None = None
+) -> Iterator[PostgresContender]:
     """Our worker as users start it, our client on the loop that ``trunkline[uvloop]`` installs."""
     program = str(Path(sys.executable).parent / "trunkline")
     with (
-        place.database("trunkline") as dsn,
+        place.database(key) as dsn,
         _Trunkline(
-            key="trunkline",
+            key=key,
             name="Trunkline",
             dsn=dsn,
             worker=[program, "worker", "bench.apps.noop:app", "--concurrency", str(_CONCURRENCY)],
             producer=[sys.executable, "-m", "bench.apps.producer"],
-            environment={"TRUNKLINE_DSN": dsn},
+            environment={"TRUNKLINE_DSN": dsn, **(variables or {})},
             is_empty="""
             select not exists (select from trunkline_internal.waiting)
               and not exists (select from trunkline_internal.running)

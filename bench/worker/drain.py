@@ -7,8 +7,10 @@ nothing from what is measured. Contenders take turns; the books are checked afte
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 
+from bench.apps.slate import Slate
 from bench.figures import Figure
 from bench.rivals.product import Contender, PostgresContender
 from bench.sides import other_backends, process_cpu_seconds
@@ -16,13 +18,15 @@ from bench.sizes import Sizes
 from bench.worker.processes import producing, wait_for, working
 from bench.worker.stage import Stage
 
-__all__ = ["run"]
+__all__ = ["Drain", "drain_once", "run"]
 
 _PATIENCE = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Drain:
+class Drain:
+    """One backlog, emptied."""
+
     rate: float
     # From the start of the process; tells what claiming ahead of the first handler may hide.
     rate_from_start: float
@@ -34,10 +38,10 @@ class _Drain:
 
 def run(stage: Stage, sizes: Sizes) -> list[Figure]:
     """Measure; goal 2.5 times the rival."""
-    done: dict[str, list[_Drain]] = {each.key: [] for each in stage.contenders}
+    done: dict[str, list[Drain]] = {each.key: [] for each in stage.contenders}
     for _ in range(sizes.drain_repetitions):
         for contender in stage.contenders:
-            done[contender.key].append(_drain(stage, contender, sizes.drain_jobs))
+            done[contender.key].append(drain_once(stage.folder, contender, sizes.drain_jobs))
     figures = []
     for contender in stage.contenders:
         figures += _describe(contender, done[contender.key], sizes.drain_jobs)
@@ -46,19 +50,23 @@ def run(stage: Stage, sizes: Sizes) -> list[Figure]:
     return figures
 
 
-def _drain(stage: Stage, contender: PostgresContender, jobs: int) -> _Drain:
-    path, slate = stage.slate(jobs)
+def drain_once(
+    folder: Path, contender: PostgresContender, jobs: int, *, processes: int = 1
+) -> Drain:
+    """Fill its backlog and let so many worker processes empty it; the folder is for the slate."""
+    path = folder / "slate"
+    slate = Slate.create(path, jobs)
     contender.forget()
     with producing(contender, path) as producer:
         producer.do("fill", 0, jobs)
     contender.settle()
-    with working(contender, path) as worker:
+    with working(contender, path, processes=processes) as worker:
         wait_for(lambda: slate.unstarted == 0, worker, seconds=_PATIENCE)
         wait_for(contender.is_empty, worker, seconds=_PATIENCE)
         end = time.monotonic_ns()
         worker_cpu, server_cpu = worker.cpu_seconds, _server_cpu(contender)
     ends, ended = contender.ended() or (0, 0)
-    return _Drain(
+    return Drain(
         rate=jobs / (end - min(slate.starts)) * 1e9,
         rate_from_start=jobs / (end - worker.started) * 1e9,
         lost=jobs - ended,
@@ -73,7 +81,7 @@ def _server_cpu(contender: PostgresContender) -> float:
     return sum(process_cpu_seconds(pid) for pid in other_backends(contender.connection))
 
 
-def _describe(contender: Contender, drains: list[_Drain], jobs: int) -> list[Figure]:
+def _describe(contender: Contender, drains: list[Drain], jobs: int) -> list[Figure]:
     key, name = contender.key, contender.name
     rates = [drain.rate for drain in drains]
     return [
@@ -117,7 +125,7 @@ def _describe(contender: Contender, drains: list[_Drain], jobs: int) -> list[Fig
     ]
 
 
-def _compare(us: Contender, rival: Contender, done: dict[str, list[_Drain]]) -> list[Figure]:
+def _compare(us: Contender, rival: Contender, done: dict[str, list[Drain]]) -> list[Figure]:
     ratios = [
         mine.rate / theirs.rate for mine, theirs in zip(done[us.key], done[rival.key], strict=True)
     ]

@@ -1,0 +1,130 @@
+"""A thousand keys with limits of their own, over no limits: speed, and bytes of the log.
+
+Two processes claim and complete 100 at a time, in turns by databases: no limit, ten at once of each
+key, a rate for each key, and one at once of each key, where every job has a gate of its own to write.
+Bytes of the log are counted from enqueue to finished, after a checkpoint and a warm-up.
+"""
+
+import json
+from collections.abc import Mapping
+from contextlib import ExitStack
+from functools import partial
+
+import psycopg
+
+from bench import fill
+from bench.figures import Figure
+from bench.flow.limited import QUEUE, TASK, fill_limited, set_limit
+from bench.flow.limits_claim import open_sides
+from bench.place import Place
+from bench.sides import FunctionSide
+from bench.sizes import Sizes
+from bench.turns import play
+
+__all__ = ["run"]
+
+PROCESSES = 2
+LIMIT = "key/{key}"
+KINDS: dict[str, tuple[str, Mapping[str, int] | None]] = {
+    "none": ("no limit", None),
+    "slots": ("ten at once of each key", {"concurrency": 10}),
+    "rate": ("a rate for each key", {"requests_per_minute": 1_000_000}),
+    "single": ("one at once of each key", {"concurrency": 1}),
+}
+# What is asked for is about limits that leave room for more than one job of a key.
+JUDGED = ("slots", "rate")
+_LEAST_SPEED = 0.7
+_MOST_LOG = 300
+_BATCH = 1_000
+
+
+def run(place: Place, sizes: Sizes) -> list[Figure]:
+    """Measure; goals 0.7 of the speed, and 300 bytes of the log more per job."""
+    return [*_speed(place, sizes), *_log(place, sizes)]
+
+
+def _speed(place: Place, sizes: Sizes) -> list[Figure]:
+    with ExitStack() as stack:
+        dsns = [stack.enter_context(place.database(f"keys_{kind}")) for kind in KINDS]
+        for dsn, (_, parts) in zip(dsns, KINDS.values(), strict=True):
+            with fill.connect(dsn) as connection:
+                if parts is None:
+                    fill.ready(connection, sizes.flow.backlog, queue=QUEUE)
+                else:
+                    keys, jobs = sizes.flow.keys, sizes.flow.backlog
+                    fill_limited(connection, jobs, {LIMIT: parts}, keys=keys)
+                fill.analyze(connection)
+                fill.checkpoint(connection)
+        found = play(
+            PROCESSES,
+            partial(open_sides, dsns),
+            rounds=sizes.flow.rounds,
+            seconds=sizes.flow.turn_seconds,
+        )
+    figures = []
+    for number, (kind, (text, _)) in enumerate(KINDS.items()):
+        key = f"limits_keys_{kind}"
+        figures.append(Figure(key, found.rate(number), text, "jobs/s"))
+        if number:
+            goal = _LEAST_SPEED if kind in JUDGED else None
+            ratio = found.ratio(number)
+            figures.append(Figure(f"{key}_ratio", ratio, "  over no limit", goal=goal))
+        if found.has_cpu:
+            cpu = found.cpu(number) * 1e6
+            figures.append(Figure(f"{key}_cpu", cpu, "  server processor time", "us/job"))
+    return figures
+
+
+def _log(place: Place, sizes: Sizes) -> list[Figure]:
+    found: dict[str, float] = {}
+    for kind, (_, parts) in KINDS.items():
+        with place.database(f"keys_log_{kind}") as dsn, fill.connect(dsn) as connection:
+            if parts is not None:
+                set_limit(connection, LIMIT, **parts)
+            connection.execute(
+                "select trunkline.register_task(p_task => %s, p_limits => %s)",
+                (TASK, [] if parts is None else [LIMIT]),
+            )
+            fill.checkpoint(connection)
+            side = FunctionSide(dsn, "worker", QUEUE)
+            _live(connection, side, sizes.flow.log_jobs // 5, sizes.flow.keys)
+            before = _written(connection)
+            _live(connection, side, sizes.flow.log_jobs, sizes.flow.keys)
+            found[kind] = (_written(connection) - before) / sizes.flow.log_jobs
+            side.close()
+    figures = []
+    for kind, (text, _) in KINDS.items():
+        key = f"limits_keys_log_{kind}"
+        figures.append(Figure(key, found[kind], f"log, {text}", "bytes"))
+        if kind != "none":
+            goal = _MOST_LOG if kind in JUDGED else None
+            more = found[kind] - found["none"]
+            figures.append(
+                Figure(f"{key}_more", more, "  more per job", "bytes", goal=goal, better="at most")
+            )
+    return figures
+
+
+def _live(connection: psycopg.Connection, side: FunctionSide, jobs: int, keys: int) -> None:
+    """Take jobs from enqueue to finished, all waiting at once in between."""
+    for begin in range(0, jobs, _BATCH):
+        asked = [
+            {"task": TASK, "queue": QUEUE, "payload": {"key": str(number % keys)}}
+            for number in range(begin, min(begin + _BATCH, jobs))
+        ]
+        connection.execute(
+            "select count(*) from trunkline.enqueue_many(%s::jsonb)", (json.dumps(asked),)
+        )
+    done = 0
+    while claimed := side.claim():
+        if not claimed[0]:
+            break
+        done += side.complete(*claimed)
+    if done != jobs:
+        raise RuntimeError(f"{done} of {jobs} jobs were completed")
+
+
+def _written(connection: psycopg.Connection) -> int:
+    row = connection.execute("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()
+    assert row is not None  # noqa: S101
+    return int(row[0])

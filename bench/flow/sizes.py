@@ -1,0 +1,73 @@
+"""How much the measures of limits do."""
+
+from dataclasses import dataclass
+
+__all__ = ["FULL", "QUICK", "FlowSizes"]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSizes:
+    """The sizes of one run."""
+
+    # Turns of the engine: jobs waiting on each side, rounds, and seconds of a turn.
+    backlog: int
+    rounds: int
+    turn_seconds: float
+    # Whole processes: jobs of a drain and drains of each kind.
+    drain_jobs: int
+    drain_repetitions: int
+    # Keys with limits of their own, and jobs over which bytes of the log are counted.
+    keys: int
+    log_jobs: int
+    # Jobs behind a spent limit.
+    spent: int
+    # Under a held snapshot: seconds, windows compared, jobs of the run that tells the speed.
+    held_seconds: float
+    held_window: float
+    held_probe: int
+    # Fairness: jobs of the large tenant, and how often another's single job comes.
+    tenant_jobs: int
+    visits: int
+    # Accuracy: seconds of work under limits, worker processes, seconds between kills.
+    accuracy_seconds: float
+    accuracy_processes: int
+    kill_every: float
+
+
+FULL = FlowSizes(
+    backlog=250_000,
+    rounds=16,
+    turn_seconds=0.25,
+    drain_jobs=40_000,
+    drain_repetitions=5,
+    keys=1_000,
+    log_jobs=50_000,
+    spent=100_000,
+    held_seconds=60.0,
+    held_window=10.0,
+    held_probe=100_000,
+    tenant_jobs=10_000,
+    visits=100,
+    accuracy_seconds=190.0,
+    accuracy_processes=8,
+    kill_every=3.0,
+)
+
+QUICK = FlowSizes(
+    backlog=20_000,
+    rounds=2,
+    turn_seconds=0.1,
+    drain_jobs=1_000,
+    drain_repetitions=1,
+    keys=50,
+    log_jobs=1_000,
+    spent=2_000,
+    held_seconds=1.5,
+    held_window=0.5,
+    held_probe=5_000,
+    tenant_jobs=500,
+    visits=3,
+    accuracy_seconds=4.0,
+    accuracy_processes=2,
+    kill_every=1.0,
+)

@@ -1,0 +1,140 @@
+"""Turns: processes work for one side after the other, so what else the machine does falls on all.
+
+A round is one turn of each side. Ratios are taken within rounds: what a neighbour does rarely
+begins or ends between two turns of a quarter second.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import isnan
+from statistics import median
+
+from bench.crew import run_together, wait_until
+from bench.sides import Side, cpu_seconds
+
+__all__ = ["Rounds", "Turn", "in_turns", "play"]
+
+# A pause between turns, so that a batch that runs over does not reach into the other's turn.
+_GAP = 0.04
+_WARM_UP = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What was done in a turn."""
+
+    jobs: int
+    rate: float
+    cpu: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """The rounds that count, each with one turn of every side."""
+
+    rounds: Sequence[Sequence[Turn]]
+
+    def rate(self, side: int) -> float:
+        """Jobs per second of a side."""
+        return median(turns[side].rate for turns in self.rounds)
+
+    def ratio(self, side: int, over: int = 0) -> float:
+        """How fast a side is, over another."""
+        return median(turns[side].rate / turns[over].rate for turns in self.rounds)
+
+    def cpu(self, side: int) -> float:
+        """Processor time of the server per job, in seconds; not a number if it runs elsewhere."""
+        jobs = sum(turns[side].jobs for turns in self.rounds)
+        return sum(turns[side].cpu for turns in self.rounds) / jobs
+
+    @property
+    def has_cpu(self) -> bool:
+        """Whether processor time is known."""
+        return not isnan(self.rounds[0][0].cpu)
+
+
+def play(
+    processes: int, open_sides: Callable[[int], list[Side]], *, rounds: int, seconds: float
+) -> Rounds:
+    """Let so many processes take turns; the first round is for warming up.
+
+    ``open_sides`` is called in each process with its number. A claim that gives nothing is made
+    again: a limit that another process holds at the moment is passed by.
+    """
+    sides = len(open_sides(0))
+    turns = in_turns(
+        processes, open_sides, turns=(_WARM_UP + rounds) * sides, seconds=seconds, patient=True
+    )
+    whole = [turns[at : at + sides] for at in range(0, len(turns) - sides + 1, sides)]
+    if len(whole) <= _WARM_UP:
+        raise RuntimeError("The machine is too fast for the backlog of this measure")
+    return Rounds(whole[_WARM_UP:])
+
+
+def in_turns(
+    processes: int,
+    open_sides: Callable[[int], list[Side]],
+    *,
+    turns: int,
+    seconds: float,
+    patient: bool = False,
+) -> list[Turn]:
+    """Let processes take so many turns and add up what they did in the same one.
+
+    All end early when one of them finds nothing to do.
+    """
+    answers = run_together(processes, _prepare, open_sides, turns, seconds, patient)
+    return [_together(turn) for turn in zip(*answers, strict=False)]
+
+
+def _together(turns: Sequence[Turn]) -> Turn:
+    return Turn(
+        sum(turn.jobs for turn in turns),
+        sum(turn.rate for turn in turns),
+        sum(turn.cpu for turn in turns),
+    )
+
+
+def _prepare(
+    number: int,
+    open_sides: Callable[[int], list[Side]],
+    turns: int,
+    seconds: float,
+    patient: bool,
+) -> Callable[[float], list[Turn]]:
+    return partial(_take_turns, open_sides(number), turns, seconds, patient)
+
+
+def _take_turns(
+    sides: list[Side], turns: int, seconds: float, patient: bool, start: float
+) -> list[Turn]:
+    done = []
+    for turn in range(turns):
+        begin = start + turn * (seconds + _GAP)
+        wait_until(begin)
+        worked = _work(sides[turn % len(sides)], begin + seconds, patient)
+        if worked is None:
+            break
+        done.append(worked)
+    return done
+
+
+def _work(side: Side, until: float, patient: bool) -> Turn | None:
+    """Work until then; nothing if the backlog does not last."""
+    cpu = cpu_seconds(side.connection)
+    begin = time.monotonic()
+    done = 0
+    # At least one batch, however late the turn before it ended.
+    while True:
+        jobs, attempts = side.claim()
+        if jobs:
+            done += side.complete(jobs, attempts)
+        elif not patient:
+            return None
+        if (now := time.monotonic()) >= until:
+            break
+    if not done:
+        return None
+    return Turn(done, done / (now - begin), cpu_seconds(side.connection) - cpu)
