@@ -66,16 +66,18 @@ class FunctionSide:
         self._claim: dict[str, object] = {
             "worker": worker,
             "queues": [queue],
-            "limit": BATCH,
             "position": "{}" if keep else None,
         }
+        # Of the jobs of the last claim.
+        self.tenants: list[str | None] = []
 
-    def claim(self) -> tuple[list[UUID], list[int]]:
-        rows = self._cursor.execute(_CLAIM, self._claim).fetchall()
+    def claim(self, limit: int = BATCH) -> tuple[list[UUID], list[int]]:
+        rows = self._cursor.execute(_CLAIM, self._claim | {"limit": limit}).fetchall()
         if rows and rows[-1][18] is not None:
             self._claim["position"] = rows[-1][18]
             if rows[-1][0] is None:
                 rows.pop()
+        self.tenants = [row[6] for row in rows]
         return [row[0] for row in rows], [row[1] for row in rows]
 
     def complete(self, jobs: Sequence[UUID], attempts: Sequence[int]) -> int:

@@ -1,7 +1,6 @@
 """Other work with a hundred thousand jobs waiting behind a spent limit, over without them.
 
-In the same queue, in turns by databases. The limit is spent for the minute; the sweep that a worker
-runs every few seconds runs too, since it looks at gates.
+In the same queue, in turns by databases. The limit is spent for the hour.
 """
 
 from contextlib import ExitStack
