@@ -1,0 +1,221 @@
+"""Worker processes under fire against a provider that keeps an account of every call.
+
+One limit with all its parts at once; the provider counts and refuses nobody, so that what it sees is
+what the engine let through. Workers may be killed all the time, without a word, and replaced.
+"""
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import psycopg
+
+from bench.apps.calling import LIMIT, MODEL, PROVIDER_VARIABLE
+from bench.rivals.product import ROOT
+from trunkline.profiles.clinical.stubs.limits import Call, Model
+from trunkline.profiles.clinical.stubs.provider import Provider
+
+__all__ = ["Findings", "Fire", "judge", "open_fire"]
+
+TASK = "ask"
+# A pause in the calls that is longer than this means that a window was used up.
+_PAUSE = 10.0
+_LOOK_EVERY = 0.05
+
+# A death is noticed as soon as the engine allows.
+_HURRY = """
+select trunkline.set_setting('pulse_interval', '1 second');
+select trunkline.set_setting('reclaim_jitter', '0 seconds');
+update trunkline_internal.duties set every = '500 milliseconds' where duty in ('promote', 'reclaim')
+"""
+_WAITING = "select count(*) from trunkline_internal.waiting where task = %s"
+
+
+@dataclass(frozen=True, slots=True)
+class Fire:
+    """What is set up: limits, work, workers."""
+
+    limits: Mapping[str, int]
+    # Tokens of the jobs, in the order of their enqueue.
+    tokens: Sequence[int]
+    seconds: float
+    processes: int
+    # Seconds between kills; None: nobody is killed.
+    kill_every: float | None = None
+    # How long the provider takes for an answer, between these.
+    latency: tuple[float, float] = (0.05, 0.15)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What came out, as the provider saw it."""
+
+    calls: int
+    # By how much each limit was passed in its worst window; empty if none was.
+    over: dict[str, int]
+    # Of what the minute allows, how much was used from the first call to the last window.
+    minute_used: float
+    # The same of the hour, by the end.
+    hour_used: float
+    kills: int
+    # Jobs that still waited at the end: there was work all the time.
+    waiting: int
+    most_at_once: int
+
+
+def open_fire(dsn: str, fire: Fire, log: Path) -> Findings:
+    """Run it; the log is for what workers say."""
+    model = Model(**fire.limits, latency=fire.latency, enforced=False)
+    with (
+        psycopg.connect(dsn, autocommit=True) as connection,
+        # It says nothing, so that a call has as many tokens as its question.
+        Provider({MODEL: model}, write=lambda _: "", seed=1) as provider,
+    ):
+        connection.execute(_HURRY.encode())
+        _fill(connection, fire)
+        with log.open("ab") as said, _crew(dsn, provider.url, fire.processes, said) as crew:
+            kills = crew.serve(fire)
+        row = connection.execute(_WAITING, (TASK,)).fetchone()
+        account = provider.account()
+        minute, hour = judge(provider.calls(), fire.limits)
+    return Findings(
+        calls=account.calls,
+        over=account.over,
+        minute_used=minute,
+        hour_used=hour,
+        kills=kills,
+        waiting=row[0] if row is not None else 0,
+        most_at_once=account.most_at_once,
+    )
+
+
+def judge(calls: Sequence[Call], limits: Mapping[str, int]) -> tuple[float, float]:
+    """Tell which share of a minute's and of an hour's capacity the calls used.
+
+    Of the minute: what was called until the last window opened, over what the time until then
+    allows. So a window that is not over yet counts neither way. Whichever of requests and tokens
+    comes closer to its limit is what bound it.
+    """
+    openings = [
+        place
+        for place in range(1, len(calls))
+        if calls[place].at - calls[place - 1].at > _PAUSE
+    ]
+    minute = 0.0
+    if openings:
+        last = openings[-1]
+        minutes = (calls[last].at - calls[0].at) / 60
+        minute = _share(calls[:last], limits, "minute") / minutes
+    return minute, _share(calls, limits, "hour")
+
+
+def _share(calls: Sequence[Call], limits: Mapping[str, int], window: str) -> float:
+    used = {"requests": len(calls), "tokens": sum(call.tokens for call in calls)}
+    return max(
+        used[unit] / limits[f"{unit}_per_{window}"]
+        for unit in used
+        if f"{unit}_per_{window}" in limits
+    )
+
+
+def _fill(connection: psycopg.Connection, fire: Fire) -> None:
+    connection.execute(
+        "select trunkline.set_limit(%s, %s::jsonb)", (LIMIT, json.dumps(dict(fire.limits)))
+    )
+    connection.execute(
+        "select trunkline.register_task(p_task => %s, p_limits => %s, p_max_attempts => 1000)",
+        (TASK, [LIMIT]),
+    )
+    jobs = [
+        {"task": TASK, "payload": {"tokens": tokens}, "cost": {"tokens": tokens}}
+        for tokens in fire.tokens
+    ]
+    connection.execute(
+        "select count(*) from trunkline.enqueue_many(%s::jsonb)", (json.dumps(jobs),)
+    )
+
+
+class _Crew:
+    """Worker processes, each for itself, so that a kill meets one of them."""
+
+    def __init__(self, dsn: str, url: str, log: IO[bytes]) -> None:
+        self._environment = {
+            **{
+                name: value
+                for name, value in os.environ.items()
+                if not name.startswith("TRUNKLINE_")
+            },
+            "TRUNKLINE_DSN": dsn,
+            PROVIDER_VARIABLE: url,
+        }
+        self._log = log
+        self._random = random.Random(5)  # noqa: S311 - whom to kill is no secret
+        self.members: list[subprocess.Popen[bytes]] = []
+
+    def hire(self) -> None:
+        self.members.append(
+            subprocess.Popen(
+                [
+                    sys.executable,
+                    "-c",
+                    "from trunkline.cli.main import main; main()",
+                    "worker",
+                    "bench.apps.calling:app",
+                    "--concurrency",
+                    "4",
+                ],
+                cwd=ROOT,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=self._log,
+                start_new_session=True,
+            )
+        )
+
+    def kill_one(self) -> None:
+        """Kill one of them and put another in its place."""
+        victim = self.members.pop(self._random.randrange(len(self.members)))
+        _kill(victim)
+        self.hire()
+
+    def serve(self, fire: Fire) -> int:
+        """Let them work for the time given; tell how many were killed."""
+        begin, kills = time.monotonic(), 0
+        while (passed := time.monotonic() - begin) < fire.seconds:
+            if fire.kill_every is not None and passed > (kills + 1) * fire.kill_every:
+                self.kill_one()
+                kills += 1
+            for member in self.members:
+                if member.poll() is not None:
+                    raise RuntimeError(f"A worker ended with {member.returncode}; see its log")
+            time.sleep(_LOOK_EVERY)
+        return kills
+
+
+@contextmanager
+def _crew(dsn: str, url: str, processes: int, log: IO[bytes]) -> Iterator[_Crew]:
+    crew = _Crew(dsn, url, log)
+    try:
+        for _ in range(processes):
+            crew.hire()
+        yield crew
+    finally:
+        for member in crew.members:
+            _kill(member)
+
+
+def _kill(member: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(member.pid, signal.SIGKILL)
+    member.wait()
