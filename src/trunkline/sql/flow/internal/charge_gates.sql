@@ -18,31 +18,43 @@ as $$
 declare
   -- So many of one gate at once, and it is worth keeping a place.
   c_busy constant integer := 20;
+  -- So many holders, or so many times those that are new, are kept without asking who of them still runs.
+  c_unasked constant integer := 400;
+  c_unasked_times constant integer := 4;
   -- Read before the corrections are: whoever is below has ended, and what it wrote is seen.
   v_below xid8 := pg_snapshot_xmin(pg_current_snapshot());
   v_epochs bigint[];
   v_gates bigint[];
+  v_grants boolean := exists (select from trunkline_internal.grants);
   v_hour bigint := floor(extract(epoch from p_now) / 3600)::bigint;
   v_probes bigint[];
   v_probing uuid[];
 begin
   with used as (
     select
-      f.need[i.place + 1] as gate,
-      max(f.need[i.place])::integer as limit_id,
-      sum(f.need[1])::bigint as requests,
-      sum(f.need[2])::bigint as tokens,
-      sum(f.need[3])::bigint as units,
+      f.gate,
+      max(f.limit_id)::integer as limit_id,
+      sum(f.requests)::bigint as requests,
+      sum(f.tokens)::bigint as tokens,
+      sum(f.units)::bigint as units,
       array_agg(f.job_id) as jobs,
       -- What a running job asks for beside is no attempt.
       count(f.tid) as starts
-    from unnest(p_started) as f
-    cross join lateral generate_series(4, cardinality(f.need), 2) as i (place)
-    group by f.need[i.place + 1]
+    from (
+      -- Most jobs have one gate.
+      select f.need[5] as gate, f.need[4] as limit_id, f.need[1] as requests, f.need[2] as tokens, f.need[3] as units, f.job_id, f.tid
+      from unnest(p_started) as f
+      union all
+      select f.need[i.place + 1], f.need[i.place], f.need[1], f.need[2], f.need[3], f.job_id, f.tid
+      from unnest(p_started) as f
+      cross join lateral generate_series(6, cardinality(f.need), 2) as i (place)
+      where cardinality(f.need) > 5
+    ) as f
+    group by f.gate
   ),
   charged as materialized (
     select
-      u.gate, u.jobs, u.starts, m, h.live, q.amount,
+      u.gate, u.jobs, u.starts, m, q.amount,
       case when m.quota is not null then q.amount + q.corrected + trunkline_internal.quota_spent(
         p_limit => m, p_state => s.state, p_gate => u.gate, p_now => p_now
       ) end as spent,
@@ -54,15 +66,11 @@ begin
         )
       end as state
     from used as u
-    join trunkline_internal.limits as m on m.limit_id = trunkline_internal.limit_of(p_gate => u.gate, p_limit => u.limit_id)
+    left join trunkline_internal.limits as own on own.gate = u.gate
+    join trunkline_internal.limits as m on m.limit_id = coalesce(own.limit_id, u.limit_id)
     left join lateral (
       select s as state from trunkline_internal.gate_states as s where s.gate = u.gate order by s.epoch desc limit 1
     ) as s on true
-    cross join lateral (
-      select array_agg(h.holder) as live
-      from unnest((s.state).holders) as h (holder)
-      where trunkline_internal.holder_lives(p_holder => h.holder, p_now => p_now)
-    ) as h
     left join lateral (
       select
         (array[u.requests, u.tokens, u.units])[trunkline_internal.quota_part(p_unit => m.quota_unit)] as amount,
@@ -70,7 +78,7 @@ begin
           where c.at / 3600 >= trunkline_internal.quota_since(p_limit => m, p_now => p_now)
         ), 0)::bigint as corrected
       from trunkline_internal.gate_corrections as c
-      where c.gate = u.gate and c.xid >= coalesce((s.state).corrected_below, '0'::xid8) and c.xid < v_below
+      where m.quota is not null and c.gate = u.gate and c.xid >= coalesce((s.state).corrected_below, '0'::xid8) and c.xid < v_below
     ) as q on m.quota is not null
   ),
   counted as (
@@ -96,7 +104,11 @@ begin
       coalesce((c.state).epoch, 0) + 1,
       nullif(
         greatest(
-          trunkline_internal.gate_free_at(p_limit => c.m, p_state => c.state, p_requests => 1, p_tokens => 1),
+          case
+            when num_nonnulls(
+              (c.m).requests_per_minute, (c.m).requests_per_hour, (c.m).tokens_per_minute, (c.m).tokens_per_hour
+            ) > 0 then trunkline_internal.gate_free_at(p_limit => c.m, p_state => c.state, p_requests => 1, p_tokens => 1)
+          end,
           -- A quota rolls by the hour.
           case when c.spent >= floor((c.m).quota * (c.m).quota_buffer) then to_timestamp((v_hour + 1) * 3600.0) end
         ),
@@ -105,9 +117,21 @@ begin
       (c.m).updated_at,
       case
         when num_nonnulls((c.m).concurrency, (c.m).pool) = 0 then null
-        -- A job that asks again for what it holds holds it once.
-        when c.live && c.jobs then array(select unnest(c.live) union select unnest(c.jobs))
-        else c.live || c.jobs
+        -- Some of them may run no more, or be listed twice: gate_room counts who does, once.
+        when cardinality((c.state).holders) + cardinality(c.jobs)
+          <= least((c.m).concurrency, greatest(c_unasked, c_unasked_times * cardinality(c.jobs))) then (c.state).holders || c.jobs
+        else array(select r.job_id from trunkline_internal.running as r where r.job_id = any((c.state).holders))
+          || case when v_grants then array(
+            select o.grant_id
+            from trunkline_internal.grants as o
+            where o.grant_id = any((c.state).holders)
+              and o.settled_at is null
+              and case
+                when o.job_id is null then o.expires_at > p_now
+                else exists (select from trunkline_internal.running as r where r.job_id = o.job_id and r.attempt = o.attempt)
+              end
+          ) end
+          || c.jobs
       end,
       (c.state).charged_at, (c.state).charged_requests, (c.state).charged_tokens,
       case

@@ -2,7 +2,14 @@
 -- The caller holds their locks, or only wants to know about. Holders that run no more hold nothing; corrections that are
 -- not part of the state yet count as if they were. low_units is for priorities below the quota's bound; live is how
 -- many hold a slot, where that is kept; a breaker that is open leaves no slot, or one for its probe.
-create or replace function trunkline_internal.gate_room(p_gates bigint[], p_limits integer[], p_now timestamptz)
+-- Who wants no more than p_wanted slots need not know who still runs where so many are left even if all do: with wide
+-- limits, looking after each of them is most of the work. Then live is at most what it says, and slots at least.
+create or replace function trunkline_internal.gate_room(
+  p_gates bigint[],
+  p_limits integer[],
+  p_now timestamptz,
+  p_wanted integer default null
+)
 returns table (
   gate bigint,
   allowed trunkline_internal.limits,
@@ -25,6 +32,7 @@ set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  v_grants boolean := exists (select from trunkline_internal.grants);
   v_second bigint := floor(extract(epoch from p_now))::bigint;
 begin
   return query
@@ -54,11 +62,24 @@ begin
     select s as state from trunkline_internal.gate_states as s where s.gate = g.gate order by s.epoch desc limit 1
   ) as s on true
   cross join lateral (
-    select count(*) as live
-    from unnest((s.state).holders) as h (holder)
-    where trunkline_internal.holder_lives(p_holder => h.holder, p_now => p_now)
+    select case
+      when (s.state).holders is null then 0
+      when m.pool is null and p_wanted <= m.concurrency - cardinality((s.state).holders) then cardinality((s.state).holders)
+      -- As holder_lives has it, for all at once; who is listed twice is found once.
+      else (select count(*) from trunkline_internal.running as r where r.job_id = any((s.state).holders))
+        + case when v_grants then (
+          select count(*)
+          from trunkline_internal.grants as o
+          where o.grant_id = any((s.state).holders)
+            and o.settled_at is null
+            and case
+              when o.job_id is null then o.expires_at > p_now
+              else exists (select from trunkline_internal.running as r where r.job_id = o.job_id and r.attempt = o.attempt)
+            end
+        ) else 0 end
+    end::bigint as live
   ) as h
-  left join lateral (
+  cross join lateral (
     select
       sum(c.requests) filter (where c.at > v_second - 62) as requests_of_minute,
       sum(c.tokens) filter (where c.at > v_second - 62) as tokens_of_minute,
@@ -67,22 +88,28 @@ begin
     from (
       select c.at, c.requests, c.tokens
       from unnest((s.state).charged_at, (s.state).charged_requests, (s.state).charged_tokens) as c (at, requests, tokens)
+      where num_nonnulls(m.requests_per_minute, m.requests_per_hour, m.tokens_per_minute, m.tokens_per_hour) > 0
       union all
       -- As charge_gate will put them: past the minute by the minute.
       select case when c.at - c.at % 60 + 59 <= v_second - 62 then c.at - c.at % 60 + 59 else c.at end, c.requests, c.tokens
       from trunkline_internal.gate_corrections as c
-      where c.gate = g.gate and c.xid >= coalesce((s.state).corrected_below, '0'::xid8)
+      where num_nonnulls(m.requests_per_minute, m.requests_per_hour, m.tokens_per_minute, m.tokens_per_hour) > 0
+        and c.gate = g.gate
+        and c.xid >= coalesce((s.state).corrected_below, '0'::xid8)
     ) as c
-  ) as c on num_nonnulls(m.requests_per_minute, m.requests_per_hour, m.tokens_per_minute, m.tokens_per_hour) > 0
-  left join lateral (
-    select
-      trunkline_internal.quota_spent(p_limit => m, p_state => s.state, p_gate => g.gate, p_now => p_now)
-      + coalesce(sum((array[c.requests, c.tokens, c.units])[trunkline_internal.quota_part(p_unit => m.quota_unit)]), 0)::bigint as spent
-    from trunkline_internal.gate_corrections as c
-    where c.gate = g.gate
-      and c.xid >= coalesce((s.state).corrected_below, '0'::xid8)
-      and c.at / 3600 >= trunkline_internal.quota_since(p_limit => m, p_now => p_now)
-  ) as q on m.quota is not null;
+  ) as c
+  cross join lateral (
+    -- A join would have it reckoned for limits without a quota too.
+    select case when m.quota is not null then (
+      select
+        trunkline_internal.quota_spent(p_limit => m, p_state => s.state, p_gate => g.gate, p_now => p_now)
+        + coalesce(sum((array[c.requests, c.tokens, c.units])[trunkline_internal.quota_part(p_unit => m.quota_unit)]), 0)::bigint
+      from trunkline_internal.gate_corrections as c
+      where c.gate = g.gate
+        and c.xid >= coalesce((s.state).corrected_below, '0'::xid8)
+        and c.at / 3600 >= trunkline_internal.quota_since(p_limit => m, p_now => p_now)
+    ) end as spent
+  ) as q;
 end;
 $$;
-comment on function trunkline_internal.gate_room(bigint[], integer[], timestamptz) is 'Tells what gates have left now: their newest state, the limit that counts, and how many requests, tokens, units and slots; null: no end of it.';
+comment on function trunkline_internal.gate_room(bigint[], integer[], timestamptz, integer) is 'Tells what gates have left now: their newest state, the limit that counts, and how many requests, tokens, units and slots; null: no end of it.';

@@ -31,7 +31,7 @@ left join lateral (
 left join trunkline_internal.breakers as b on b.gate = n.gate
 -- As holder_lives has it, which whoever may read the view need not be allowed to call.
 cross join lateral (
-  select count(*) as in_use
+  select count(distinct h.holder) as in_use
   from unnest(s.holders) as h (holder)
   where exists (select from trunkline_internal.running as r where r.job_id = h.holder)
     or exists (

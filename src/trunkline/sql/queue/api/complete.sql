@@ -84,7 +84,7 @@ begin
     array_agg(e.job_id),
     array_agg(e.job_id) filter (where e.unique_key is not null),
     array_agg(e.job_id) filter (where e.audit),
-    array_agg(distinct e.queue) filter (where e.need is not null),
+    array_agg(e.queue) filter (where e.need is not null),
     array_agg(row(e.job_id, e.attempt, e.task, e.tenant, e.need)::trunkline_internal.costly_attempt)
       filter (where e.need[2] > 0 or e.need[3] > 0)
   into v_done, v_keyed, v_audited, v_limited, v_costly
