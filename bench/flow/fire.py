@@ -107,9 +107,7 @@ def judge(calls: Sequence[Call], limits: Mapping[str, int]) -> tuple[float, floa
     comes closer to its limit is what bound it.
     """
     openings = [
-        place
-        for place in range(1, len(calls))
-        if calls[place].at - calls[place - 1].at > _PAUSE
+        place for place in range(1, len(calls)) if calls[place].at - calls[place - 1].at > _PAUSE
     ]
     minute = 0.0
     if openings:

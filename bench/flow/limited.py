@@ -56,6 +56,4 @@ def fill_limited(
     connection.execute(
         "select count(*) from trunkline.enqueue_many(%s::jsonb)", (json.dumps(asked),)
     )
-    connection.execute(
-        _COPY, {"copies": max(jobs // keys - 1, 0), "queue": queue, "task": task}
-    )
+    connection.execute(_COPY, {"copies": max(jobs // keys - 1, 0), "queue": queue, "task": task})

@@ -55,9 +55,7 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
         if WIDE[kind] is not None:
             free = [drain.rate for drain in drains["none", processes]]
             ratio = median(one / other for one, other in zip(rates, free, strict=True))
-            figures.append(
-                Figure(f"{key}_ratio", ratio, "  over no limit", goal=GOALS[processes])
-            )
+            figures.append(Figure(f"{key}_ratio", ratio, "  over no limit", goal=GOALS[processes]))
     faults = sum(abs(drain.lost) + drain.repeated for found in drains.values() for drain in found)
     text = "lost or ran twice, all drains"
     figures.append(Figure("limits_wide_faults", faults, text, "jobs", goal=0, better="at most"))
