@@ -7,6 +7,7 @@ there are slots.
 
 import json
 from statistics import mean
+from typing import Self
 
 import psycopg
 
@@ -57,7 +58,7 @@ class _Slots:
         self._side = FunctionSide(dsn, "worker", QUEUE)
         self._running = list(zip(*self._side.claim(SLOTS), strict=True))
 
-    def __enter__(self) -> "_Slots":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,7 +1,7 @@
 """Worker processes under fire against a provider that keeps an account of every call.
 
-One limit with all its parts at once; the provider counts and refuses nobody, so that what it sees is
-what the engine let through. Workers may be killed all the time, without a word, and replaced.
+One limit with all its parts at once; the provider counts and refuses nobody, so that what it sees
+is what the engine let through. Workers may be killed all the time, without a word, and replaced.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -22,8 +22,8 @@ import psycopg
 
 from bench.apps.calling import LIMIT, MODEL, PROVIDER_VARIABLE
 from bench.rivals.product import ROOT
-from trunkline.profiles.clinical.stubs.limits import Call, Model
-from trunkline.profiles.clinical.stubs.provider import Provider
+from trunkline.profiles.clinical.stubs.limits import Call
+from trunkline.profiles.clinical.stubs.provider import Provider, model_from
 
 __all__ = ["Findings", "Fire", "judge", "open_fire"]
 
@@ -75,7 +75,7 @@ class Findings:
 
 def open_fire(dsn: str, fire: Fire, log: Path) -> Findings:
     """Run it; the log is for what workers say."""
-    model = Model(**fire.limits, latency=fire.latency, enforced=False)
+    model = replace(model_from(fire.limits), latency=fire.latency, enforced=False)
     with (
         psycopg.connect(dsn, autocommit=True) as connection,
         # It says nothing, so that a call has as many tokens as its question.
@@ -157,7 +157,7 @@ class _Crew:
             PROVIDER_VARIABLE: url,
         }
         self._log = log
-        self._random = random.Random(5)  # noqa: S311 - whom to kill is no secret
+        self._random = random.Random(5)
         self.members: list[subprocess.Popen[bytes]] = []
 
     def hire(self) -> None:

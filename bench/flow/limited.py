@@ -14,7 +14,8 @@ TASK = "limited"
 # Of each key one after the other, as they come in where many keys are busy at once.
 _COPY = """
 insert into trunkline_internal.waiting
-  (job_id, sequence, run_at, created_at, max_attempts, lane, state, queue, task, tenant, payload, gate, need)
+  (job_id, sequence, run_at, created_at, max_attempts, lane, state, queue, task, tenant, payload,
+   gate, need)
 select
   gen_random_uuid(), nextval('trunkline_internal.job_sequence'), w.run_at, w.created_at,
   w.max_attempts, w.lane, w.state, w.queue, w.task, w.tenant, w.payload, w.gate, w.need

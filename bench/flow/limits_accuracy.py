@@ -29,7 +29,7 @@ _MINUTE, _HOUR = 0.93, 0.95
 def work(limits: Mapping[str, int]) -> list[int]:
     """Tokens of more jobs than the hour allows: small ones first, so that requests bind, then large
     ones, so that tokens do."""
-    draw = random.Random(3)  # noqa: S311 - sizes, no secrets
+    draw = random.Random(3)
     small = [draw.randint(100, 700) for _ in range(limits["requests_per_minute"])]
     large = [draw.randint(300, 900) for _ in range(limits["requests_per_hour"])]
     return small + large

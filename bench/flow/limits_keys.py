@@ -1,7 +1,7 @@
 """A thousand keys with limits of their own, over no limits: speed, and bytes of the log.
 
 Two processes claim and complete 100 at a time, in turns by databases: no limit, ten at once of each
-key, a rate for each key, and one at once of each key, where every job has a gate of its own to write.
+key, a rate for each key, and one at once of each key, where every job has a gate of its own.
 Bytes of the log are counted from enqueue to finished, after a checkpoint and a warm-up.
 """
 

@@ -42,16 +42,16 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
             if parts:
                 set_limit(contenders[kind].connection, LIMIT, **parts)
         for _ in range(sizes.flow.drain_repetitions):
-            for kind, processes in drains:
-                done = drain_once(
-                    folder, contenders[kind], sizes.flow.drain_jobs, processes=processes
-                )
-                drains[kind, processes].append(done)
+            for (kind, processes), done in drains.items():
+                jobs = sizes.flow.drain_jobs
+                done.append(drain_once(folder, contenders[kind], jobs, processes=processes))
     figures = []
     for (kind, processes), found in drains.items():
         key, rates = f"limits_wide_{kind}_{processes}", [drain.rate for drain in found]
         text = f"{TEXTS[kind]}, {processes} processes"
         figures.append(Figure(key, median(rates), text, "jobs/s"))
+        cpu = median(drain.worker_cpu + drain.server_cpu for drain in found)
+        figures.append(Figure(f"{key}_cpu", cpu, "  processor time, both sides", "us/job"))
         if WIDE[kind] is not None:
             free = [drain.rate for drain in drains["none", processes]]
             ratio = median(one / other for one, other in zip(rates, free, strict=True))

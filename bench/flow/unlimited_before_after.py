@@ -6,6 +6,7 @@ the checkout that TRUNKLINE_BENCH_BEFORE names; with neither, there is nothing t
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -75,8 +76,11 @@ def _sources(folder: Path) -> Path | None:
     """Find the folder that has the package of before; nothing if it cannot be had."""
     if given := os.environ.get(VARIABLE):
         return Path(given) / "src"
+    git = shutil.which("git")
+    if git is None:
+        return None
     archive = subprocess.run(
-        ["git", "archive", BEFORE, "src/trunkline"], cwd=ROOT, capture_output=True, check=False
+        [git, "archive", BEFORE, "src/trunkline"], cwd=ROOT, capture_output=True, check=False
     )
     if archive.returncode:
         return None

@@ -7,6 +7,7 @@ against the same account by the engine's own clock, for hours.
 import random
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from tests.support import databases, servers
 from tests.support.databases import Database
 from tests.support.servers import Server
 from tests.support.waiting import together
-from trunkline.profiles.clinical.stubs.limits import Model, Window
+from trunkline.profiles.clinical.stubs.limits import Window
+from trunkline.profiles.clinical.stubs.provider import model_from
 
 # As promised: of a minute's and of an hour's capacity, while work waits.
 MINUTE, HOUR = 0.93, 0.95
@@ -90,7 +92,7 @@ def test_no_hour_is_over_and_nearly_all_of_it_is_used(
     """By the engine's clock; a job calls within the second that it is given to start in."""
     desk, draw = clocked, random.Random(7)
     moment = [0.0]
-    account = Window(Model(**limits, enforced=False), lambda: moment[0])
+    account = Window(replace(model_from(limits), enforced=False), lambda: moment[0])
     desk.limit("api", **limits).task("api")
     cost: dict[Any, int] = {}
     now = 0.0

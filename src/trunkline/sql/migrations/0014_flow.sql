@@ -50,11 +50,13 @@ alter table trunkline_internal.gate_states
   add column refused bigint,
   add column refused_at timestamptz,
   add column started_at bigint[],
-  add column started bigint[];
+  add column started bigint[],
+  add column served xid8;
 comment on column trunkline_internal.gate_states.held_until is 'The provider said so: nothing before.';
 comment on column trunkline_internal.gate_states.spent is 'What its quota has given out in the window as it was in spent_hour; another hour counts anew.';
 comment on column trunkline_internal.gate_states.corrected_below is 'Corrections of transactions below this id are part of the charges.';
 comment on column trunkline_internal.gate_states.refused is 'How often acquire was refused.';
+comment on column trunkline_internal.gate_states.served is 'The last claim that gave it something, kept for keys of a pool: who waits longest goes first.';
 comment on column trunkline_internal.gate_states.started_at is 'Minutes in which attempts were started, kept where there is a breaker.';
 
 -- Only ever added to: who settles waits for nobody. Whoever holds the gate next counts them in.

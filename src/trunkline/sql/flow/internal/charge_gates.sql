@@ -97,7 +97,7 @@ begin
   written as (
     insert into trunkline_internal.gate_states (
       gate, epoch, free_at, reckoned_by, holders, charged_at, charged_requests, charged_tokens, place,
-      held_until, held_reason, spent, spent_hour, corrected_below, refused, refused_at, started_at, started
+      held_until, held_reason, spent, spent_hour, corrected_below, refused, refused_at, started_at, started, served
     )
     select
       c.gate,
@@ -155,7 +155,8 @@ begin
         else (c.state).corrected_below
       end,
       (c.state).refused, (c.state).refused_at,
-      b.minutes, b.starts
+      b.minutes, b.starts,
+      case when (c.m).pool is not null then pg_current_xact_id() end
     from charged as c
     left join lateral (
       select array_agg(b.minute) as minutes, array_agg(b.starts) as starts

@@ -1,7 +1,9 @@
 -- Finds jobs of tasks that share fairly, which may start now, and locks them: of each pool first those whose key runs least for its weight.
--- Answers in that order, by numbers that only order: a pool's jobs of a lane exchange theirs, so that they stand among
--- other jobs as if they had come in turn. A key with a cap gets no more than that while others of its pool wait.
--- A key's jobs stay in their line, whatever other limit refuses them. The caller holds the gates.
+-- Of keys that run as much, the one goes first that was served longest ago: with a single slot nobody runs when it is
+-- free, and the oldest job would always be that of whoever brought the most. Answers in that order, by numbers that only
+-- order: a pool's jobs of a lane exchange theirs, so that they stand among other jobs as if they had come in turn. A key
+-- with a cap gets no more than that while others of its pool wait. A key's jobs stay in their line, whatever other limit
+-- refuses them. The caller holds the gates.
 create or replace function trunkline_internal.look_at_pools(
   p_queues text[],
   p_lanes smallint[],
@@ -28,13 +30,14 @@ begin
   with gates as materialized (
     select
       g.gate, (g.allowed).pool, g.live, coalesce((g.allowed).weight, 1) as weight, (g.allowed).share_cap,
+      coalesce((g.state).served, '0'::xid8) as served,
       least(g.slots, p_limit) as slots
     from trunkline_internal.gate_room(p_gates => p_gates, p_limits => p_limits, p_now => p_now) as g
     where coalesce(g.slots, 1) > 0 and g.held_until is null
   ),
   -- Without locks yet: of the many that are looked at few are taken.
   heads as materialized (
-    select w.*, l.place, g.gate, g.pool, g.live, g.weight, g.share_cap, g.slots
+    select w.*, l.place, g.gate, g.pool, g.live, g.weight, g.share_cap, g.served, g.slots
     from unnest(p_queues, p_lanes) with ordinality as l (queue, lane, place)
     cross join gates as g
     cross join lateral (
@@ -60,7 +63,7 @@ begin
   ranked as (
     select
       t.*,
-      row_number() over (partition by t.pool, t.place order by (t.live + t.taken)::numeric / t.weight, t.sequence) as turn,
+      row_number() over (partition by t.pool, t.place order by (t.live + t.taken - 1)::numeric / t.weight, t.served, t.sequence) as turn,
       row_number() over (partition by t.pool, t.place order by t.sequence) as age
     from turns as t
     where (t.slots is null or t.taken <= t.slots)
