@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup check generate test demo bench bench-worker bench-soak bench-rivals lock system-packages
+.PHONY: help setup check generate test demo bench bench-worker bench-flow bench-soak bench-rivals lock system-packages
 
 BIN := .venv/bin
 STAMP := .venv/.stamp
@@ -41,6 +41,9 @@ bench: setup ## Compare the engine with plain SQL; the last line is one JSON obj
 
 bench-worker: setup ## Compare a worker and single enqueues with PgQueuer on the same server
 	$(BIN)/python -m bench worker
+
+bench-flow: setup ## What limits cost, and what a provider sees of eight workers under one: twenty minutes
+	$(BIN)/python -m bench flow
 
 bench-soak: setup ## Ten minutes of constant arrival, clean and under what makes queues slow
 	$(BIN)/python -m bench soak

@@ -21,6 +21,7 @@ from bench.suites import SUITES, Suite
 
 DSN_VARIABLE = "TRUNKLINE_BENCH_DSN"
 RIVALS = "rivals"
+_RESULTS = Path(__file__).parent / "results"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,6 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "missed": [figure.key for figure in figures if figure.verdict == "MISSED"],
         "seconds": round(time.monotonic() - begin),
     }
+    if suite.record and not options.quick and not options.only:
+        record = _RESULTS / suite.record
+        record.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(result))
     return 0
 
@@ -103,7 +107,8 @@ def _parser() -> argparse.ArgumentParser:
         default="engine",
         help="engine: the functions against plain SQL; worker: our processes against PgQueuer's; "
         "drivers: ways to call the engine from Python; soak: constant arrival for minutes, also "
-        "under an old snapshot; rivals: all products side by side (default: engine)",
+        "under an old snapshot; flow: what limits cost; rivals: all products side by side "
+        "(default: engine)",
     )
     parser.add_argument(
         "--dsn",

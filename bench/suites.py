@@ -25,6 +25,8 @@ class Suite:
     prepare: Callable[[bool], None]
     # Gives what the measures get, and facts that their figures depend on.
     open: Callable[[Place, bool], AbstractContextManager[tuple[Any, dict[str, str]]]]
+    # Where a whole run, that is no quick one, writes its object, in `results/`.
+    record: str | None = None
 
     def run(self, name: str, scene: Any, sizes: Sizes) -> list[Figure]:
         """Run one measure."""
@@ -78,5 +80,6 @@ SUITES = {
         ),
         _nothing,
         _place_alone,
+        record="flow.json",
     ),
 }

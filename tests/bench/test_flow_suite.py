@@ -1,0 +1,60 @@
+"""The measures of limits run from end to end, and the account of a fire is judged right."""
+
+import math
+
+import pytest
+
+from bench.flow.fire import judge
+from tests.bench.running import databases_left, figures_of, run_bench
+from tests.support.servers import Server
+from trunkline.profiles.clinical.stubs.limits import Call
+
+PROMISED = {
+    "fairness_delay_most",
+    "limits_accuracy_calm_over",
+    "limits_accuracy_killed_over",
+    "limits_held_ratio",
+    "limits_keys_log_slots_more",
+    "limits_keys_slots_ratio",
+    "limits_spent_ratio",
+    "limits_wide_rate_4_ratio",
+    "limits_wide_slots_2_ratio",
+    "unlimited_vs_before",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_every_measure_of_limits_runs(server: Server) -> None:
+    result = run_bench("flow", "--quick", TRUNKLINE_BENCH_DSN=server.dsn("trunkline"))
+    figures = figures_of(result)
+    assert figures.keys() >= PROMISED
+    assert all(math.isfinite(value) for value in figures.values() if isinstance(value, float))
+    assert figures["limits_wide_faults"] == 0
+    assert figures["limits_accuracy_calm_over"] == figures["limits_accuracy_killed_over"] == 0
+    assert figures["limits_accuracy_killed_kills"] > 0
+    assert figures["fairness_delay_most"] <= 1
+    assert databases_left(server, figures) == []
+
+
+def test_use_of_a_minute_is_judged_up_to_the_last_opening() -> None:
+    """Two full windows of ten, opened 62 s apart; the third has only begun."""
+    calls = [
+        Call(at=62.0 * window + number / 10, tokens=5, at_once=1)
+        for window, count in enumerate((10, 10, 3))
+        for number in range(count)
+    ]
+    minute, hour = judge(calls, {"requests_per_minute": 10, "requests_per_hour": 46})
+    assert minute == pytest.approx(20 / (10 * 124 / 60))
+    assert hour == 0.5
+
+
+def test_whatever_binds_is_what_was_used() -> None:
+    """Tokens came to their limit long before requests did."""
+    calls = [Call(at=at, tokens=40, at_once=1) for at in (0.0, 0.5, 62.0)]
+    limits = {"requests_per_minute": 100, "tokens_per_minute": 80, "requests_per_hour": 6}
+    assert judge(calls, limits) == (pytest.approx(60 / 62), 0.5)
+
+
+def test_calls_that_no_limit_ever_held_back_prove_nothing() -> None:
+    assert judge([Call(at=0.1, tokens=1, at_once=1)], {"requests_per_hour": 10})[0] == 0
