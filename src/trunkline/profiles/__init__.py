@@ -13,7 +13,10 @@ from trunkline.profiles.profile import Phase, Profile, RollbackStep, Script
 __all__ = ["NAMES", "Phase", "Profile", "RollbackStep", "Script", "get"]
 
 # Modules that hold a PROFILE, imported when asked for.
-_MODULES: Final = {"executor": "trunkline.profiles.executor"}
+_MODULES: Final = {
+    "clinical": "trunkline.profiles.clinical",
+    "executor": "trunkline.profiles.executor",
+}
 
 NAMES: Final = tuple(sorted(_MODULES))
 

@@ -1,0 +1,189 @@
+-- Uploaded files and what the pipeline found in them.
+-- requires: base, patients, audit
+-- source: 1, 2
+
+create table if not exists clinical.shell_files (
+  id uuid primary key default gen_random_uuid(),
+  patient_id uuid not null references clinical.user_profiles (id) on delete cascade,
+  storage_path text not null,
+  filename text,
+  mime_type text,
+  size_bytes bigint check (size_bytes >= 0),
+  idempotency_key text check (idempotency_key <> '' and length(idempotency_key) <= 200),
+  processing_error jsonb check (jsonb_typeof(processing_error) = 'object'),
+  job_id uuid,
+  uploaded_by uuid,
+  completed_at timestamptz,
+  created_at timestamptz not null default clock_timestamp(),
+  updated_at timestamptz not null default clock_timestamp(),
+  constraint shell_files_in_folder_of_patient check (
+    starts_with(storage_path, patient_id::text || '/') and storage_path !~ '(^|/)\.{1,2}(/|$)' and length(storage_path) <= 1000
+  )
+);
+-- By patient: a key of one patient neither collides with nor tells of another's.
+create unique index if not exists idx_shell_files_idempotency_key
+on clinical.shell_files (patient_id, idempotency_key)
+where idempotency_key is not null;
+create index if not exists shell_files_by_patient on clinical.shell_files (patient_id, created_at);
+comment on table clinical.shell_files is 'Uploaded files, each in the folder of its patient, with the first job of its pipeline.';
+
+create table if not exists clinical.clinical_records (
+  id uuid primary key default gen_random_uuid(),
+  patient_id uuid not null references clinical.user_profiles (id) on delete cascade,
+  shell_file_id uuid not null references clinical.shell_files (id) on delete cascade,
+  job_id uuid not null,
+  stage text not null,
+  record_kind text not null check (record_kind <> '' and length(record_kind) <= 100),
+  record_key text not null default '' check (length(record_key) <= 200),
+  body jsonb not null,
+  created_at timestamptz not null default clock_timestamp(),
+  updated_at timestamptz not null default clock_timestamp(),
+  -- A stage that runs again writes over what it wrote before.
+  unique (shell_file_id, stage, record_kind, record_key)
+);
+create index if not exists clinical_records_by_patient on clinical.clinical_records (patient_id, created_at);
+comment on table clinical.clinical_records is 'What stages of the pipeline found in a file; written with an audit event or not at all.';
+
+do $guards$
+declare
+  v_table text;
+begin
+  foreach v_table in array array['shell_files', 'clinical_records'] loop
+    execute format('drop trigger if exists require_audit on clinical.%I', v_table);
+    execute format(
+      'create constraint trigger require_audit after insert or update on clinical.%I '
+      'deferrable initially deferred for each row execute function clinical.require_audit()', v_table
+    );
+    execute format('drop trigger if exists audit_removal on clinical.%I', v_table);
+    execute format(
+      'create trigger audit_removal after delete on clinical.%I for each row execute function clinical.audit_removal()', v_table
+    );
+    execute format('alter table clinical.%I enable row level security', v_table);
+    execute format('alter table clinical.%I force row level security', v_table);
+    execute format('drop policy if exists service_only on clinical.%I', v_table);
+    execute format(
+      'create policy service_only on clinical.%I to trunkline_owner, trunkline_producer, trunkline_worker, trunkline_operator '
+      'using (true) with check (true)', v_table
+    );
+    execute format('drop policy if exists profile_access on clinical.%I', v_table);
+    if exists (select from pg_roles as r where r.rolname = 'authenticated') then
+      execute format(
+        'create policy profile_access on clinical.%I for select to authenticated using (clinical.has_profile_access(p_patient => patient_id))',
+        v_table
+      );
+    end if;
+  end loop;
+end
+$guards$;
+
+create or replace function clinical.write_record(
+  p_file uuid,
+  p_job uuid,
+  p_stage text,
+  p_kind text,
+  p_body jsonb,
+  p_key text default '',
+  p_reason text default null
+)
+returns uuid
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_is_new boolean;
+  v_now timestamptz := trunkline.clock();
+  v_old jsonb;
+  v_patient uuid := (select f.patient_id from clinical.shell_files as f where f.id = p_file);
+  v_record uuid;
+begin
+  if v_patient is null then
+    perform clinical.refuse(
+      p_code => 'unknown_file', p_message => format('there is no file %L', p_file), p_detail => jsonb_build_object('shell_file_id', p_file)
+    );
+  end if;
+  if p_job is null then
+    perform clinical.refuse(p_code => 'job_id_missing', p_message => 'a record names the job that wrote it');
+  end if;
+  select to_jsonb(r) into v_old
+  from clinical.clinical_records as r
+  where r.shell_file_id = p_file and r.stage = p_stage and r.record_kind = p_kind and r.record_key = p_key
+  for update;
+  insert into clinical.clinical_records as r (
+    patient_id, shell_file_id, job_id, stage, record_kind, record_key, body, created_at, updated_at
+  )
+  values (v_patient, p_file, p_job, p_stage, p_kind, p_key, p_body, v_now, v_now)
+  on conflict (shell_file_id, stage, record_kind, record_key) do update
+  set body = excluded.body, job_id = excluded.job_id, updated_at = excluded.updated_at
+  -- A row that was there has a xmax: two attempts may write the same one at once.
+  returning r.id, r.xmax = 0 into v_record, v_is_new;
+  perform clinical.log_audit_event(
+    p_table_name => 'clinical_records', p_record_id => v_record::text,
+    p_action => case when v_is_new then 'INSERT' else 'UPDATE' end,
+    p_old_values => v_old -> 'body', p_new_values => p_body,
+    p_reason => coalesce(p_reason, p_stage || ' wrote ' || p_kind), p_patient_id => v_patient, p_job_id => p_job
+  );
+  return v_record;
+end;
+$$;
+comment on function clinical.write_record(uuid, uuid, text, text, jsonb, text, text) is 'Writes one clinical record of a stage, or writes it over, with its audit event; a repeated attempt leaves one record.';
+
+create or replace function clinical.set_file_state(p_file uuid, p_job uuid, p_error jsonb)
+returns boolean
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_file clinical.shell_files;
+  v_now timestamptz := trunkline.clock();
+begin
+  select f.* into v_file from clinical.shell_files as f where f.id = p_file for update;
+  if not found or p_error is not null and v_file.processing_error = p_error then
+    return false;
+  end if;
+  update clinical.shell_files as f
+  set
+    processing_error = p_error,
+    completed_at = case when p_error is null then v_now else f.completed_at end,
+    updated_at = v_now
+  where f.id = p_file;
+  perform clinical.log_audit_event(
+    p_table_name => 'shell_files', p_record_id => p_file::text, p_action => 'UPDATE',
+    p_old_values => jsonb_build_object('processing_error', v_file.processing_error, 'completed_at', v_file.completed_at),
+    p_new_values => jsonb_build_object('processing_error', p_error, 'completed_at', case when p_error is null then v_now end),
+    p_reason => case when p_error is null then 'pipeline completed' else 'pipeline stopped' end,
+    p_patient_id => v_file.patient_id, p_job_id => p_job
+  );
+  return true;
+end;
+$$;
+comment on function clinical.set_file_state(uuid, uuid, jsonb) is 'Notes at a file that its pipeline is complete, or the error at which it stopped, with an audit event.';
+
+create or replace function clinical.note_stopped_files(p_limit integer default 100)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_changed integer := 0;
+  v_dead record;
+begin
+  for v_dead in
+    select q.id, q.error_details - 'history' || jsonb_build_object('job_id', q.id, 'job_type', q.job_type) as error, f.id as file
+    from trunkline.dead_letters as d
+    join clinical.job_queue as q on q.id = d.job_id
+    join clinical.shell_files as f on f.id = clinical.as_uuid(p_text => q.job_payload ->> 'shell_file_id')
+    where f.processing_error ->> 'job_id' is distinct from q.id::text and f.completed_at is null
+    order by d.died_at desc
+    limit p_limit
+  loop
+    v_changed := v_changed + clinical.set_file_state(p_file => v_dead.file, p_job => v_dead.id, p_error => v_dead.error)::integer;
+  end loop;
+  return v_changed;
+end;
+$$;
+comment on function clinical.note_stopped_files(integer) is 'Notes the errors of dead letters at their files; the task system_maintenance calls it. Tells how many files it changed.';

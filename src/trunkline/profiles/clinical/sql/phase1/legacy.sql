@@ -1,0 +1,37 @@
+-- The old form, for readers of the older system after a roll-back: status running, errors as text.
+-- requires: jobs, files
+-- source: added (CP-89)
+
+create or replace view clinical.legacy_job_queue with (security_barrier = true) as
+select
+  coalesce(q.old_id, q.id::text) as id,
+  q.job_type, q.job_name, q.job_payload, q.job_category, q.priority, q.scheduled_at,
+  case q.status when 'processing' then 'running' when 'retrying' then 'pending' when 'deferred' then 'pending' else q.status end as status,
+  q.worker_id, q.started_at, q.completed_at, q.retry_count, q.max_retries,
+  coalesce(q.error_details ->> 'message', q.error_details ->> 'error_type', q.error_details ->> 'reschedule_reason') as error_message,
+  q.job_result, q.created_at, q.updated_at
+from clinical.job_queue as q;
+comment on view clinical.legacy_job_queue is 'Jobs as the older system knew them: running instead of processing, the error as a text.';
+
+create or replace view clinical.legacy_shell_files with (security_barrier = true) as
+select
+  f.id, f.patient_id, f.storage_path, f.filename, f.mime_type, f.size_bytes,
+  coalesce(
+    f.processing_error ->> 'legacy_error', f.processing_error ->> 'message', f.processing_error ->> 'error_type', f.processing_error::text
+  ) as processing_error,
+  f.completed_at, f.created_at, f.updated_at
+from clinical.shell_files as f;
+comment on view clinical.legacy_shell_files is 'Files as the older system knew them: the error as a text.';
+
+create or replace function clinical.open_legacy_views()
+returns bigint
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  grant select on clinical.legacy_job_queue, clinical.legacy_shell_files to trunkline_producer, trunkline_worker;
+  return 2;
+end;
+$$;
+comment on function clinical.open_legacy_views() is 'Opens the views in the old form to the services of the older system; tells how many.';

@@ -1,0 +1,228 @@
+-- What workers do with jobs: claim, heartbeat, reschedule, complete, fail; each call is fenced by worker and attempt.
+-- requires: enqueue, jobs
+-- source: 3, 8
+
+create or replace function clinical.claim_next_job_v3(worker_id text, job_types text[] default null)
+returns table (job_id uuid, job_type text, job_payload jsonb, retry_count integer, attempt integer)
+language sql
+volatile
+security definer
+rows 1
+set search_path = pg_catalog, pg_temp
+as $$
+  select c.job_id, c.task, c.payload, least(c.failures, c.max_attempts - 1) + coalesce(i.retry_count, 0), c.attempt
+  from trunkline.claim(
+    p_worker => claim_next_job_v3.worker_id, p_queues => clinical.queues(), p_limit => 1, p_tasks => claim_next_job_v3.job_types
+  ) as c
+  left join clinical.imported_jobs as i on i.job_id = c.job_id
+  where c.job_id is not null
+$$;
+comment on function clinical.claim_next_job_v3(text, text[]) is 'Claims the next job of these types, or of any, at most one; attempt is the token of its lease.';
+
+create or replace function clinical.running_attempt(p_job uuid, p_worker text, p_attempt integer)
+returns integer
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  -- Without an attempt the worker is the fence.
+  select m.attempt
+  from trunkline.stale_monitor as m
+  join clinical.job_types as t on t.job_type = m.task
+  where m.job_id = p_job and m.worker = p_worker and m.attempt = coalesce(p_attempt, m.attempt)
+$$;
+comment on function clinical.running_attempt(uuid, text, integer) is 'The attempt of a job that this worker runs; null where it runs none, or not this one.';
+
+create or replace function clinical.update_job_heartbeat(p_job_id uuid, p_worker_id text, p_attempt integer default null)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_attempt integer := clinical.running_attempt(p_job => p_job_id, p_worker => p_worker_id, p_attempt => p_attempt);
+  v_ok boolean := false;
+begin
+  if v_attempt is not null then
+    select v.verdict = 'ok' into v_ok
+    from trunkline.heartbeat(p_worker => p_worker_id, p_jobs => array[p_job_id], p_attempts => array[v_attempt]) as v;
+    if v_ok is not true and exists (
+      select from trunkline.jobs as j where j.job_id = p_job_id and j.state = 'running' and j.cancel_requested_at is not null
+    ) then
+      -- The worker stops when it hears false: nobody else would end the job before its lease.
+      perform trunkline.acknowledge_cancel(p_worker => p_worker_id, p_jobs => array[p_job_id], p_attempts => array[v_attempt]);
+    end if;
+  end if;
+  return coalesce(v_ok, false);
+end;
+$$;
+comment on function clinical.update_job_heartbeat(uuid, text, integer) is 'Says that a worker still works on a job; false where the job is not running, is another''s or was cancelled, which ends it: stop and discard.';
+
+create or replace function clinical.reschedule_job(
+  p_job_id uuid,
+  p_delay_seconds integer,
+  p_reason text,
+  p_add_jitter boolean default true,
+  p_worker_id text default null,
+  p_attempt integer default null
+)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_attempt integer := clinical.running_attempt(p_job => p_job_id, p_worker => p_worker_id, p_attempt => p_attempt);
+  v_ok boolean := false;
+begin
+  if p_delay_seconds < 0 or v_attempt is not null then
+    -- Without a fence too, so that a negative delay is refused and not just answered with false.
+    select v.verdict = 'ok' into v_ok
+    from trunkline.snooze(
+      p_worker => coalesce(p_worker_id, 'unknown'), p_jobs => array[p_job_id], p_attempts => array[coalesce(v_attempt, 0)],
+      p_delays => array[make_interval(secs => p_delay_seconds)], p_reason => p_reason, p_jitter => p_add_jitter
+    ) as v;
+  end if;
+  return coalesce(v_ok, false);
+end;
+$$;
+comment on function clinical.reschedule_job(uuid, integer, text, boolean, text, integer) is 'Puts a running job off by the worker that holds it, without counting a retry; false from anybody else and in any other status.';
+
+create or replace function clinical.settle_tokens(p_job uuid, p_attempt integer, p_result jsonb)
+returns void
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  -- Absent is unknown: the estimate stays charged. Zero is zero.
+  if jsonb_typeof(p_result -> 'tokens_used') = 'number' and (p_result ->> 'tokens_used')::numeric >= 0 then
+    perform trunkline.settle_job(
+      p_job => p_job, p_attempt => p_attempt,
+      p_actual => jsonb_build_object('tokens', (p_result ->> 'tokens_used')::numeric::bigint)
+    );
+  end if;
+end;
+$$;
+comment on function clinical.settle_tokens(uuid, integer, jsonb) is 'Corrects what the claim charged by the tokens_used of a result or an error, if it names them.';
+
+create or replace function clinical.advance(p_job uuid, p_result jsonb)
+returns uuid
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_job record;
+  v_next text;
+  v_workflow uuid;
+begin
+  select j.task, j.payload, j.priority, j.tags into v_job from trunkline.job(p_job => p_job) as j;
+  v_workflow := clinical.as_uuid(p_text => clinical.tag(p_tags => v_job.tags, p_name => 'workflow'));
+  if v_workflow is null then
+    return null;
+  end if;
+  v_next := clinical.next_stage(p_job_type => v_job.task);
+  if v_next is null then
+    perform clinical.set_file_state(p_file => v_workflow, p_job => p_job, p_error => null);
+    return null;
+  end if;
+  return clinical.make_job(
+    p_type => v_next,
+    p_name => clinical.tag(p_tags => v_job.tags, p_name => 'job_name'),
+    p_payload => (v_job.payload - 'estimated_tokens')
+      || case when jsonb_typeof(p_result -> 'next_payload') = 'object' then p_result -> 'next_payload' else '{}'::jsonb end,
+    p_category => clinical.tag(p_tags => v_job.tags, p_name => 'job_category'),
+    p_priority => v_job.priority,
+    p_workflow => v_workflow,
+    -- One next stage for a job, however often its end is reported.
+    p_idempotency_key => 'stage:' || p_job || ':' || v_next
+  );
+end;
+$$;
+comment on function clinical.advance(uuid, jsonb) is 'Enqueues the stage that follows a job of an upload, or notes at the file that the last one is done.';
+
+create or replace function clinical.finish_stage(p_job uuid, p_attempt integer, p_worker text, p_result jsonb default null)
+returns uuid
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if clinical.running_attempt(p_job => p_job, p_worker => p_worker, p_attempt => p_attempt) is null or p_attempt is null then
+    perform clinical.refuse(
+      p_code => 'stale_stage', p_message => format('attempt %s of job %s is not run by %s', p_attempt, p_job, p_worker),
+      p_detail => jsonb_build_object('job_id', p_job, 'attempt', p_attempt, 'worker', p_worker)
+    );
+  end if;
+  perform clinical.settle_tokens(p_job => p_job, p_attempt => p_attempt, p_result => p_result);
+  return clinical.advance(p_job => p_job, p_result => p_result);
+end;
+$$;
+comment on function clinical.finish_stage(uuid, integer, text, jsonb) is 'Enqueues the next stage, in the transaction in which the engine completes this one; answers with its id, null after the last.';
+
+create or replace function clinical.complete_job(
+  p_job_id uuid,
+  p_worker_id text,
+  p_job_result jsonb default null,
+  p_attempt integer default null
+)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_attempt integer := clinical.running_attempt(p_job => p_job_id, p_worker => p_worker_id, p_attempt => p_attempt);
+  v_ok boolean;
+begin
+  if v_attempt is null then
+    return false;
+  end if;
+  select v.verdict = 'ok' into v_ok
+  from trunkline.complete(
+    p_worker => p_worker_id, p_jobs => array[p_job_id], p_attempts => array[v_attempt], p_results => array[p_job_result]
+  ) as v;
+  if v_ok then
+    perform clinical.settle_tokens(p_job => p_job_id, p_attempt => v_attempt, p_result => p_job_result);
+    perform clinical.advance(p_job => p_job_id, p_result => p_job_result);
+  end if;
+  return coalesce(v_ok, false);
+end;
+$$;
+comment on function clinical.complete_job(uuid, text, jsonb, integer) is 'Completes a job with its result and enqueues the stage that follows; true only for the call that changed it.';
+
+create or replace function clinical.fail_job(
+  p_job_id uuid,
+  p_worker_id text,
+  p_attempt integer default null,
+  p_error jsonb default null,
+  p_retryable boolean default true
+)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_attempt integer := clinical.running_attempt(p_job => p_job_id, p_worker => p_worker_id, p_attempt => p_attempt);
+  v_verdict record;
+begin
+  if v_attempt is null then
+    return false;
+  end if;
+  perform clinical.settle_tokens(p_job => p_job_id, p_attempt => v_attempt, p_result => p_error);
+  select v.verdict, v.state into v_verdict
+  from trunkline.fail(
+    p_worker => p_worker_id, p_jobs => array[p_job_id], p_attempts => array[v_attempt],
+    p_errors => array[p_error], p_retryable => array[coalesce(p_retryable, true)]
+  ) as v;
+  return coalesce(v_verdict.verdict = 'ok', false);
+end;
+$$;
+comment on function clinical.fail_job(uuid, text, integer, jsonb, boolean) is 'Ends an attempt as failed: tried again after a back-off with jitter, or a dead letter when it is not retryable or out of retries.';

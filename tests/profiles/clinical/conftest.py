@@ -1,0 +1,232 @@
+"""The profile installed in a fresh database, and short calls of its outer names."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from psycopg.rows import namedtuple_row
+from psycopg.types.json import Jsonb
+
+from tests.support.calls import Calls
+from tests.support.databases import Database
+from trunkline import profiles
+from trunkline.profiles import Profile, installer
+
+TYPES = (
+    "fast_queue_security",
+    "fast_queue_ocr",
+    "fast_queue_spatial",
+    "ai_queue_pass1",
+    "ai_queue_pass2",
+    "ai_queue_pass3",
+    "audit_cleanup",
+    "notification_delivery",
+    "report_generation",
+    "backup_operation",
+    "system_maintenance",
+    "consent_verification",
+)
+AI = "ai_queue_pass1"
+PLAIN = "report_generation"
+
+
+class Clinic:
+    """What producer, worker and operator do with the profile, each on a connection of its own."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.producer = Calls(database.connect("trunkline_producer"))
+        self.worker = Calls(database.connect("trunkline_worker"))
+        self.operator = Calls(database.connect("trunkline_operator"))
+        self.patient = self.admit()
+        self._file: UUID | None = None
+
+    def admit(self) -> UUID:
+        """A new patient."""
+        found: UUID = self.producer.value(
+            "insert into clinical.user_profiles (full_name) values ('P') returning id"
+        )
+        return found
+
+    def upload(
+        self, patient: UUID | None = None, key: str | None = None, path: str = "scan.png"
+    ) -> Any:
+        patient = patient or self.patient
+        (found,) = self.rows(
+            "select * from clinical.submit_upload(%s, %s, %s, %s)",
+            patient,
+            f"{patient}/{path}",
+            Jsonb({"filename": "scan.png", "mime_type": "image/png", "size_bytes": 123}),
+            key,
+            calls=self.producer,
+        )
+        return found
+
+    @property
+    def file(self) -> UUID:
+        """A file whose own pipeline was cancelled, for jobs that only need to name one."""
+        if self._file is None:
+            made = self.upload()
+            self.producer.value("select clinical.cancel_job(%s)", made.job_id)
+            self._file = made.file_id
+        return self._file
+
+    def enqueue(self, kind: str = PLAIN, payload: dict[str, Any] | None = None, **more: Any) -> UUID:
+        """A job of that type; one of the pipeline names a file unless a payload is given."""
+        named = {"job_name": "test", "job_payload": None, **more}
+        pipeline = kind in TYPES[:6]
+        body = {"shell_file_id": str(self.file)} if pipeline else {"work": True}
+        named["job_payload"] = Jsonb(body | (payload or {}))
+        arguments = ", ".join(f"{name} => %s" for name in named)
+        found: UUID = self.producer.value(
+            f"select clinical.enqueue_job_v3(job_type => %s, {arguments})", kind, *named.values()
+        )
+        return found
+
+    def claim(self, worker: str = "w1", *kinds: str) -> Any:
+        """The claimed row, or nothing."""
+        found = self.rows(
+            "select * from clinical.claim_next_job_v3(%s, %s)",
+            worker,
+            list(kinds) or None,
+            calls=self.worker,
+        )
+        assert len(found) <= 1
+        return found[0] if found else None
+
+    def start(self, kind: str = PLAIN, worker: str = "w1", **more: Any) -> UUID:
+        """A running job of that type, and no other."""
+        job = self.enqueue(kind, **more)
+        assert self.claim(worker).job_id == job
+        return job
+
+    def beat(self, job: UUID, worker: str = "w1", attempt: int | None = None) -> bool:
+        found: bool = self.worker.value(
+            "select clinical.update_job_heartbeat(%s, %s, %s)", job, worker, attempt
+        )
+        return found
+
+    def complete(self, job: UUID, worker: str = "w1", result: Any = None, **more: Any) -> bool:
+        found: bool = self.worker.value(
+            "select clinical.complete_job(%s, %s, %s, %s)",
+            job,
+            worker,
+            None if result is None else Jsonb(result),
+            more.get("attempt"),
+        )
+        return found
+
+    def fail(self, job: UUID, worker: str = "w1", error: Any = None, **more: Any) -> bool:
+        found: bool = self.worker.value(
+            "select clinical.fail_job(%s, %s, %s, %s, %s)",
+            job,
+            worker,
+            more.get("attempt"),
+            Jsonb(error or {"type": "Boom", "message": "it broke"}),
+            more.get("retryable", True),
+        )
+        return found
+
+    def reschedule(
+        self, job: UUID, delay: int, worker: str | None = "w1", *, jitter: bool = True, **more: Any
+    ) -> bool:
+        found: bool = self.worker.value(
+            "select clinical.reschedule_job(%s, %s, %s, %s, %s, %s)",
+            job,
+            delay,
+            "api_rate_limit_backpressure",
+            jitter,
+            worker,
+            more.get("attempt"),
+        )
+        return found
+
+    def row(self, job: UUID) -> Any:
+        """The job as job_queue shows it."""
+        (found,) = self.rows("select * from clinical.job_queue where id = %s", job)
+        return found
+
+    def audit(self, record: UUID, table: str = "job_queue") -> list[Any]:
+        """The audit events of a record, oldest first."""
+        return self.rows(
+            "select * from clinical.audit_log where record_id = %s and table_name = %s order by at",
+            str(record),
+            table,
+        )
+
+    def limit(self, name: str = "openai/gpt-4o-mini") -> Any:
+        provider, endpoint = name.split("/")
+        (found,) = self.rows(
+            "select * from clinical.api_rate_limits where provider_name = %s and api_endpoint = %s",
+            provider,
+            endpoint,
+        )
+        return found
+
+    def acquire(self, tokens: int = 1000, name: str = "openai/gpt-4o-mini") -> Any:
+        (found,) = self.rows(
+            "select * from clinical.acquire_api_capacity(%s, %s, %s)",
+            *name.split("/"),
+            tokens,
+            calls=self.worker,
+        )
+        return found
+
+    def release(self, grant: UUID | None, actual: int | None, estimate: int = 1000) -> bool:
+        found: bool = self.worker.value(
+            "select clinical.release_api_capacity('openai', 'gpt-4o-mini', %s, %s, %s)",
+            estimate,
+            actual,
+            grant,
+        )
+        return found
+
+    def configure(self, key: str, value: str | None) -> str:
+        found: str = self.operator.value("select clinical.set_configuration(%s, %s)", key, value)
+        return found
+
+    def rows(self, query: str, *arguments: Any, calls: Calls | None = None) -> list[Any]:
+        with (calls or self.operator).connection.cursor(row_factory=namedtuple_row) as cursor:
+            return cursor.execute(query.encode(), arguments or None).fetchall()
+
+    def pass_time(self, interval: str) -> None:
+        self.database.move_time(interval)
+
+    def metric(self, name: str, label: str | None = None) -> Any:
+        (found,) = self.rows(
+            "select value, alert from clinical.metrics where metric = %s"
+            " and label is not distinct from %s",
+            name,
+            label,
+        )
+        return found
+
+
+@pytest.fixture
+def profile() -> Profile:
+    return profiles.get("clinical")
+
+
+@pytest.fixture
+def install(database: Database, profile: Profile) -> Callable[..., tuple[str, ...]]:
+    """Install phases: ``install("phase1")``; all of them without a name."""
+
+    def _install(*phases: str, **options: Any) -> tuple[str, ...]:
+        chosen = phases or tuple(phase.name for phase in profile.phases)
+        return installer.install(database.dsn, profile, chosen, **options)
+
+    return _install
+
+
+@pytest.fixture
+def clinic(database: Database, install: Callable[..., tuple[str, ...]]) -> Clinic:
+    """With all phases installed."""
+    install()
+    return Clinic(database)
+
+
+@pytest.fixture
+def nobody() -> UUID:
+    """An id that nothing has."""
+    return uuid4()
