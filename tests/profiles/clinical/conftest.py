@@ -72,7 +72,9 @@ class Clinic:
             self._file = made.file_id
         return self._file
 
-    def enqueue(self, kind: str = PLAIN, payload: dict[str, Any] | None = None, **more: Any) -> UUID:
+    def enqueue(
+        self, kind: str = PLAIN, payload: dict[str, Any] | None = None, **more: Any
+    ) -> UUID:
         """A job of that type; one of the pipeline names a file unless a payload is given."""
         named = {"job_name": "test", "job_payload": None, **more}
         pipeline = kind in TYPES[:6]

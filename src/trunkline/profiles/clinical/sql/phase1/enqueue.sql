@@ -127,7 +127,7 @@ create or replace function clinical.enqueue_job_v3(
   job_payload jsonb,
   job_category text default 'standard',
   priority integer default 5,
-  scheduled_at timestamptz default now()
+  scheduled_at timestamptz default null
 )
 returns uuid
 language plpgsql

@@ -4,7 +4,7 @@
 
 create table if not exists clinical.rollout_results (
   result bigint generated always as identity primary key,
-  plan text not null check (plan in ('checklist', 'cutover', 'rollback')),
+  plan text not null check (plan in ('checklist', 'cutover', 'rollback', 'takeover')),
   step text not null,
   dry_run boolean not null,
   outcome text not null check (outcome in ('done', 'would_do', 'refused')),
@@ -315,7 +315,13 @@ end;
 $$;
 comment on function clinical.take_step(text, text) is 'Does what a step is about; steps that only look have nothing to do.';
 
-create or replace function clinical.run_step(p_plan text, p_step text, p_dry_run boolean default true, p_evidence text default null)
+create or replace function clinical.run_step(
+  p_plan text,
+  p_step text,
+  p_dry_run boolean default true,
+  p_evidence text default null,
+  p_problems text[] default null
+)
 returns clinical.rollout_results
 language plpgsql
 volatile
@@ -335,7 +341,9 @@ begin
       p_detail => jsonb_build_object('known', (select jsonb_agg(s.plan || ' ' || s.step order by s.plan, s.place) from clinical.rollout_steps as s))
     );
   end if;
+  -- What the caller saw outside of the database counts as well.
   v_facts := clinical.check_step(p_plan => p_plan, p_step => p_step);
+  v_facts := v_facts || jsonb_build_object('problems', (v_facts -> 'problems') || coalesce(to_jsonb(p_problems), '[]'::jsonb));
   if v_step.proof = 'evidence' and coalesce(p_evidence, '') = '' and not p_dry_run then
     v_facts := v_facts || jsonb_build_object('problems', (v_facts -> 'problems') || '["say with evidence how it was seen"]'::jsonb);
   end if;
@@ -353,4 +361,4 @@ begin
   return v_result;
 end;
 $$;
-comment on function clinical.run_step(text, text, boolean, text) is 'Takes one step of the checklist, the cut-over or the roll-back, or tries it; the result is recorded either way, also that it was refused.';
+comment on function clinical.run_step(text, text, boolean, text, text[]) is 'Takes one step of the checklist, the cut-over or the roll-back, or tries it; the result is recorded either way, also that it was refused.';

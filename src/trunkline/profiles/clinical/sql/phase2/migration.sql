@@ -189,3 +189,47 @@ begin
 end;
 $$;
 comment on function clinical.import_job(text, text, jsonb, text, integer, timestamptz, integer, boolean) is 'Makes a job of an older row, with the attempts that it has left.';
+
+create or replace function clinical.take_over(p_step text, p_table text)
+returns jsonb
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_answer jsonb;
+  v_table regclass := to_regclass(p_table);
+begin
+  if v_table is null or p_step not in ('errors', 'files', 'jobs') then
+    perform clinical.refuse(
+      p_code => 'invalid_import', p_message => format('there is no table %s to take %s over from', p_table, p_step),
+      p_detail => jsonb_build_object('table', p_table, 'step', p_step)
+    );
+  end if;
+  case p_step
+    when 'errors' then
+      select to_jsonb(m) into v_answer from clinical.migrate_errors(p_table => v_table) as m;
+    when 'files' then
+      v_answer := jsonb_build_object('files', clinical.import_files(p_table => v_table));
+    else
+      select to_jsonb(m) into v_answer from clinical.import_jobs(p_table => v_table) as m;
+  end case;
+  return v_answer;
+end;
+$$;
+comment on function clinical.take_over(text, text) is 'Takes errors, files or jobs of an older table over, as whoever owns the table and this profile; answers with what it changed.';
+
+create or replace function clinical.record_take_over(p_step text, p_table text, p_dry_run boolean, p_detail jsonb)
+returns void
+language sql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  insert into clinical.rollout_results (plan, step, dry_run, outcome, detail, at)
+  values (
+    'takeover', p_step, p_dry_run,
+    case when p_detail ? 'problems' then 'refused' when p_dry_run then 'would_do' else 'done' end,
+    p_detail || jsonb_build_object('table', p_table), trunkline.clock()
+  )
+$$;
+comment on function clinical.record_take_over(text, text, boolean, jsonb) is 'Puts the result of a take-over on record, also of one that was only tried or was refused.';
