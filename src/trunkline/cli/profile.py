@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 
 from trunkline.cli.options import as_json, dsn, examples, with_options, yes
+from trunkline.cli.rollout import check, step, steps, take_over
 
 __all__ = ["profile"]
 
@@ -22,6 +23,10 @@ _TOPICS: Final = ("stuck", "nothing", "many")
 @click.group()
 def profile() -> None:
     """Ready-made sets of tasks with an outer API of their own, in a schema of their own."""
+
+
+for _command in (check, step, steps, take_over):
+    profile.add_command(_command)
 
 
 @profile.command("list", epilog=examples("trunkline profile list"))
@@ -64,6 +69,7 @@ def list_(*, as_json: bool) -> None:
 @click.option("--phase", "phases", multiple=True, metavar="N", help="Also this phase; repeatable.")
 @click.option("--all", "all_phases", is_flag=True, help="All phases.")
 @click.option("--again", is_flag=True, help="Apply also what is in force already.")
+@click.option("--dry-run", is_flag=True, help="Apply it in a transaction that is rolled back.")
 def install(
     *,
     name: str,
@@ -73,6 +79,7 @@ def install(
     phases: tuple[str, ...],
     all_phases: bool,
     again: bool,
+    dry_run: bool,
 ) -> None:
     """Apply phases of a profile, and what they stand on; without --phase the core. Repeatable."""
     from trunkline import profiles  # noqa: PLC0415 - see main.py
@@ -83,11 +90,13 @@ def install(
     chosen = profiles.get(name)
     wanted: Sequence[str] = [p.name for p in chosen.phases] if all_phases else phases
     with resolve_ready(dsn) as target:
-        applied = installer.install(target, chosen, wanted, schema=schema, again=again)
+        applied = installer.install(
+            target, chosen, wanted, schema=schema, again=again, dry_run=dry_run
+        )
     if as_json:
-        print_json({"applied": applied})
+        print_json({"applied": applied} | ({"dry_run": True} if dry_run else {}))
     elif applied:
-        click.echo("Applied " + ", ".join(applied))
+        click.echo(("Would apply " if dry_run else "Applied ") + ", ".join(applied))
     else:
         click.echo("Nothing to do: all of it is in force")
 
@@ -164,7 +173,7 @@ def validate(
     from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
     from trunkline.profiles.executor import checks  # noqa: PLC0415 - see main.py
 
-    _known(name)
+    _only_executor(name, "validation tests")
     with resolve_ready(dsn) as target:
         results = checks.validate(target, schema=schema)
     if as_json:
@@ -227,7 +236,7 @@ def wake(*, name: str, dsn: str | None, schema: str | None, once: bool) -> None:
     from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
     from trunkline.profiles.executor.pacer import keep_waking  # noqa: PLC0415 - see main.py
 
-    _known(name)
+    _only_executor(name, "wake-ups")
     with resolve_ready(dsn) as target:
         keep_waking(target, schema=schema, once=once, say=click.echo)
 
@@ -260,6 +269,14 @@ def _known(name: str) -> None:
     from trunkline import profiles  # noqa: PLC0415 - see main.py
 
     profiles.get(name)
+
+
+def _only_executor(name: str, what: str) -> None:
+    from trunkline import profiles  # noqa: PLC0415 - see main.py
+    from trunkline.errors import ProfileError  # noqa: PLC0415 - see main.py
+
+    if profiles.get(name).name != "executor":
+        raise ProfileError(f"Profile {name} has no {what}")
 
 
 def _print_rows(rows: Sequence[dict[str, Any]]) -> None:

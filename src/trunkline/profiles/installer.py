@@ -43,22 +43,31 @@ def install(
     *,
     schema: str | None = None,
     again: bool = False,
+    dry_run: bool = False,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> tuple[str, ...]:
     """Apply phases with what they stand on; return the scripts applied, as phase/name.
 
     What is in force already is left alone, unless it is to be applied ``again``: uninstalling the
-    engine takes the views of a profile along, of which its record knows nothing.
+    engine takes the views of a profile along, of which its record knows nothing. A ``dry_run``
+    applies all of it in one transaction and rolls that back.
     """
     target = schema_name(schema or profile.schema)
+    chosen = profile.select(phases)
+    # A transaction each: what a later phase stumbles over does not take an earlier one back.
+    batches = [chosen] if dry_run else [(phase,) for phase in chosen]
     applied: list[str] = []
-    for phase in profile.select(phases):
-        # A transaction each: what a later phase stumbles over does not take an earlier one back.
+    for batch in batches:
         with connect(dsn) as connection:
-            _open(connection, lock_timeout)
-            run(connection, Step("schema of the profile", statement(_SQL, "prepare", target)))
-            run(connection, Step("record of the profile", statement(_SQL, "bookkeeping", target)))
-            applied += _apply(connection, profile, phase, target, again=again)
+            for phase in batch:
+                # The role taken for the phase before lasts until the transaction ends.
+                connection.execute("reset role")
+                _open(connection, lock_timeout)
+                run(connection, Step("schema of the profile", statement(_SQL, "prepare", target)))
+                run(connection, Step("record of it", statement(_SQL, "bookkeeping", target)))
+                applied += _apply(connection, profile, phase, target, again=again)
+            if dry_run:
+                connection.rollback()
     return tuple(applied)
 
 

@@ -71,6 +71,8 @@ class Profile:
     closing: str | None = None
     # What `trunkline profile troubleshoot` answers: topic, then its questions as (title, file).
     topics: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    # Whether it has a checklist, a cut-over and a roll-back of its own: see rollout.py.
+    has_rollout: bool = False
 
     def phase(self, name: str) -> Phase:
         """The phase of that name; a bare number stands for it too."""

@@ -48,8 +48,9 @@ def test_cp_28_claimers_never_share_a_job(clinic: Clinic, database: Database) ->
 
     def work(name: str) -> list[UUID]:
         calls, found = Calls(database.connect("trunkline_worker")), []
-        while job := calls.value("select job_id from clinical.claim_next_job_v3(%s)", name):
-            found.append(job)
+        claim = "select job_id from clinical.claim_next_job_v3(%s)"
+        while row := calls.connection.execute(claim, (name,)).fetchone():
+            found.append(row[0])
         return found
 
     with ThreadPoolExecutor(4) as pool:

@@ -20,5 +20,38 @@ PROFILE: Final = Profile(
         Phase("phase2", "taking over the older tables", after=("phase1",)),
     ),
     closing="closing.sql",
-    rollback=(),
+    # What clients and workers call goes first; tables only when asked for.
+    rollback=(
+        RollbackStep(
+            "drop_functions",
+            "drop the functions that clients and workers call",
+            (
+                "phase1/capacity",
+                "phase1/enqueue",
+                "phase1/operate",
+                "phase1/rollout",
+                "phase1/upload",
+                "phase1/work",
+                "phase2/migration",
+            ),
+            guard="busy_workers",
+        ),
+        RollbackStep(
+            "drop_tables",
+            "drop files, records, audit and configuration",
+            (
+                "phase1/audit",
+                "phase1/base",
+                "phase1/configuration",
+                "phase1/files",
+                "phase1/job_types",
+                "phase1/jobs",
+                "phase1/legacy",
+                "phase1/limits",
+                "phase1/patients",
+            ),
+            optional=True,
+        ),
+    ),
+    has_rollout=True,
 )

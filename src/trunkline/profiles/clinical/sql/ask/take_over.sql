@@ -1,0 +1,1 @@
+select clinical.take_over(p_step => %(step)s, p_table => %(table)s)

@@ -1,0 +1,130 @@
+"""The audit: with the patient, in the transaction of the write, never skipped, never changed."""
+
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg.types.json import Jsonb
+
+from tests.profiles.clinical.conftest import AI, Clinic
+
+WRITE = "select clinical.write_record(%s, %s, 'ai_queue_pass1', 'finding', %s)"
+INSERT = (
+    "insert into clinical.clinical_records"
+    " (id, patient_id, shell_file_id, job_id, stage, record_kind, body)"
+    " values (%s, %s, %s, %s, 's', 'k', '{}')"
+)
+LOG = (
+    "select clinical.log_audit_event('clinical_records', %s, 'INSERT', null, '{}', 'test',"
+    " 'system', %s, %s)"
+)
+
+
+def test_cp_72_a_record_is_written_with_its_event(clinic: Clinic) -> None:
+    """CP-72, CP-71: table, record, action, values, reason, origin, patient and job."""
+    job = clinic.start(AI)
+    record = clinic.worker.value(WRITE, clinic.file, job, Jsonb({"a": 1}))
+    again = clinic.worker.value(WRITE, clinic.file, job, Jsonb({"a": 2}))
+    assert again == record
+    first, second = clinic.audit(record, "clinical_records")
+    assert (first.action, first.old_values, first.new_values) == ("INSERT", None, {"a": 1})
+    assert (second.action, second.old_values, second.new_values) == ("UPDATE", {"a": 1}, {"a": 2})
+    assert {(e.patient_id, e.job_id, e.origin) for e in (first, second)} == {
+        (clinic.patient, job, "system")
+    }
+    assert first.actor == "trunkline_worker"
+
+
+def test_cp_72_a_write_without_an_event_is_impossible(clinic: Clinic, nobody: UUID) -> None:
+    """CP-72: refused at the end of its transaction, for a worker and for the owner alike."""
+    file, job = clinic.file, clinic.enqueue(AI)
+    for connection in (clinic.worker.connection, clinic.database.connect("trunkline_owner")):
+        with (
+            pytest.raises(psycopg.Error, check=lambda e: e.sqlstate == "CP010"),
+            connection.transaction(),
+        ):
+            connection.execute(INSERT, (nobody, clinic.patient, file, job))
+    assert clinic.rows("select * from clinical.clinical_records") == []
+
+
+@pytest.mark.parametrize("wrong", ["patient", "record", "earlier"])
+def test_cp_72_an_event_about_something_else_does_not_do(
+    clinic: Clinic, nobody: UUID, wrong: str
+) -> None:
+    """CP-72: another patient's, another record's, or one of an earlier transaction."""
+    file, job, other = clinic.file, clinic.enqueue(AI), clinic.admit()
+    record = str(clinic.patient) if wrong == "record" else str(nobody)
+    event = (record, other if wrong == "patient" else clinic.patient, job)
+    worker = clinic.worker.connection
+    if wrong == "earlier":
+        worker.execute(LOG, event)
+    with pytest.raises(psycopg.Error, check=lambda e: e.sqlstate == "CP010"), worker.transaction():
+        worker.execute(INSERT, (nobody, clinic.patient, file, job))
+        if wrong != "earlier":
+            worker.execute(LOG, event)
+    with worker.transaction():
+        worker.execute(INSERT, (nobody, clinic.patient, file, job))
+        worker.execute(LOG, (str(nobody), clinic.patient, job))
+    assert len(clinic.rows("select * from clinical.clinical_records")) == 1
+
+
+def test_cp_72_an_event_names_its_patient(clinic: Clinic) -> None:
+    """CP-72, CP-94: an event about clinical data without one is refused; there are none."""
+    with pytest.raises(psycopg.Error, check=lambda e: e.sqlstate == "CP014"):
+        clinic.worker.connection.execute(LOG, ("x", None, None))
+    assert clinic.metric("audit_without_patient") == (0, False)
+
+
+@pytest.mark.parametrize("change", ["update", "delete", "truncate"])
+def test_the_audit_only_grows(clinic: Clinic, change: str) -> None:
+    """CP-72: nobody changes or removes an event, not even the owner."""
+    clinic.upload()
+    statement = {
+        "update": "update clinical.audit_entries set reason = 'x'",
+        "delete": "delete from clinical.audit_entries",
+        "truncate": "truncate clinical.audit_entries",
+    }[change]
+    owner = clinic.database.connect("trunkline_owner")
+    with pytest.raises(psycopg.Error, match="neither changed nor removed"):
+        owner.execute(statement.encode())
+    assert (
+        len(clinic.rows("select * from clinical.audit_log where table_name = 'shell_files'")) == 1
+    )
+
+
+def test_cp_97_every_event_of_a_job_has_the_patient(clinic: Clinic) -> None:
+    """CP-97: enqueue, claim, fail, reclaim, dead letter, requeue, complete and cancel."""
+    job = clinic.start(AI)
+    assert clinic.fail(job)
+    for _ in range(3):
+        clinic.pass_time("1 hour")
+        assert clinic.claim().job_id == job
+        clinic.pass_time("301 seconds")
+        clinic.rows("select * from trunkline.reclaim()")
+    assert clinic.row(job).status == "failed"
+    clinic.operator.value("select clinical.acknowledge_dead_letter(%s)", job)
+    clinic.operator.value("select clinical.requeue_dead_letter(%s)", job)
+    clinic.claim()
+    assert clinic.complete(job)
+    other = clinic.enqueue(AI)
+    clinic.producer.value("select clinical.cancel_job(%s)", other)
+    events = clinic.audit(job) + clinic.audit(other)
+    kinds = {e.kind for e in events}
+    assert kinds >= {"enqueued", "claimed", "failed", "lost", "replayed", "completed", "cancelled"}
+    assert {e.patient_id for e in events} == {clinic.patient}
+    assert {e.job_id for e in events} == {job, other}
+
+
+def test_the_audit_is_kept_beyond_the_engines_retention(clinic: Clinic) -> None:
+    """CP-72, CP-97: events about jobs are taken over for good, once each, also late ones."""
+    job = clinic.start(AI)
+    clinic.complete(job)
+    before = clinic.audit(job)
+    clinic.pass_time("2 hours")
+    assert clinic.worker.value("select clinical.keep_audit()") >= 3
+    assert clinic.worker.value("select clinical.keep_audit()") == 0
+    assert clinic.audit(job) == before
+    clinic.database.superuser().execute("delete from trunkline_internal.events")
+    assert clinic.audit(job) == before
+    late = clinic.enqueue(AI)
+    assert [e.kind for e in clinic.audit(late)] == ["enqueued"]
