@@ -36,7 +36,7 @@ begin
     );
   end if;
   return query
-  select g.granted, g.grant_id, g.expires_at, g.reason, g.free_at
+  select g.granted, g.grant_id, g.expires_at, g.reason, nullif(g.free_at, 'infinity')
   from trunkline.acquire(
     p_limit => p_provider_name || '/' || p_api_endpoint,
     p_cost => jsonb_build_object('tokens', coalesce(p_estimated_tokens, 1000)),

@@ -109,7 +109,9 @@ begin
       perform clinical.register_job_types();
     when 'worker.claims_enabled' then
       if clinical.configured(p_key => p_key) = 'true' then
-        perform trunkline.resume_queue(p_queue => q.queue) from unnest(clinical.queues()) as q (queue);
+        perform trunkline.resume_queue(p_queue => q.queue)
+        from trunkline.queues as q
+        where q.queue = any (clinical.queues()) and q.paused;
       else
         perform trunkline.pause_queue(p_queue => q.queue, p_reason => 'worker.claims_enabled is false')
         from unnest(clinical.queues()) as q (queue);

@@ -212,14 +212,20 @@ begin
       where e.at >= v_since
     )
     when 'cutover/limits_checked' then (
-      select jsonb_build_object('calls', sum(l.current_requests_hour), 'problems', case
-        when coalesce(sum(l.current_requests_hour), 0) = 0 then jsonb_build_array('no call was counted yet: let a small batch run')
+      select jsonb_build_object('calls', max(c.calls), 'problems', case
+        when coalesce(max(c.calls), 0) = 0 then jsonb_build_array('no job with an endpoint was claimed yet: let a small batch run')
         else coalesce(jsonb_agg(l.provider_name || '/' || l.api_endpoint) filter (
           where l.current_requests_minute > l.requests_per_minute or l.current_tokens_minute > l.tokens_per_minute
             or l.active_requests > l.concurrent_requests
         ), '[]')
       end)
       from clinical.api_rate_limits as l
+      cross join (
+        select count(*) as calls
+        from trunkline.events as e
+        join clinical.job_types as t on t.job_type = e.task
+        where e.kind = 'claimed' and t.api_endpoint is not null and e.at >= v_since
+      ) as c
     )
     when 'cutover/upload_checked' then (
       select jsonb_build_object('uploads', count(*), 'problems', case

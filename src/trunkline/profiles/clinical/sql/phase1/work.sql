@@ -183,12 +183,13 @@ begin
   if v_attempt is null then
     return false;
   end if;
+  -- Before the end, since what a claim charged is corrected while it runs.
+  perform clinical.settle_tokens(p_job => p_job_id, p_attempt => v_attempt, p_result => p_job_result);
   select v.verdict = 'ok' into v_ok
   from trunkline.complete(
     p_worker => p_worker_id, p_jobs => array[p_job_id], p_attempts => array[v_attempt], p_results => array[p_job_result]
   ) as v;
   if v_ok then
-    perform clinical.settle_tokens(p_job => p_job_id, p_attempt => v_attempt, p_result => p_job_result);
     perform clinical.advance(p_job => p_job_id, p_result => p_job_result);
   end if;
   return coalesce(v_ok, false);
