@@ -1,14 +1,11 @@
 """From the older tables: errors, files and jobs are taken over once, and nothing is dropped."""
 
 from typing import Any
-from uuid import uuid4
-
 import psycopg
 import pytest
 
 from tests.profiles.clinical.conftest import PLAIN, Clinic
 from trunkline.errors import TrunklineError
-from trunkline.profiles import profile as profile_module
 from trunkline.profiles import rollout
 from trunkline.profiles.clinical import PROFILE
 
@@ -217,11 +214,3 @@ def test_a_table_that_is_not_there(older: Clinic, step: str, table: str) -> None
     with pytest.raises((TrunklineError, psycopg.Error)):
         take(older, step, table)
     assert older.rows("select * from clinical.job_queue") == []
-
-
-def test_the_profile_lives_under_another_name_as_well(clinic: Clinic) -> None:
-    """CP-85: every script can be put into another schema."""
-    for phase in PROFILE.phases:
-        for script in PROFILE.scripts(phase):
-            text = profile_module.render(script.text, "clinical", f"c{uuid4().hex[:8]}")
-            assert " clinical." not in text

@@ -222,9 +222,9 @@ def test_cp_90_a_dry_run_changes_nothing_but_the_record(clinic: Clinic, name: st
     list_legacy(clinic)
     clinic.start()
     look = (
-        "select (select json_agg(c) from clinical.configuration as c)::text,"
-        " (select json_agg(f) from clinical.legacy_functions as f)::text,"
-        " (select json_agg(j.status) from clinical.job_queue as j)::text"
+        "select (select json_agg(c) from clinical.system_configuration as c)::text as a,"
+        " (select json_agg(f) from clinical.legacy_functions as f)::text as b,"
+        " (select json_agg(j.status) from clinical.job_queue as j)::text as c"
     )
     before = clinic.rows(look)
     result = step(clinic, "rollback", name, dry_run=True)
@@ -305,3 +305,19 @@ def test_the_profile_is_taken_back(clinic: Clinic) -> None:
     assert superuser.execute("select count(*) from trunkline.jobs").fetchone() == (2,)
     installer.install(dsn, PROFILE)
     assert clinic.enqueue()
+
+
+def test_the_profile_lives_under_another_name_as_well(database: Database, profile: Profile) -> None:
+    """CP-85: in a schema of another name, where an upload goes in all the same."""
+    installer.install(database.dsn, profile, ["1", "2"], schema="care")
+    producer = database.connect("trunkline_producer")
+    row = producer.execute("insert into care.user_profiles default values returning id").fetchone()
+    assert row is not None
+    made = producer.execute(
+        "select job_id from care.submit_upload(%s, %s)", (row[0], f"{row[0]}/a.png")
+    ).fetchone()
+    assert made is not None
+    worker = database.connect("trunkline_worker")
+    claimed = worker.execute("select job_id from care.claim_next_job_v3('w')").fetchone()
+    assert claimed == made
+    assert database.superuser().execute("select to_regnamespace('clinical')").fetchone() == (None,)

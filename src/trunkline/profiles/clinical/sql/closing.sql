@@ -57,6 +57,7 @@ begin
         -- Helpers of views, called with the rights of whoever reads them.
         ('f', 'job_status', c_service || array['trunkline_reader']),
         ('f', 'error_details', c_service || array['trunkline_reader']),
+        ('f', 'job_bodies', c_service || array['trunkline_reader']),
         ('f', 'tag', c_service || array['trunkline_reader']),
         ('r', 'job_queue', c_service || array['trunkline_reader']),
         ('r', 'api_rate_limits', c_service || array['trunkline_reader']),

@@ -44,37 +44,42 @@ create table if not exists clinical.clinical_records (
 create index if not exists clinical_records_by_patient on clinical.clinical_records (patient_id, created_at);
 comment on table clinical.clinical_records is 'What stages of the pipeline found in a file; written with an audit event or not at all.';
 
-do $guards$
-declare
-  v_table text;
+-- Refused at the end of its transaction: a write without an audit event. A removal writes its own.
+drop trigger if exists require_audit on clinical.shell_files;
+create constraint trigger require_audit
+after insert or update on clinical.shell_files deferrable initially deferred
+for each row execute function clinical.require_audit();
+drop trigger if exists audit_removal on clinical.shell_files;
+create trigger audit_removal after delete on clinical.shell_files for each row execute function clinical.audit_removal();
+alter table clinical.shell_files enable row level security;
+alter table clinical.shell_files force row level security;
+drop policy if exists service_only on clinical.shell_files;
+create policy service_only on clinical.shell_files
+to trunkline_owner, trunkline_producer, trunkline_worker, trunkline_operator using (true) with check (true);
+drop policy if exists profile_access on clinical.shell_files;
+drop trigger if exists require_audit on clinical.clinical_records;
+create constraint trigger require_audit
+after insert or update on clinical.clinical_records deferrable initially deferred
+for each row execute function clinical.require_audit();
+drop trigger if exists audit_removal on clinical.clinical_records;
+create trigger audit_removal after delete on clinical.clinical_records for each row execute function clinical.audit_removal();
+alter table clinical.clinical_records enable row level security;
+alter table clinical.clinical_records force row level security;
+drop policy if exists service_only on clinical.clinical_records;
+create policy service_only on clinical.clinical_records
+to trunkline_owner, trunkline_producer, trunkline_worker, trunkline_operator using (true) with check (true);
+drop policy if exists profile_access on clinical.clinical_records;
+
+do $clients$
 begin
-  foreach v_table in array array['shell_files', 'clinical_records'] loop
-    execute format('drop trigger if exists require_audit on clinical.%I', v_table);
-    execute format(
-      'create constraint trigger require_audit after insert or update on clinical.%I '
-      'deferrable initially deferred for each row execute function clinical.require_audit()', v_table
-    );
-    execute format('drop trigger if exists audit_removal on clinical.%I', v_table);
-    execute format(
-      'create trigger audit_removal after delete on clinical.%I for each row execute function clinical.audit_removal()', v_table
-    );
-    execute format('alter table clinical.%I enable row level security', v_table);
-    execute format('alter table clinical.%I force row level security', v_table);
-    execute format('drop policy if exists service_only on clinical.%I', v_table);
-    execute format(
-      'create policy service_only on clinical.%I to trunkline_owner, trunkline_producer, trunkline_worker, trunkline_operator '
-      'using (true) with check (true)', v_table
-    );
-    execute format('drop policy if exists profile_access on clinical.%I', v_table);
-    if exists (select from pg_roles as r where r.rolname = 'authenticated') then
-      execute format(
-        'create policy profile_access on clinical.%I for select to authenticated using (clinical.has_profile_access(p_patient => patient_id))',
-        v_table
-      );
-    end if;
-  end loop;
+  if exists (select from pg_roles as r where r.rolname = 'authenticated') then
+    create policy profile_access on clinical.shell_files for select
+    to authenticated using (clinical.has_profile_access(p_patient => patient_id));
+    create policy profile_access on clinical.clinical_records for select
+    to authenticated using (clinical.has_profile_access(p_patient => patient_id));
+  end if;
 end
-$guards$;
+$clients$;
 
 create or replace function clinical.write_record(
   p_file uuid,

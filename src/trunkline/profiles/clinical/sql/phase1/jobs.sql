@@ -93,6 +93,18 @@ as $$
 $$;
 comment on function clinical.tag(text[], text) is 'Reads what the engine keeps as a tag NAME:VALUE.';
 
+create or replace function clinical.job_bodies(p_job uuid)
+returns table (payload jsonb, result jsonb)
+language sql
+stable
+security definer
+rows 1
+set search_path = pg_catalog, pg_temp
+as $$
+  select d.payload, d.result from trunkline.job(p_job => p_job) as d
+$$;
+comment on function clinical.job_bodies(uuid) is 'Payload and result of a job, for whoever may read the view job_queue.';
+
 create or replace view clinical.job_queue with (security_barrier = true) as
 select
   j.job_id as id,
@@ -124,7 +136,7 @@ select
 from trunkline.jobs as j
 join clinical.job_types as t on t.job_type = j.task
 left join clinical.imported_jobs as i on i.job_id = j.job_id
-cross join lateral trunkline.job(p_job => j.job_id) as d
+cross join lateral clinical.job_bodies(p_job => j.job_id) as d
 cross join lateral (
   -- An old word is shown until something happens to the job here.
   select case when j.attempt = 0 and j.state in ('ready', 'scheduled', 'blocked') then coalesce(i.old_status, j.state) else j.state end as state

@@ -31,18 +31,13 @@ $$;
 comment on function clinical.has_profile_access(uuid) is 'Tells whether the signed-in user has access to the profile of a patient.';
 
 -- Row security is forced, so that it holds for the owner of the tables as well.
-do $security$
-declare
-  v_table text;
-begin
-  foreach v_table in array array['user_profiles', 'profile_access'] loop
-    execute format('alter table clinical.%I enable row level security', v_table);
-    execute format('alter table clinical.%I force row level security', v_table);
-    execute format('drop policy if exists service_only on clinical.%I', v_table);
-    execute format(
-      'create policy service_only on clinical.%I to trunkline_owner, trunkline_producer, trunkline_operator using (true) with check (true)',
-      v_table
-    );
-  end loop;
-end
-$security$;
+alter table clinical.user_profiles enable row level security;
+alter table clinical.user_profiles force row level security;
+drop policy if exists service_only on clinical.user_profiles;
+create policy service_only on clinical.user_profiles
+to trunkline_owner, trunkline_producer, trunkline_operator using (true) with check (true);
+alter table clinical.profile_access enable row level security;
+alter table clinical.profile_access force row level security;
+drop policy if exists service_only on clinical.profile_access;
+create policy service_only on clinical.profile_access
+to trunkline_owner, trunkline_producer, trunkline_operator using (true) with check (true);

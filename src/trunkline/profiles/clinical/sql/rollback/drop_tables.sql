@@ -33,6 +33,7 @@ drop function if exists clinical.audit_removal;
 drop function if exists clinical.job_status;
 drop function if exists clinical.error_details;
 drop function if exists clinical.tag;
+drop function if exists clinical.job_bodies;
 drop function if exists clinical.refuse_job_write;
 drop function if exists clinical.register_job_types;
 drop function if exists clinical.job_types_changed;
