@@ -1,4 +1,4 @@
-"""``trunkline profile check|steps|step|take-over``: a profile's roll-out, with a record of each step."""
+"""``trunkline profile check|steps|step|take-over``: the roll-out of a profile, on record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of a profile's roll-out: each can be tried, each leaves a record, also where it was refused."""
+"""Steps of a profile's roll-out: each can be tried, each leaves a record, refused or not."""
 
 from __future__ import annotations
 

@@ -58,10 +58,15 @@ def test_cp_72_an_event_about_something_else_does_not_do(
     worker = clinic.worker.connection
     if wrong == "earlier":
         worker.execute(LOG, event)
-    with pytest.raises(psycopg.Error, check=lambda e: e.sqlstate == "CP010"), worker.transaction():
-        worker.execute(INSERT, (nobody, clinic.patient, file, job))
-        if wrong != "earlier":
-            worker.execute(LOG, event)
+
+    def write() -> None:
+        with worker.transaction():
+            worker.execute(INSERT, (nobody, clinic.patient, file, job))
+            if wrong != "earlier":
+                worker.execute(LOG, event)
+
+    with pytest.raises(psycopg.Error, check=lambda e: e.sqlstate == "CP010"):
+        write()
     with worker.transaction():
         worker.execute(INSERT, (nobody, clinic.patient, file, job))
         worker.execute(LOG, (str(nobody), clinic.patient, job))

@@ -182,7 +182,7 @@ def test_cp_16_the_indexes_of_the_source_have_equivalents(
     clinic: Clinic, database: Database
 ) -> None:
     """CP-16: leases of running jobs, dead letters, file keys, and the order of the claim."""
-    found = dict(
+    found: dict[str, str] = dict(
         database.superuser()
         .execute(
             "select indexname, indexdef from pg_indexes where schemaname like 'trunkline%'"

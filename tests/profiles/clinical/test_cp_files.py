@@ -114,8 +114,11 @@ def test_cp_08_no_file_without_its_job(clinic: Clinic) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["{other}/scan.png", "{patient}/{other}/scan.png", "scan.png", "{patient}/../x/scan.png"]
-    + [
+    [
+        "{other}/scan.png",
+        "{patient}/{other}/scan.png",
+        "scan.png",
+        "{patient}/../x/scan.png",
         "/{patient}/scan.png",
         "{patient}",
         "{patient}x/scan.png",

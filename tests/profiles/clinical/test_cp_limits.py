@@ -57,10 +57,18 @@ def test_cp_51_a_pair_is_unique(clinic: Clinic) -> None:
 
 @pytest.mark.parametrize(
     "bad",
-    ["requests_per_minute = -1", "requests_per_minute = null", "tokens_per_hour = -5"]
-    + ["status = 'closed'", "backpressure_threshold = 0", "backpressure_threshold = 1.01"]
-    + ["backpressure_threshold = 0.001", "concurrent_requests = -1", "queue_depth_limit = -1"]
-    + ["provider_name = 'other'"],
+    [
+        "requests_per_minute = -1",
+        "requests_per_minute = null",
+        "tokens_per_hour = -5",
+        "status = 'closed'",
+        "backpressure_threshold = 0",
+        "backpressure_threshold = 1.01",
+        "backpressure_threshold = 0.001",
+        "concurrent_requests = -1",
+        "queue_depth_limit = -1",
+        "provider_name = 'other'",
+    ],
 )
 def test_cp_100_what_makes_no_sense_is_refused_when_written(clinic: Clinic, bad: str) -> None:
     """CP-100, CP-51, CP-105: negative limits, unknown statuses, thresholds of three decimals."""
@@ -140,7 +148,7 @@ def test_cp_54_every_part_of_a_limit_counts(
     change(clinic, limit)
     answers = [clinic.acquire(tokens) for _ in range(grants + 1)]
     assert [one.granted for one in answers] == [True] * grants + [False]
-    part = limit.split(" ")[0].replace("concurrent_requests", "concurrency")
+    part = limit.split(" ", maxsplit=1)[0].replace("concurrent_requests", "concurrency")
     assert answers[-1].reason == part
 
 
@@ -182,7 +190,7 @@ def test_cp_56_a_refusal_changes_no_counter(clinic: Clinic) -> None:
 
 
 def test_cp_57_an_unknown_pair_is_named(clinic: Clinic) -> None:
-    """CP-57: an error with provider and endpoint."""
+    """CP-57, CP-68: an error with both names, which is not the same as no capacity."""
     with pytest.raises(psycopg.Error, check=lambda e: e.sqlstate == "CP008") as caught:
         clinic.acquire(name="acme/model-x")
     assert "acme" in str(caught.value)
@@ -191,7 +199,7 @@ def test_cp_57_an_unknown_pair_is_named(clinic: Clinic) -> None:
 
 @pytest.mark.parametrize("status", ["maintenance", "disabled"])
 def test_cp_57_a_closed_endpoint_is_no_error(clinic: Clinic, status: str) -> None:
-    """CP-57, CP-58: not granted with the reason; what was granted before is released all the same."""
+    """CP-57, CP-58: not granted, with the reason; what was granted before is released."""
     given = clinic.acquire()
     change(clinic, f"status = '{status}'")
     answer = clinic.acquire()

@@ -1,6 +1,7 @@
 """From the older tables: errors, files and jobs are taken over once, and nothing is dropped."""
 
 from typing import Any
+
 import psycopg
 import pytest
 
@@ -57,7 +58,7 @@ def imported(clinic: Clinic, old_id: Any) -> Any:
 
 
 def test_cp_s11_a_thousand_files_and_seven_running_jobs(older: Clinic) -> None:
-    """CP-S11, CP-04, CP-05, CP-13, CP-15: twice; 500 objects, 500 nulls, 7 jobs that can be lost."""
+    """CP-S11, CP-04, CP-05, CP-13, CP-15: twice; 500 objects, 500 nulls, 7 jobs with a lease."""
     owner = older.database.connect()
     owner.execute(
         "insert into old.shell_files (patient_id, processing_error) select %s,"

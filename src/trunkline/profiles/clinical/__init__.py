@@ -1,4 +1,4 @@
-"""Profile ``clinical``: medical documents through screening, OCR and AI passes, under providers' limits.
+"""Profile ``clinical``: clinical documents through screening, OCR and AI passes, within limits.
 
 What it offers and how it is run is in docs/profiles/clinical.md.
 """
