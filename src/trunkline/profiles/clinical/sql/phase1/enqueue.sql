@@ -9,13 +9,13 @@ stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  c_most constant numeric := 1000000000000;
+  c_most constant numeric := 1e12;
   v_given text := p_payload ->> 'estimated_tokens';
   v_limit bigint;
   v_tokens numeric;
 begin
   if v_given is null then
-    return 1000;
+    return 1000::bigint;
   end if;
   -- A whole number, also as text; 5.0 is one, 5.5, "abc", true and [5] are none.
   if jsonb_typeof(p_payload -> 'estimated_tokens') in ('number', 'string') and v_given ~ '^-?[0-9]{1,13}(\.0+)?$' then

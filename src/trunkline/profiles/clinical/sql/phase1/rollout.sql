@@ -270,7 +270,7 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_count bigint := 0;
+  v_count bigint := 0::bigint;
   v_job record;
 begin
   case p_plan || '/' || p_step

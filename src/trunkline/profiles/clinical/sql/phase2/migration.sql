@@ -56,13 +56,13 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_count bigint := 0;
-  v_file record;
+  v_count bigint := 0::bigint;
+  v_file jsonb;
 begin
   for v_file in
     execute format(
-      'select f.row from (select to_jsonb(t) as row from %s as t) as f where not exists '
-      '(select from clinical.shell_files as s where s.id = (f.row ->> %L)::uuid)', p_table, 'id'
+      'select f.file from (select to_jsonb(t) as file from %s as t) as f where not exists '
+      '(select from clinical.shell_files as s where s.id = (f.file ->> %L)::uuid)', p_table, 'id'
     )
   loop
     insert into clinical.shell_files (
@@ -71,13 +71,13 @@ begin
     select
       f.id, f.patient_id, coalesce(f.storage_path, f.patient_id || '/' || f.id), f.filename, f.mime_type, f.size_bytes, f.idempotency_key,
       f.processing_error, coalesce(f.created_at, trunkline.clock())
-    from jsonb_to_record(v_file.row) as f (
+    from jsonb_to_record(v_file) as f (
       id uuid, patient_id uuid, storage_path text, filename text, mime_type text, size_bytes bigint, idempotency_key text,
       processing_error jsonb, created_at timestamptz
     );
     perform clinical.log_audit_event(
-      p_table_name => 'shell_files', p_record_id => v_file.row ->> 'id', p_action => 'INSERT',
-      p_reason => 'taken over from ' || p_table::text, p_patient_id => (v_file.row ->> 'patient_id')::uuid
+      p_table_name => 'shell_files', p_record_id => v_file ->> 'id', p_action => 'INSERT',
+      p_reason => 'taken over from ' || p_table::text, p_patient_id => (v_file ->> 'patient_id')::uuid
     );
     v_count := v_count + 1;
   end loop;
@@ -96,7 +96,7 @@ declare
   v_claimed uuid;
   v_id uuid;
   v_job record;
-  v_left bigint;
+  v_row jsonb;
   v_unknown jsonb;
 begin
   waiting := 0;
@@ -111,19 +111,23 @@ begin
       p_code => 'invalid_import', p_message => 'open jobs have types that are not in job_types', p_detail => jsonb_build_object('jobs', v_unknown)
     );
   end if;
-  for v_job in
+  for v_row in
     execute format(
-      'select r.* from %s as t cross join lateral jsonb_to_record(to_jsonb(t)) as r (id text, job_type text, job_name text, job_payload jsonb, '
-      'job_category text, priority integer, scheduled_at timestamptz, status text, worker_id text, retry_count integer, max_retries integer, '
-      'created_at timestamptz) where r.status in (%L, %L, %L, %L, %L) and not exists '
-      '(select from clinical.imported_jobs as i where i.old_id = r.id) order by r.created_at, r.id',
-      p_table, 'pending', 'retrying', 'deferred', 'running', 'processing'
+      'select r.job from (select to_jsonb(t) as job from %s as t) as r '
+      'where r.job ->> %L in (%L, %L, %L, %L, %L) and not exists '
+      '(select from clinical.imported_jobs as i where i.old_id = r.job ->> %L) order by r.job ->> %L, r.job ->> %L',
+      p_table, 'status', 'pending', 'retrying', 'deferred', 'running', 'processing', 'id', 'created_at', 'id'
     )
   loop
-    v_left := greatest(coalesce(v_job.max_retries, 3) - coalesce(v_job.retry_count, 0), 0) + 1;
+    select r.* into v_job
+    from jsonb_to_record(v_row) as r (
+      id text, job_type text, job_name text, job_payload jsonb, job_category text, priority integer, scheduled_at timestamptz,
+      status text, worker_id text, retry_count integer, max_retries integer
+    );
     v_id := clinical.import_job(
       p_type => v_job.job_type, p_name => v_job.job_name, p_payload => v_job.job_payload, p_category => v_job.job_category,
-      p_priority => v_job.priority, p_run_at => v_job.scheduled_at, p_max_attempts => v_left::integer,
+      p_priority => v_job.priority, p_run_at => v_job.scheduled_at,
+      p_max_attempts => greatest(coalesce(v_job.max_retries, 3) - coalesce(v_job.retry_count, 0), 0) + 1,
       p_is_running => v_job.status in ('running', 'processing')
     );
     insert into clinical.imported_jobs (old_id, job_id, old_status, retry_count)
