@@ -22,6 +22,7 @@ create table if not exists clinical.audit_entries (
 );
 create index if not exists audit_entries_by_record on clinical.audit_entries (record_id, table_name);
 create index if not exists audit_entries_by_patient on clinical.audit_entries (patient_id, at);
+create index if not exists audit_entries_by_time on clinical.audit_entries (at);
 create unique index if not exists audit_entries_of_jobs on clinical.audit_entries (job_id, at, attempt, kind) where kind is not null;
 comment on table clinical.audit_entries is 'Audit events that this profile keeps itself; rows are added, never changed and never removed.';
 
@@ -77,11 +78,13 @@ comment on view clinical.audit_of_jobs is 'Events of the engine about jobs of th
 
 create or replace view clinical.audit_log with (security_barrier = true) as
 select
-  a.at, a.table_name, a.record_id, a.action, a.old_values, a.new_values, a.reason, a.origin, a.patient_id, a.job_id, a.actor, a.kind, a.attempt
+  a.at, a.table_name, a.record_id, a.action, a.old_values, a.new_values, a.reason, a.origin, a.patient_id, a.job_id, a.actor,
+  a.kind, a.attempt
 from clinical.audit_entries as a
 union all
 select
-  e.at, e.table_name, e.record_id, e.action, e.old_values, e.new_values, e.reason, e.origin, e.patient_id, e.job_id, e.actor, e.kind, e.attempt
+  e.at, e.table_name, e.record_id, e.action, e.old_values, e.new_values, e.reason, e.origin, e.patient_id, e.job_id, e.actor,
+  e.kind, e.attempt
 from clinical.audit_of_jobs as e
 where e.at >= (select k.kept_until - interval '1 day' from clinical.audit_kept as k)
   and not exists (
@@ -107,7 +110,8 @@ begin
     at, table_name, record_id, action, old_values, new_values, reason, origin, patient_id, job_id, actor, kind, attempt
   )
   select
-    e.at, e.table_name, e.record_id, e.action, e.old_values, e.new_values, e.reason, e.origin, e.patient_id, e.job_id, e.actor, e.kind, e.attempt
+    e.at, e.table_name, e.record_id, e.action, e.old_values, e.new_values, e.reason, e.origin, e.patient_id, e.job_id, e.actor,
+    e.kind, e.attempt
   from clinical.audit_of_jobs as e
   where e.at < v_until and e.at >= (select k.kept_until - interval '1 day' from clinical.audit_kept as k)
   on conflict do nothing;

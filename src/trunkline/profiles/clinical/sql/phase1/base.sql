@@ -18,15 +18,27 @@ begin
       ('unknown_job_type', 'CP001', 'Pass one of the types of clinical.job_types; a new one is a row there.'),
       ('payload_empty', 'CP002', 'Pass a JSON object with at least one field.'),
       ('payload_not_object', 'CP003', 'Pass a JSON object, for example {"shell_file_id": "..."}.'),
-      ('invalid_estimate', 'CP004', 'Pass estimated_tokens as a whole number from 0 to the tokens per minute of the endpoint, or leave it out for 1000.'),
+      (
+        'invalid_estimate', 'CP004',
+        'Pass estimated_tokens as a whole number from 0 to the tokens per minute of the endpoint, or leave it out for 1000.'
+      ),
       ('enqueue_disabled', 'CP005', 'Nothing was stored. Repeat the call when queue.v3_enqueue_enabled is true again.'),
       ('uploads_stopped', 'CP006', 'Nothing was stored. Repeat the call when the maintenance is over.'),
       ('unknown_file', 'CP007', 'Pass the id of a row of clinical.shell_files as shell_file_id.'),
       ('unknown_endpoint', 'CP008', 'Insert a row for the provider and the endpoint into clinical.api_rate_limits.'),
-      ('invalid_configuration', 'CP009', 'Pass a value of the kind and the range that clinical.configuration_keys names; a timeout is three heartbeats or more.'),
-      ('audit_missing', 'CP010', 'Write through clinical.write_record, or call clinical.log_audit_event for the row in the same transaction.'),
+      (
+        'invalid_configuration', 'CP009',
+        'Pass a value of the kind and the range that clinical.configuration_keys names; a timeout is three heartbeats or more.'
+      ),
+      (
+        'audit_missing', 'CP010',
+        'Write through clinical.write_record, or call clinical.log_audit_event for the row in the same transaction.'
+      ),
       ('invalid_path', 'CP011', 'Store the file in the folder of its patient: PATIENT/..., without the id of anybody else.'),
-      ('not_writable', 'CP012', 'Change jobs by the functions of this schema: enqueue_job_v3, cancel_job, requeue_dead_letter and the like.'),
+      (
+        'not_writable', 'CP012',
+        'Change jobs by the functions of this schema: enqueue_job_v3, cancel_job, requeue_dead_letter and the like.'
+      ),
       ('job_id_missing', 'CP013', 'Pass the id of a job of that patient: every event is about a job.'),
       ('patient_missing', 'CP014', 'Pass p_patient_id: an event about clinical data names its patient.'),
       ('stale_stage', 'CP015', 'Stop the work and discard its result: another attempt owns the job or it has ended.'),

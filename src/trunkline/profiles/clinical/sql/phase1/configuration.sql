@@ -7,13 +7,31 @@ select *
 from (
   values
     ('worker.heartbeat_interval_seconds', 'seconds', '30', 1, 86400, 'heartbeat_interval', 'How often a worker says that its jobs live.'),
-    ('worker.timeout_seconds', 'seconds', '300', 3, 2592000, null, 'A job without a heartbeat for this long is lost; three heartbeats or more.'),
-    ('worker.reclaim_jitter_max_seconds', 'seconds', '60', 1, 86400, 'reclaim_jitter', 'A lost job is due again after a random time up to this.'),
-    ('worker.claims_enabled', 'boolean', 'true', null, null, null, 'Whether jobs of this profile are claimed; the maintenance mode switches it, and it can be switched during one.'),
-    ('queue.backpressure_delay_seconds', 'seconds', '30', 1, 86400, 'backpressure_delay', 'Delay that a worker passes to reschedule_job when an endpoint has no capacity.'),
-    ('queue.v3_enqueue_enabled', 'boolean', 'true', null, null, null, 'Whether enqueue_job_v3 and submit_upload accept work; a roll-back switches it off.'),
+    (
+      'worker.timeout_seconds', 'seconds', '300', 3, 2592000, null,
+      'A job without a heartbeat for this long is lost; three heartbeats or more.'
+    ),
+    (
+      'worker.reclaim_jitter_max_seconds', 'seconds', '60', 1, 86400, 'reclaim_jitter',
+      'A lost job is due again after a random time up to this.'
+    ),
+    (
+      'worker.claims_enabled', 'boolean', 'true', null, null, null,
+      'Whether jobs of this profile are claimed; the maintenance mode switches it, and it can be switched during one.'
+    ),
+    (
+      'queue.backpressure_delay_seconds', 'seconds', '30', 1, 86400, 'backpressure_delay',
+      'Delay that a worker passes to reschedule_job when an endpoint has no capacity.'
+    ),
+    (
+      'queue.v3_enqueue_enabled', 'boolean', 'true', null, null, null,
+      'Whether enqueue_job_v3 and submit_upload accept work; a roll-back switches it off.'
+    ),
     ('queue.max_deferrals', 'number', '100', 1, 1000000, null, 'A job that was put off more often than this without progress is an alert.'),
-    ('queue.max_deferral_age_hours', 'number', '24', 1, 8760, null, 'A job that has been put off for longer than this without progress is an alert.'),
+    (
+      'queue.max_deferral_age_hours', 'number', '24', 1, 8760, null,
+      'A job that has been put off for longer than this without progress is an alert.'
+    ),
     ('maintenance.mode', 'boolean', 'false', null, null, null, 'Maintenance: switching it on stops claims, switching it off starts them.'),
     ('maintenance.stop_uploads', 'boolean', 'false', null, null, null, 'Whether the maintenance mode stops uploads as well.'),
     ('pipeline.pass2_enabled', 'boolean', 'true', null, null, null, 'Whether the second AI pass is part of the pipeline.'),

@@ -31,8 +31,12 @@ begin
   if v_tokens > v_limit then
     perform clinical.refuse(
       p_code => 'invalid_estimate',
-      p_message => format('estimated_tokens %s is more than %s/%s ever gives in a minute: %s', v_tokens::bigint, p_provider, p_endpoint, v_limit),
-      p_detail => jsonb_build_object('estimated_tokens', v_tokens::bigint, 'tokens_per_minute', v_limit, 'limit', p_provider || '/' || p_endpoint)
+      p_message => format(
+        'estimated_tokens %s is more than %s/%s ever gives in a minute: %s', v_tokens::bigint, p_provider, p_endpoint, v_limit
+      ),
+      p_detail => jsonb_build_object(
+        'estimated_tokens', v_tokens::bigint, 'tokens_per_minute', v_limit, 'limit', p_provider || '/' || p_endpoint
+      )
     );
   end if;
   return v_tokens::bigint;
@@ -66,13 +70,16 @@ begin
     perform clinical.refuse(
       p_code => 'unknown_job_type',
       p_message => format(
-        'unknown job type %L; allowed are: %s', p_type, (select string_agg(t.job_type, ', ' order by t.job_type) from clinical.job_types as t)
+        'unknown job type %L; allowed are: %s', p_type,
+        (select string_agg(t.job_type, ', ' order by t.job_type) from clinical.job_types as t)
       ),
       p_detail => jsonb_build_object('job_type', p_type)
     );
   end if;
   if p_payload is null or p_payload = '{}'::jsonb or p_payload = 'null'::jsonb then
-    perform clinical.refuse(p_code => 'payload_empty', p_message => 'payload cannot be empty', p_detail => jsonb_build_object('job_type', p_type));
+    perform clinical.refuse(
+      p_code => 'payload_empty', p_message => 'payload cannot be empty', p_detail => jsonb_build_object('job_type', p_type)
+    );
   elsif jsonb_typeof(p_payload) <> 'object' then
     perform clinical.refuse(
       p_code => 'payload_not_object', p_message => format('payload is a JSON %s and must be an object', jsonb_typeof(p_payload)),

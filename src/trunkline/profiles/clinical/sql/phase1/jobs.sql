@@ -139,7 +139,10 @@ left join clinical.imported_jobs as i on i.job_id = j.job_id
 cross join lateral clinical.job_bodies(p_job => j.job_id) as d
 cross join lateral (
   -- An old word is shown until something happens to the job here.
-  select case when j.attempt = 0 and j.state in ('ready', 'scheduled', 'blocked') then coalesce(i.old_status, j.state) else j.state end as state
+  select case
+    when j.attempt = 0 and j.state in ('ready', 'scheduled', 'blocked') then coalesce(i.old_status, j.state)
+    else j.state
+  end as state
 ) as s
 left join lateral (
   select max(e.at) as at

@@ -68,7 +68,8 @@ as $$
   where p.pronamespace = 'clinical'::regnamespace
     and (a.grantee = 0 or r.rolname in ('anon', 'authenticated'))
     and not (
-      r.rolname = 'authenticated' and p.proname in ('submit_upload', 'audit_logger_v3', 'client_health', 'has_profile_access', 'user_id', 'as_uuid')
+      r.rolname = 'authenticated'
+        and p.proname in ('submit_upload', 'audit_logger_v3', 'client_health', 'has_profile_access', 'user_id', 'as_uuid')
       or r.rolname = 'anon' and p.proname = 'client_health'
     )
   union all
@@ -91,7 +92,9 @@ set search_path = pg_catalog, pg_temp
 as $$
   select w.worker
   from trunkline.workers as w
-  where w.alive and (w.queues is null or w.queues && clinical.queues())
+  where w.alive
+    and (w.queues is null or w.queues && clinical.queues())
+    and (w.tasks is null or w.tasks && array(select t.job_type from clinical.job_types as t))
   union
   select m.worker
   from trunkline.stale_monitor as m
@@ -123,12 +126,16 @@ begin
   -- Facts of a step; the field problems names what is not as it must be.
   return case p_plan || '/' || p_step
     when 'checklist/schema' then (
-      select jsonb_build_object('scripts', count(*), 'problems', case when count(*) = 0 then jsonb_build_array('no script is on record') else '[]' end)
+      select jsonb_build_object('scripts', count(*), 'problems', case
+        when count(*) = 0 then jsonb_build_array('no script is on record') else '[]'
+      end)
       from clinical.trunkline_profile_steps as s
     )
     when 'checklist/rpcs' then (
       select jsonb_build_object('rpcs', count(p.oid), 'problems', coalesce(jsonb_agg(n.name) filter (
-        where p.oid is null or not has_function_privilege('trunkline_worker', p.oid, 'execute') and not has_function_privilege('trunkline_producer', p.oid, 'execute')
+        where p.oid is null
+          or not has_function_privilege('trunkline_worker', p.oid, 'execute')
+            and not has_function_privilege('trunkline_producer', p.oid, 'execute')
       ), '[]'))
       from unnest(array[
         'acquire_api_capacity', 'release_api_capacity', 'enqueue_job_v3', 'claim_next_job_v3', 'update_job_heartbeat', 'reschedule_job',
@@ -138,8 +145,8 @@ begin
     )
     when 'checklist/limits' then (
       select jsonb_build_object('limits', jsonb_object_agg(l.provider_name || '/' || l.api_endpoint, jsonb_build_object(
-        'requests_per_minute', l.requests_per_minute, 'tokens_per_minute', l.tokens_per_minute, 'concurrent_requests', l.concurrent_requests,
-        'status', l.status
+        'requests_per_minute', l.requests_per_minute, 'tokens_per_minute', l.tokens_per_minute,
+        'concurrent_requests', l.concurrent_requests, 'status', l.status
       )), 'problems', '[]'::jsonb)
       from clinical.api_rate_limits as l
     )
@@ -179,7 +186,8 @@ begin
     )
     when 'cutover/functions_healthy' then (
       select jsonb_build_object(
-        'health', jsonb_agg(h.health), 'problems', coalesce(jsonb_agg(h.health ->> 'function') filter (where not (h.health ->> 'healthy')::boolean), '[]')
+        'health', jsonb_agg(h.health),
+        'problems', coalesce(jsonb_agg(h.health ->> 'function') filter (where not (h.health ->> 'healthy')::boolean), '[]')
       )
       from (
         select clinical.client_health(p_function => f.name) as health
@@ -187,7 +195,7 @@ begin
       ) as h
     )
     when 'cutover/remove_legacy' then (
-      select jsonb_build_object('to_remove', coalesce(jsonb_agg(f.name order by f.name) filter (where f.removed_at is null), '[]'), 'problems', case
+      select jsonb_build_object('to_remove', count(*) filter (where f.removed_at is null), 'problems', case
         -- New functions are proven before old ones go, or there is a time without any.
         when (clinical.last_result(p_plan => 'cutover', p_step => 'functions_healthy')).outcome is distinct from 'done'
           then jsonb_build_array('functions_healthy comes first')
@@ -290,7 +298,10 @@ begin
       for v_job in
         select w.worker
         from trunkline.workers as w
-        where w.alive and w.state = 'active' and w.queues <@ clinical.queues()
+        where w.alive
+          and w.state = 'active'
+          -- Not those that work for others as well: claims of this profile's queues are off for them, too.
+          and (w.queues <@ clinical.queues() or w.tasks <@ array(select t.job_type from clinical.job_types as t))
       loop
         perform trunkline.drain_worker(p_worker => v_job.worker);
         v_count := v_count + 1;
@@ -344,7 +355,9 @@ begin
   if not found then
     perform clinical.refuse(
       p_code => 'step_refused', p_message => format('there is no step %s of %s', p_step, p_plan),
-      p_detail => jsonb_build_object('known', (select jsonb_agg(s.plan || ' ' || s.step order by s.plan, s.place) from clinical.rollout_steps as s))
+      p_detail => jsonb_build_object('known', (
+        select jsonb_agg(s.plan || ' ' || s.step order by s.plan, s.place) from clinical.rollout_steps as s
+      ))
     );
   end if;
   -- What the caller saw outside of the database counts as well.

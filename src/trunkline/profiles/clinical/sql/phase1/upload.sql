@@ -19,7 +19,11 @@ begin
       where m.found[1]::uuid <> p_patient
         and (
           exists (select from clinical.user_profiles as u where u.id = m.found[1]::uuid)
-          or exists (select from clinical.profile_access as a where a.user_id = m.found[1]::uuid and a.user_id is distinct from clinical.user_id())
+          or exists (
+            select
+            from clinical.profile_access as a
+            where a.user_id = m.found[1]::uuid and a.user_id is distinct from clinical.user_id()
+          )
         )
     )
   then

@@ -108,7 +108,8 @@ begin
   ) into v_unknown;
   if v_unknown is not null then
     perform clinical.refuse(
-      p_code => 'invalid_import', p_message => 'open jobs have types that are not in job_types', p_detail => jsonb_build_object('jobs', v_unknown)
+      p_code => 'invalid_import', p_message => 'open jobs have types that are not in job_types',
+      p_detail => jsonb_build_object('jobs', v_unknown)
     );
   end if;
   for v_row in
@@ -139,7 +140,8 @@ begin
       loop
         select c.job_id into v_claimed
         from trunkline.claim(
-          p_worker => coalesce(nullif(v_job.worker_id, ''), 'legacy'), p_queues => array['clinical-import'], p_tasks => array[v_job.job_type]
+          p_worker => coalesce(nullif(v_job.worker_id, ''), 'legacy'), p_queues => array['clinical-import'],
+          p_tasks => array[v_job.job_type]
         ) as c;
         exit when v_claimed is null or v_claimed = v_id;
       end loop;
@@ -178,7 +180,8 @@ begin
   where f.id = clinical.as_uuid(p_text => p_payload ->> 'shell_file_id');
   return (trunkline.enqueue(
     p_task => p_type,
-    p_payload => coalesce(p_payload, '{}'::jsonb) || jsonb_build_object('estimated_tokens', coalesce(p_payload -> 'estimated_tokens', '1000'::jsonb)),
+    p_payload => coalesce(p_payload, '{}'::jsonb)
+      || jsonb_build_object('estimated_tokens', coalesce(p_payload -> 'estimated_tokens', '1000'::jsonb)),
     p_queue => case when p_is_running then 'clinical-import' else 'clinical' end,
     -- What ran before goes first.
     p_priority => case when p_is_running then 49 else greatest(least(coalesce(p_priority, 5), 49), -50) end,
