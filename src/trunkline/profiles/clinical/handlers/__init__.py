@@ -1,0 +1,1 @@
+"""What the stages do with a document; none of them knows the queue."""

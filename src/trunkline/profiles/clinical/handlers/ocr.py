@@ -1,0 +1,52 @@
+"""From a document to words and their places: pages are made even, then read by tesseract."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from trunkline.profiles.clinical.handlers.problems import BadDocument
+from trunkline.profiles.clinical.handlers.tools import Tools, run
+
+__all__ = ["MOST_PAGES", "read"]
+
+MOST_PAGES: Final = 50
+_DOTS_PER_INCH: Final = 150
+
+
+async def read(tools: Tools, kind: str, data: bytes) -> list[str]:
+    """The tables of words that tesseract makes, one for a page."""
+    if tools.missing:
+        raise BadDocument(f"This worker cannot read documents: {', '.join(tools.missing)}")
+    with tempfile.TemporaryDirectory(prefix="trunkline-ocr-") as name:
+        folder = Path(name)
+        await asyncio.to_thread((folder / "document").write_bytes, data)
+        pages = await (_of_pdf if kind == "pdf" else _of_picture)(tools, kind, folder)
+        tables = []
+        for page in pages:
+            command = [str(tools.tesseract), page.name, "stdout", "-l", "eng", "--psm", "3", "tsv"]
+            tables.append((await run(command, folder=folder)).decode(errors="replace"))
+        return tables
+
+
+async def _of_pdf(tools: Tools, _kind: str, folder: Path) -> list[Path]:
+    last = str(MOST_PAGES + 1)
+    size = ["-r", str(_DOTS_PER_INCH), "-gray", "-png", "-l", last]
+    await run([str(tools.pdftoppm), *size, "document", "page"], folder=folder)
+    pages = sorted(folder.glob("page-*.png"))
+    if not pages:
+        raise BadDocument("The PDF has no pages")
+    if len(pages) > MOST_PAGES:
+        raise BadDocument(f"The PDF has more than {MOST_PAGES} pages")
+    return pages
+
+
+async def _of_picture(tools: Tools, kind: str, folder: Path) -> list[Path]:
+    # The format is named: the program must not guess it from the bytes. Photos are turned upright.
+    even = ["-auto-orient", "-colorspace", "Gray", "-depth", "8", "-strip"]
+    bounds = ["-limit", "memory", "512MiB", "-limit", "disk", "1GiB"]
+    source = f"{kind}:document[0]"
+    await run([str(tools.magick), *bounds, source, *even, "png:page-1.png"], folder=folder)
+    return [folder / "page-1.png"]

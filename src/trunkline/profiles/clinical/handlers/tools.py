@@ -1,0 +1,92 @@
+"""The programs of the host that documents are read with, and calls of them.
+
+They are looked for when a worker starts: what it cannot do, it does not claim (CP-70).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from trunkline.profiles.clinical.handlers.problems import BadDocument, StageProblem
+
+__all__ = ["Tools", "find_tools", "run"]
+
+# Seconds for one page of one document.
+_TIMEOUT: Final = 120.0
+_LANGUAGE: Final = "eng"
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """Where the programs are; None: not on this host."""
+
+    magick: str | None = None
+    pdftoppm: str | None = None
+    tesseract: str | None = None
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What must be installed, in the words of packages."""
+        names = {"ImageMagick": self.magick, "poppler": self.pdftoppm, "tesseract": self.tesseract}
+        return tuple(name for name, place in names.items() if place is None)
+
+
+def find_tools() -> Tools:
+    """Look for them by asking each for its version: a name alone proves little."""
+    return Tools(
+        magick=_asked("magick", "-version", "ImageMagick")
+        or _asked("convert", "-version", "ImageMagick"),
+        pdftoppm=_asked("pdftoppm", "-v", "pdftoppm"),
+        # Without the data of the language it reads nothing.
+        tesseract=_asked("tesseract", "--list-langs", _LANGUAGE),
+    )
+
+
+def _asked(name: str, question: str, word: str) -> str | None:
+    place = shutil.which(name)
+    if place is None:
+        return None
+    try:
+        answer = subprocess.run(
+            [place, question], capture_output=True, text=True, timeout=20, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    known = answer.returncode == 0 and word in answer.stdout + answer.stderr
+    return place if known else None
+
+
+async def run(command: Sequence[str | Path], *, folder: Path, timeout: float = _TIMEOUT) -> bytes:
+    """Run a program to its end and return what it printed; it dies with the job."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        cwd=folder,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        # One core for a page: the worker runs several pages at once.
+        env=os.environ | {"OMP_THREAD_LIMIT": "1", "MAGICK_THREAD_LIMIT": "1"},
+    )
+    try:
+        async with asyncio.timeout(timeout):
+            printed, said = await process.communicate()
+    except TimeoutError as error:
+        raise StageProblem(f"{Path(command[0]).name} took more than {timeout:.0f} s") from error
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        code = await process.wait()
+    if code != 0:
+        words = said.decode(errors="replace").strip()[-300:]
+        problem = f"{Path(command[0]).name} ended with {code}: {words}"
+        # Killed from outside, for want of memory perhaps, says nothing about the document.
+        raise (StageProblem if code < 0 else BadDocument)(problem)
+    return printed
