@@ -43,6 +43,10 @@ class ContextBackend(Protocol):
     def flow(self) -> Flow:
         """Limits and providers."""
 
+    @property
+    def worker(self) -> str:
+        """See Context.worker."""
+
 
 class Context:
     """The job a handler runs, and what it may ask of its worker.
@@ -78,6 +82,11 @@ class Context:
     def queue(self) -> str:
         """The queue the job came from."""
         return self._job.queue
+
+    @property
+    def worker(self) -> str:
+        """The worker that runs the attempt; its id is another one after every start."""
+        return self._backend.worker
 
     @property
     def tenant(self) -> str | None:

@@ -93,6 +93,11 @@ class _Backend:
     def cancelled(self) -> bool:
         return self._held.stop is not None
 
+    @property
+    def worker(self) -> str:
+        """See Context.worker."""
+        return self._services.worker
+
     def _progress_call(self, percent: int | None, message: str | None, phase: str | None) -> Any:
         job = self._held.job
         return work.progress(

@@ -86,6 +86,10 @@ class _ChildBackend:
         self.limit: str | None = None
         self.in_transaction = False
 
+    @property
+    def worker(self) -> str:
+        return self.order.worker
+
     @cached_property
     def flow(self) -> SyncFlow:
         return SyncFlow(self, self.order.job, self.limit, self.means.connections)

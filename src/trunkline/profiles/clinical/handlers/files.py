@@ -14,7 +14,7 @@ from uuid import UUID
 
 from trunkline.profiles.clinical.handlers.problems import BadDocument
 
-__all__ = ["Files", "Folder"]
+__all__ = ["Files", "Folder", "left_by"]
 
 _PART: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -66,3 +66,8 @@ class Folder:
             if not _PART.fullmatch(part):
                 raise BadDocument(f"{part!r} cannot be part of a path")
         return self.root.joinpath(first, *rest)
+
+
+def left_by(patient: UUID, file: UUID, stage: str) -> str:
+    """Where a stage leaves what it found in a file, for the stages that follow."""
+    return f"{patient}/{file}/{stage}.json"

@@ -22,7 +22,7 @@ from math import ceil
 from types import TracebackType
 from typing import Any, Final, Self
 
-from trunkline.profiles.clinical.stubs import headers
+from trunkline.profiles.clinical.stubs import answers, headers
 from trunkline.profiles.clinical.stubs.limits import Account, Call, Model, Window
 
 __all__ = ["DEFAULT_MODEL", "Account", "Call", "Model", "Provider", "model_from"]
@@ -67,7 +67,7 @@ class Provider:
         *,
         port: int = 0,
         key: str | None = None,
-        write: Write | None = None,
+        write: Write = answers.write,
         clock: Callable[[], float] = time.monotonic,
         seed: int | None = None,
     ) -> None:
@@ -78,7 +78,7 @@ class Provider:
         self._clock = clock
         self._windows = {name: Window(model, clock) for name, model in models.items()}
         self._key = key
-        self._write = write or _echo
+        self._write = write
         self._random = random.Random(seed)  # noqa: S311 - latencies, no secrets
         self._refusals, self._confusions, self._failures = _Trouble(), _Trouble(), _Trouble()
         self._closing = threading.Event()
@@ -260,10 +260,6 @@ def _request(body: bytes) -> dict[str, Any] | None:
     except (ValueError, LookupError, TypeError):
         return None
     return request if known else None
-
-
-def _echo(request: Mapping[str, Any]) -> str:
-    return json.dumps({"read": str(request["messages"][-1]["content"])[:200]})
 
 
 def _tokens(text: str) -> int:

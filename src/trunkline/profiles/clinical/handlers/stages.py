@@ -1,0 +1,187 @@
+"""The six stages of a document, each on its own job."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+
+from trunkline import Context
+from trunkline.profiles.clinical.handlers import ocr, security, spatial
+from trunkline.profiles.clinical.handlers.ending import at_work, end, finish, patient_of
+from trunkline.profiles.clinical.handlers.files import Files, left_by
+from trunkline.profiles.clinical.handlers.passes import PASSES, answered, as_text
+from trunkline.profiles.clinical.handlers.problems import BadDocument, StageProblem
+from trunkline.profiles.clinical.handlers.providers import Provider
+from trunkline.profiles.clinical.handlers.tools import Tools
+
+__all__ = ["Stages"]
+
+_FACTS: Final = """
+select f.storage_path, f.mime_type, f.size_bytes
+from clinical.shell_files as f
+where f.id = %(file)s and f.patient_id = %(patient)s
+"""
+
+# Jobs carry it from stage to stage: which endpoint each type calls.
+Endpoints = dict[str, str]
+
+
+class Stages:
+    """The handlers, on what they work with."""
+
+    def __init__(
+        self,
+        files: Files,
+        tools: Tools,
+        providers: Mapping[str, Provider],
+        *,
+        endpoint: str,
+        timeout: float,
+    ) -> None:
+        self._files = files
+        self._tools = tools
+        self._providers = providers
+        self._endpoint = endpoint
+        self._timeout = timeout
+
+    async def fast_queue_security(
+        self,
+        ctx: Context,
+        shell_file_id: UUID,
+        estimated_tokens: int = 0,
+        endpoints: Endpoints | None = None,
+    ) -> dict[str, Any]:
+        """Let a file into the pipeline, or not."""
+        with at_work(ctx):
+            patient = patient_of(ctx)
+            # One short transaction: the row says where the file is.
+            async with ctx.transaction() as connection:
+                asked = {"file": shell_file_id, "patient": patient}
+                row = await (await connection.execute(_FACTS, asked)).fetchone()
+                if row is None:
+                    raise BadDocument(f"The patient has no file {shell_file_id}")
+                path, media_type, size = row
+                data = await asyncio.to_thread(self._files.read, patient, path)
+                said = {"mime_type": media_type, "size_bytes": size}
+                facts = {name: value for name, value in said.items() if value is not None}
+                found = asdict(await asyncio.to_thread(security.screen, data, facts))
+                await self._leave(patient, shell_file_id, ctx.task, found | {"path": path})
+                return await end(ctx, connection, shell_file_id, "screening", found)
+
+    async def fast_queue_ocr(
+        self,
+        ctx: Context,
+        shell_file_id: UUID,
+        estimated_tokens: int = 0,
+        endpoints: Endpoints | None = None,
+    ) -> dict[str, Any]:
+        """Read the pages."""
+        with at_work(ctx):
+            patient = patient_of(ctx)
+            screened = await self._left(patient, shell_file_id, "fast_queue_security")
+            data = await asyncio.to_thread(self._files.read, patient, screened["path"])
+            found = await asyncio.to_thread(security.screen, data)
+            if found.sha256 != screened["sha256"]:
+                raise BadDocument("The file is not the one that was checked")
+            tables = await ocr.read(self._tools, found.kind, data)
+            await self._leave(patient, shell_file_id, ctx.task, {"tables": tables})
+            # Read on this host: no tokens of a provider were used.
+            facts = {"pages": len(tables), "tokens_used": 0}
+            return await finish(ctx, shell_file_id, "pages", facts)
+
+    async def fast_queue_spatial(
+        self,
+        ctx: Context,
+        shell_file_id: UUID,
+        estimated_tokens: int = 0,
+        endpoints: Endpoints | None = None,
+    ) -> dict[str, Any]:
+        """Find lines and their places."""
+        with at_work(ctx):
+            patient = patient_of(ctx)
+            read = await self._left(patient, shell_file_id, "fast_queue_ocr")
+            found = await asyncio.to_thread(spatial.layout, read["tables"])
+            if not found.words:
+                raise BadDocument("There is no text on any page")
+            await self._leave(patient, shell_file_id, ctx.task, msgspec.to_builtins(found))
+            facts = {
+                "pages": len(found.pages),
+                "words": found.words,
+                "confidence": found.confidence,
+            }
+            return await finish(ctx, shell_file_id, "layout", facts)
+
+    async def ai_queue_pass1(
+        self,
+        ctx: Context,
+        shell_file_id: UUID,
+        estimated_tokens: int = 1000,
+        endpoints: Endpoints | None = None,
+    ) -> dict[str, Any]:
+        """Find what the document names."""
+        return await self._pass(ctx, shell_file_id, estimated_tokens, endpoints)
+
+    async def ai_queue_pass2(
+        self,
+        ctx: Context,
+        shell_file_id: UUID,
+        estimated_tokens: int = 1000,
+        endpoints: Endpoints | None = None,
+    ) -> dict[str, Any]:
+        """Make clinical facts of it."""
+        return await self._pass(ctx, shell_file_id, estimated_tokens, endpoints)
+
+    async def ai_queue_pass3(
+        self,
+        ctx: Context,
+        shell_file_id: UUID,
+        estimated_tokens: int = 1000,
+        endpoints: Endpoints | None = None,
+    ) -> dict[str, Any]:
+        """Tell the patient."""
+        return await self._pass(ctx, shell_file_id, estimated_tokens, endpoints)
+
+    async def _pass(
+        self, ctx: Context, file: UUID, estimate: int, endpoints: Endpoints | None
+    ) -> dict[str, Any]:
+        endpoint = (endpoints or {}).get(ctx.task, self._endpoint)
+        name, _, model = endpoint.partition("/")
+        asked = PASSES[ctx.task]
+        with at_work(ctx):
+            provider = self._providers.get(name)
+            if provider is None:
+                # Another worker may know it; nothing is wrong with the document.
+                raise StageProblem(f"This worker does not know the provider {name}")
+            patient = patient_of(ctx)
+            text = as_text(await self._left(patient, file, asked.reads))
+            response = await ctx.http.post(
+                provider.address("chat/completions"),
+                json=asked.request(model, text),
+                headers=provider.headers,
+                limit=endpoint,
+                tokens=estimate,
+                timeout=self._timeout,
+            )
+            answer = answered(asked, response.raise_for_status().json())
+            await self._leave(patient, file, ctx.task, answer.value)
+            result: dict[str, Any] = {"found": asked.record, "endpoint": endpoint}
+            if answer.tokens_used is not None:
+                result["tokens_used"] = answer.tokens_used
+            return await finish(ctx, file, asked.record, answer.value, result=result)
+
+    async def _leave(self, patient: UUID, file: UUID, stage: str, value: Any) -> None:
+        """For the stages that follow."""
+        data = msgspec.json.encode(value)
+        await asyncio.to_thread(self._files.write, patient, left_by(patient, file, stage), data)
+
+    async def _left(self, patient: UUID, file: UUID, stage: str) -> dict[str, Any]:
+        path = left_by(patient, file, stage)
+        found: dict[str, Any] = msgspec.json.decode(
+            await asyncio.to_thread(self._files.read, patient, path)
+        )
+        return found
