@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,7 +29,9 @@ from trunkline.profiles.executor.handlers.evidence import BUNDLE, CHAINS
 from trunkline.profiles.executor.handlers.store import Store
 from trunkline.profiles.executor.stubs.ledger import Ledger
 
-__all__ = ["Account", "run"]
+__all__ = ["DOCUMENTS", "Account", "lines", "run"]
+
+DOCUMENTS: Final = 5
 
 # Seconds. Short, so that a killed worker's jobs are back while somebody watches.
 _TTL: Final = 3
@@ -144,7 +146,9 @@ class _Stage:
         return sum(1 for data in found if data and artifact.contents(data))
 
 
-def run(documents: int = 5, *, deadline: float = 90.0, say: Say = lambda _: None) -> Account:
+def run(
+    documents: int = DOCUMENTS, *, deadline: float = 90.0, say: Say = lambda _: None
+) -> Account:
     """Protect so many documents and kill a worker on the way."""
     with _stage() as stage:
         started = time.monotonic()
@@ -174,6 +178,12 @@ def run(documents: int = 5, *, deadline: float = 90.0, say: Say = lambda _: None
             time.sleep(0.5)
         stage.stop()
         return _account(stage, names, killed, time.monotonic() - started)
+
+
+def lines(account: Account) -> Iterator[str]:
+    """The account for people."""
+    for fact, value in (asdict(account) | {"balanced": account.balanced}).items():
+        yield f"{fact.replace('_', ' '):15}  {value}"
 
 
 @contextmanager

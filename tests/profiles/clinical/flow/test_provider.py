@@ -134,7 +134,7 @@ def test_most_at_once_is_what_overlapped(clients: list[Client]) -> None:
     with Provider(Model(concurrency=3)) as provider, ThreadPoolExecutor(4) as pool:
         provider.hold.clear()
         running = [pool.submit(client(clients, provider.url).chat) for _ in range(3)]
-        until(lambda: provider.account().calls == 3, "three calls are under way")
+        until(lambda: provider.under_way() == 3, "three calls are under way")
         assert provider.account().over == {}
         status, told, _ = client(clients, provider.url).chat()
         assert (status, told["Retry-After"]) == (429, "1")

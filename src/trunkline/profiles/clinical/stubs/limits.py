@@ -183,6 +183,11 @@ class Window:
         with self._lock:
             return list(self._calls)
 
+    def under_way(self) -> int:
+        """How many calls have no answer yet."""
+        with self._lock:
+            return self._active
+
     def account(self) -> Account:
         """The exact account of all calls so far."""
         calls = self.calls()

@@ -104,6 +104,10 @@ class Provider:
         """Every call with its arrival, in order."""
         return self._window(model).calls()
 
+    def under_way(self, model: str | None = None) -> int:
+        """How many calls have no answer yet."""
+        return self._window(model).under_way()
+
     def set_model(self, name: str, model: Model) -> None:
         """Other settings from now on; earlier calls stay in the account."""
         if name in self._windows:

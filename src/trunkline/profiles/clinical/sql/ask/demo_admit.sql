@@ -1,0 +1,1 @@
+insert into clinical.user_profiles (full_name) values (%(name)s) returning id

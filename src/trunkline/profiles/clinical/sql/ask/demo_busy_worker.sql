@@ -1,0 +1,7 @@
+-- A worker process that waits for the provider now.
+
+select w.pid, w.worker
+from trunkline.jobs as j
+join trunkline.workers as w on w.worker = j.worker
+where j.state = 'running' and j.task like 'ai\_queue\_pass%%' and w.state = 'active' and w.pid = any (%(pids)s)
+limit 1
