@@ -161,10 +161,8 @@ class _Stage:
 
     def kill_a_busy_worker(self) -> str | None:
         """SIGKILL for a process that waits for the provider; None while there is none."""
-        if self.provider.under_way() < _LIMIT["concurrency"]:
-            # Only when every slot is a call is it sure that one of a busy worker's jobs has one.
-            return None
-        found = self.ask("busy_worker", pids=list(self.processes))
+        calls = self.provider.under_way()
+        found = self.ask("busy_worker", pids=list(self.processes), calls=calls) if calls else []
         if not found:
             return None
         pid, worker = found[0]
@@ -190,12 +188,16 @@ class _Play:
     def __init__(self, stage: _Stage, documents: int, deadline: float, say: Say) -> None:
         self._stage = stage
         self._documents = documents
-        self._say = say
+        self._tell = say
         self._started = time.monotonic()
         self._deadline = deadline
         self._missing = find_tools().missing
         self._unserved = ["fast_queue_ocr"] if self._missing else []
         self._killed = 0
+        self._lost = 0
+
+    def _say(self, text: str) -> None:
+        self._tell(f"{time.monotonic() - self._started:5.1f} s  {text}")
 
     def run(self) -> Account:
         stage, say = self._stage, self._say
@@ -214,7 +216,7 @@ class _Play:
         self._watch()
         # As an operator's schedule would: note at the files what stopped them.
         stage.ask("maintain")
-        self._watch()
+        self._watch(quietly=True)
         stage.stop()
         return self._account(uploads)
 
@@ -232,7 +234,7 @@ class _Play:
         )
         return len(answers) + 1
 
-    def _watch(self) -> None:
+    def _watch(self, *, quietly: bool = False) -> None:
         """Until nothing is left to do; on the way one worker dies."""
         stage = self._stage
         while stage.ask("open", unserved=self._unserved)[0][0]:
@@ -243,7 +245,13 @@ class _Play:
                 self._killed = 1
                 self._say(f"killed {worker} in the middle of a call; starting another one")
                 stage.start_worker()
+            ((reclaimed,),) = stage.ask("reclaimed")
+            if reclaimed > self._lost:
+                self._say(f"{reclaimed - self._lost} of its jobs were silent for 3 s and are back")
+                self._lost = reclaimed
             time.sleep(0.2)
+        if not quietly:
+            self._say("all jobs have ended")
 
     def _account(self, uploads: int) -> Account:
         stage = self._stage

@@ -1,0 +1,1 @@
+select count(*) from trunkline.reclaim_history as h
