@@ -9,6 +9,7 @@ import asyncio
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ __all__ = ["Tools", "find_tools", "run"]
 
 # Seconds for one page of one document.
 _TIMEOUT: Final = 120.0
+# Bytes: a page full of small print has some hundred thousand.
+_MOST_PRINTED: Final = 16 << 20
 _LANGUAGE: Final = "eng"
 
 
@@ -66,27 +69,33 @@ def _asked(name: str, question: str, word: str) -> str | None:
 
 async def run(command: Sequence[str | Path], *, folder: Path, timeout: float = _TIMEOUT) -> bytes:
     """Run a program to its end and return what it printed; it dies with the job."""
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        cwd=folder,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        # One core for a page: the worker runs several pages at once.
-        env=os.environ | {"OMP_THREAD_LIMIT": "1", "MAGICK_THREAD_LIMIT": "1"},
-    )
-    try:
-        async with asyncio.timeout(timeout):
-            printed, said = await process.communicate()
-    except TimeoutError as error:
-        raise StageProblem(f"{Path(command[0]).name} took more than {timeout:.0f} s") from error
-    finally:
-        with suppress(ProcessLookupError):
-            process.kill()
-        code = await process.wait()
-    if code != 0:
-        words = said.decode(errors="replace").strip()[-300:]
-        problem = f"{Path(command[0]).name} ended with {code}: {words}"
-        # Killed from outside, for want of memory perhaps, says nothing about the document.
-        raise (StageProblem if code < 0 else BadDocument)(problem)
-    return printed
+    name = Path(command[0]).name
+    # Into files: what a document makes a program print must not fill the memory.
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=folder,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=printed,
+            stderr=said,
+            # One core for a page: the worker runs several pages at once.
+            env=os.environ | {"OMP_THREAD_LIMIT": "1", "MAGICK_THREAD_LIMIT": "1"},
+        )
+        try:
+            async with asyncio.timeout(timeout):
+                await process.wait()
+        except TimeoutError as error:
+            raise StageProblem(f"{name} took more than {timeout:g} s") from error
+        finally:
+            with suppress(ProcessLookupError):
+                process.kill()
+            code = await process.wait()
+        if code != 0:
+            said.seek(-min(said.seek(0, os.SEEK_END), 300), os.SEEK_END)
+            problem = f"{name} ended with {code}: {said.read().decode(errors='replace').strip()}"
+            # Killed from outside, for want of memory perhaps, says nothing about the document.
+            raise (StageProblem if code < 0 else BadDocument)(problem)
+        if printed.seek(0, os.SEEK_END) > _MOST_PRINTED:
+            raise BadDocument(f"{name} found more than {_MOST_PRINTED} bytes to tell")
+        printed.seek(0)
+        return printed.read()
