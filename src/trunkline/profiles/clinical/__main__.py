@@ -1,7 +1,8 @@
 """A worker of this profile alone: ``python -m trunkline.profiles.clinical``.
 
-WORKER_CONCURRENCY is how many jobs run at once (50), WORKER_NAME_PREFIX how its id begins; an id is
-another one at every start. The rest is that of `trunkline.profiles.clinical.app`.
+WORKER_CONCURRENCY is how many jobs run at once (50), WORKER_NAME_PREFIX how its id begins, and
+WORKER_GRACE_SECONDS what running jobs get to end after SIGTERM (30) before they are handed back. An
+id is another one at every start. The rest is that of `trunkline.profiles.clinical.app`.
 """
 
 from __future__ import annotations
@@ -16,16 +17,18 @@ from trunkline.worker import WorkerOptions, run_worker
 
 def options(environment: Mapping[str, str]) -> WorkerOptions:
     """How the worker runs."""
-    concurrency = environment.get("WORKER_CONCURRENCY") or "50"
-    if not concurrency.isdecimal():
-        raise ProfileError(
-            f"WORKER_CONCURRENCY is {concurrency!r}", hint="Set it to a whole number from 1 on."
-        )
+    numbers = {}
+    for variable, default in {"WORKER_CONCURRENCY": "50", "WORKER_GRACE_SECONDS": "30"}.items():
+        given = environment.get(variable) or default
+        if not given.isdecimal():
+            raise ProfileError(f"{variable} is {given!r}", hint="Set it to a whole number.")
+        numbers[variable] = int(given)
     return WorkerOptions(
         app_path="trunkline.profiles.clinical.app:app",
-        concurrency=int(concurrency),
+        concurrency=numbers["WORKER_CONCURRENCY"],
         name=environment.get("WORKER_NAME_PREFIX") or None,
-        log_format=environment.get("WORKER_LOG") or "json",
+        grace=numbers["WORKER_GRACE_SECONDS"],
+        log_format="json",
     )
 
 

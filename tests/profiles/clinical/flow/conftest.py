@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -80,6 +81,18 @@ class Scene:
         )
         return found
 
+    def chore(self, kind: str, **payload: Any) -> UUID:
+        """A job beside the pipeline."""
+        found: UUID = self.clinic.producer.value(
+            "select clinical.enqueue_job_v3(%s, 'test', %s)", kind, Jsonb(payload)
+        )
+        return found
+
+    def result(self, job: UUID) -> Any:
+        """Wait for a job and return its result."""
+        self.wait(lambda: self.clinic.row(job).status == "completed", f"job {job} is done")
+        return self.clinic.row(job).job_result
+
     def file(self, file: UUID) -> Any:
         (found,) = self.clinic.rows("select * from clinical.shell_files where id = %s", file)
         return found
@@ -99,6 +112,11 @@ class Scene:
         )
         return {row.record_kind: row.body for row in rows}
 
+    def later(self, interval: str) -> None:
+        """Let time pass, and wake up who sleeps until something is due."""
+        self.clinic.pass_time(interval)
+        self.clinic.worker.connection.execute("select trunkline.run_duties()")
+
     def wait(self, condition: Callable[[], _T], what: str) -> _T:
         """Look until it holds; a worker that ended by itself will not bring it about."""
 
@@ -107,6 +125,8 @@ class Scene:
             # Killed or stopped by the test is no surprise.
             if not all(code in {None, 0, -signal.SIGKILL} for code in ended):
                 raise AssertionError(f"a worker ended: {ended}\n{self.log.read_text()[-3000:]}")
+            # Looking at all jobs costs the server more than the work that is waited for.
+            time.sleep(0.05)
             return condition()
 
         try:

@@ -1,21 +1,35 @@
 """The pipeline end to end on real workers: a scanned page becomes clinical records."""
 
-from tests.profiles.clinical.flow.conftest import Scene
+import json
+
+import pytest
+
+from tests.profiles.clinical.flow.conftest import KEY, Scene
+from trunkline.profiles.clinical.stubs import answers
+from trunkline.profiles.clinical.stubs.provider import Model, Provider
+from trunkline.profiles.clinical.stubs.scans import report_lines, scan, typeset
 
 STAGES = (
     *("fast_queue_security", "fast_queue_ocr", "fast_queue_spatial"),
     *("ai_queue_pass1", "ai_queue_pass2", "ai_queue_pass3"),
 )
+MODEL = "gpt-4o-mini"
+ALIVE = typeset(report_lines(1)).replace(
+    b"/Type /Catalog", b"/Type /Catalog /AA << /S /JavaScript >>"
+)
 
 
 def test_cp_09_a_scanned_page_becomes_clinical_data(scene: Scene) -> None:
-    """CP-09, CP-106, CP-101: what is printed on the page is what is on record."""
-    scene.work()
+    """CP-09, CP-08, CP-106, CP-101: what is printed on the page is what is on record."""
     made = scene.upload()
+    # The upload is safe before anybody works.
+    assert scene.jobs(made.file_id)[0].id == made.job_id
+    scene.work()
     scene.finished(made.file_id)
     jobs = scene.jobs(made.file_id)
     assert tuple(job.job_type for job in jobs) == STAGES
     assert {job.status for job in jobs} == {"completed"}
+    assert {job.patient_id for job in jobs} == {scene.clinic.patient}
     found = scene.records(made.file_id)
     assert found.keys() == {"screening", "pages", "layout", "entities", "facts", "narrative"}
     facts = {fact["name"]: (fact["value"], fact["unit"]) for fact in found["facts"]["facts"]}
@@ -29,3 +43,159 @@ def test_cp_09_a_scanned_page_becomes_clinical_data(scene: Scene) -> None:
     limit = scene.clinic.limit()
     assert (limit.current_requests_minute, limit.current_tokens_minute) == (3, account.tokens)
     assert limit.active_requests == 0
+
+
+def test_cp_72_every_record_is_audited_with_its_patient(scene: Scene) -> None:
+    """CP-72, CP-71, CP-97: by the job that wrote it, in its transaction."""
+    scene.work()
+    made = scene.upload(typeset(report_lines(2)), name="report.pdf", kind="application/pdf")
+    scene.finished(made.file_id)
+    rows = scene.clinic.rows(
+        "select r.id, r.job_id, r.xmin::text as written from clinical.clinical_records as r"
+        " where r.shell_file_id = %s",
+        made.file_id,
+    )
+    assert len(rows) == 6
+    for row in rows:
+        (event,) = scene.clinic.audit(row.id, "clinical_records")
+        assert (event.action, event.patient_id) == ("INSERT", scene.clinic.patient)
+        assert event.job_id == row.job_id
+    events = scene.clinic.rows(
+        "select * from clinical.audit_log where job_id = any (%s)", [row.job_id for row in rows]
+    )
+    assert {event.patient_id for event in events} == {scene.clinic.patient}
+
+
+def test_cp_106_later_passes_are_optional(scene: Scene) -> None:
+    """CP-106: by configuration; the third pass does not need the second."""
+    scene.clinic.configure("pipeline.pass2_enabled", "false")
+    scene.work()
+    made = scene.upload()
+    scene.finished(made.file_id)
+    assert [job.job_type for job in scene.jobs(made.file_id)] == [
+        stage for stage in STAGES if stage != "ai_queue_pass2"
+    ]
+    assert scene.records(made.file_id).keys() >= {"entities", "narrative"}
+    assert scene.provider.account().calls == 2
+
+
+def test_a_document_that_fails_the_check_goes_no_further(scene: Scene) -> None:
+    """CP-09, CP-48, CP-01: dead at once, nobody else sees it, and the file says why."""
+    scene.work()
+    made = scene.upload(ALIVE, name="report.pdf", kind="application/pdf")
+    scene.wait(lambda: scene.clinic.row(made.job_id).status == "failed", "the check failed")
+    (job,) = scene.jobs(made.file_id)
+    assert (len(job.error_details["history"]), job.dead_letter_at is not None) == (1, True)
+    assert "active_content" in json.dumps(job.error_details)
+    assert scene.records(made.file_id) == {}
+    assert scene.result(scene.chore("system_maintenance", limit=10)) == {"files": 1}
+    assert "active_content" in json.dumps(scene.file(made.file_id).processing_error)
+    assert scene.provider.account().calls == 0
+
+
+def test_a_file_that_was_changed_after_the_check_is_not_read(scene: Scene) -> None:
+    """CP-09: what was checked is what is processed."""
+    made = scene.upload()
+    # One that can check and cannot read.
+    scene.work(PATH="/nowhere")
+    scene.wait(lambda: len(scene.jobs(made.file_id)) == 2, "the check passed")
+    path = scene.file(made.file_id).storage_path
+    scene.store.write(scene.clinic.patient, path, scan(report_lines(9)))
+    scene.work()
+    ocr = scene.jobs(made.file_id)[1]
+    scene.wait(lambda: scene.clinic.row(ocr.id).status == "failed", "the OCR failed")
+    assert "not the one that was checked" in json.dumps(scene.clinic.row(ocr.id).error_details)
+
+
+def test_a_429_holds_the_limit_and_is_no_retry(scene: Scene) -> None:
+    """CP-42, CP-60, CP-69: the job is put off until the provider wants calls again."""
+    scene.provider.refuse(2, retry_after=1)
+    scene.work()
+    made = scene.upload()
+    scene.finished(made.file_id)
+    account = scene.provider.account()
+    assert (account.served, account.refused, account.refused_on_demand) == (3, 2, 2)
+    jobs = scene.jobs(made.file_id)
+    assert {job.retry_count for job in jobs} == {0}
+    assert max(job.deferrals for job in jobs) >= 1
+    # A refused call counts as a request, and what it asked for stays charged (CP-60).
+    limit = scene.clinic.limit()
+    assert limit.current_requests_minute == 5
+    assert limit.current_tokens_minute == account.tokens + 2 * 1000
+
+
+def test_cp_60_a_failed_call_stays_charged_and_is_tried_again(scene: Scene) -> None:
+    """CP-60, CP-48, CP-69: whether the provider worked for it, nobody knows."""
+    scene.provider.fail(1, status=502)
+    scene.work()
+    made = scene.upload()
+    failed = scene.wait(
+        lambda: [job for job in scene.jobs(made.file_id) if job.retry_count], "an attempt failed"
+    )
+    assert failed[0].job_type == "ai_queue_pass1"
+    assert "502" in json.dumps(failed[0].error_details)
+    assert scene.clinic.limit().current_tokens_minute == 1000
+    scene.later("50 seconds")
+    scene.finished(made.file_id)
+    (job,) = (job for job in scene.jobs(made.file_id) if job.job_type == "ai_queue_pass1")
+    assert (job.status, job.retry_count) == ("completed", 1)
+    assert scene.clinic.limit().active_requests == 0
+
+
+@pytest.mark.parametrize("nonsense", ["I am sorry", '{"entities": 5}', "{}"])
+def test_a_model_that_answers_nonsense_is_asked_again(scene: Scene, nonsense: str) -> None:
+    """CP-48: its answer is not taken, and what it cost is charged."""
+    said = [nonsense]
+    scene.provider.close()
+    scene.provider = Provider(
+        Model(), key=KEY, write=lambda request: said.pop() if said else answers.write(request)
+    )
+    scene.work()
+    made = scene.upload()
+    (failed,) = scene.wait(
+        lambda: [job for job in scene.jobs(made.file_id) if job.retry_count], "an attempt failed"
+    )
+    assert "not what was asked for" in json.dumps(failed.error_details)
+    assert scene.clinic.limit().current_tokens_minute == scene.provider.account().tokens
+    scene.later("50 seconds")
+    scene.finished(made.file_id)
+    assert scene.records(made.file_id)["entities"]["entities"]
+
+
+def test_cp_24_the_registry_says_what_a_pass_calls(scene: Scene) -> None:
+    """CP-24, CP-99: another endpoint is a row, not code."""
+    scene.provider.set_model("gpt-4-vision", Model())
+    scene.clinic.operator.connection.execute(
+        "update clinical.job_types set api_endpoint = 'gpt-4-vision' where job_type = %s",
+        ("ai_queue_pass2",),
+    )
+    scene.work()
+    made = scene.upload()
+    scene.finished(made.file_id)
+    assert {name: a.calls for name, a in scene.provider.accounts().items()} == {
+        MODEL: 2,
+        "gpt-4-vision": 1,
+    }
+    assert scene.clinic.limit("openai/gpt-4-vision").current_requests_minute == 1
+
+
+def test_cp_73_more_workers_do_not_exceed_a_limit(scene: Scene) -> None:
+    """CP-73, CP-61, CP-03: as the provider counts; one document is uploaded twice."""
+    scene.clinic.operator.connection.execute(
+        "update clinical.api_rate_limits set concurrent_requests = 2 where api_endpoint = %s",
+        (MODEL,),
+    )
+    scene.provider.set_model(MODEL, Model(concurrency=2, latency=(0.01, 0.1)))
+    patients = [scene.clinic.patient, scene.clinic.admit()]
+    made = [
+        scene.upload(name=f"scan-{n}.png", key=f"scan-{n}", patient=patients[n % 2])
+        for n in range(4)
+    ]
+    again = scene.upload(name="scan-0.png", key="scan-0", patient=patients[0])
+    assert again == made[0]
+    for _ in range(2):
+        scene.work()
+    scene.finished(*(one.file_id for one in made))
+    account = scene.provider.account()
+    assert (account.calls, account.refused, account.over) == (12, 0, {})
+    assert account.most_at_once == 2

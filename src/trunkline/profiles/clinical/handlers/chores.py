@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from trunkline import Context
-from trunkline.profiles.clinical.handlers.ending import at_work, finish, patient_of
+from trunkline.profiles.clinical.handlers.ending import Outcome, at_work, finish, patient_of
 from trunkline.profiles.clinical.handlers.files import Files
 from trunkline.profiles.clinical.handlers.problems import BadDocument, StageProblem
 from trunkline.profiles.clinical.handlers.providers import Provider
@@ -126,7 +126,8 @@ class Chores:
             answer = await self._ask(ctx, shell_file_id, {})
             if not isinstance(answer, dict) or not isinstance(answer.get("consent"), bool):
                 raise StageProblem("The answer does not say whether there is consent")
-            return await finish(ctx, shell_file_id, "consent", {"consent": answer["consent"]})
+            found = {"consent": answer["consent"]}
+            return await finish(ctx, shell_file_id, Outcome("consent", found))
 
     async def _ask(self, ctx: Context, file: UUID, more: dict[str, Any]) -> Any:
         provider = self._providers[self.NEEDS[ctx.task]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from typing import Any, Final
 from uuid import UUID
@@ -12,7 +12,7 @@ import msgspec
 
 from trunkline import Context
 from trunkline.profiles.clinical.handlers import ocr, security, spatial
-from trunkline.profiles.clinical.handlers.ending import at_work, end, finish, patient_of
+from trunkline.profiles.clinical.handlers.ending import Outcome, at_work, end, finish, patient_of
 from trunkline.profiles.clinical.handlers.files import Files, left_by
 from trunkline.profiles.clinical.handlers.passes import PASSES, answered, as_text
 from trunkline.profiles.clinical.handlers.problems import BadDocument, StageProblem
@@ -70,8 +70,9 @@ class Stages:
                 said = {"mime_type": media_type, "size_bytes": size}
                 facts = {name: value for name, value in said.items() if value is not None}
                 found = asdict(await asyncio.to_thread(security.screen, data, facts))
-                await self._leave(patient, shell_file_id, ctx.task, found | {"path": path})
-                return await end(ctx, connection, shell_file_id, "screening", found)
+                leave = self._leaving(ctx, patient, shell_file_id, found | {"path": path})
+                outcome = Outcome("screening", found, leave=leave)
+                return await end(ctx, connection, shell_file_id, outcome)
 
     async def fast_queue_ocr(
         self,
@@ -89,10 +90,10 @@ class Stages:
             if found.sha256 != screened["sha256"]:
                 raise BadDocument("The file is not the one that was checked")
             tables = await ocr.read(self._tools, found.kind, data)
-            await self._leave(patient, shell_file_id, ctx.task, {"tables": tables})
+            leave = self._leaving(ctx, patient, shell_file_id, {"tables": tables})
             # Read on this host: no tokens of a provider were used.
             facts = {"pages": len(tables), "tokens_used": 0}
-            return await finish(ctx, shell_file_id, "pages", facts)
+            return await finish(ctx, shell_file_id, Outcome("pages", facts, leave=leave))
 
     async def fast_queue_spatial(
         self,
@@ -108,13 +109,13 @@ class Stages:
             found = await asyncio.to_thread(spatial.layout, read["tables"])
             if not found.words:
                 raise BadDocument("There is no text on any page")
-            await self._leave(patient, shell_file_id, ctx.task, msgspec.to_builtins(found))
+            leave = self._leaving(ctx, patient, shell_file_id, found)
             facts = {
                 "pages": len(found.pages),
                 "words": found.words,
                 "confidence": found.confidence,
             }
-            return await finish(ctx, shell_file_id, "layout", facts)
+            return await finish(ctx, shell_file_id, Outcome("layout", facts, leave=leave))
 
     async def ai_queue_pass1(
         self,
@@ -168,16 +169,22 @@ class Stages:
                 timeout=self._timeout,
             )
             answer = answered(asked, response.raise_for_status().json())
-            await self._leave(patient, file, ctx.task, answer.value)
+            leave = self._leaving(ctx, patient, file, answer.value)
             result: dict[str, Any] = {"found": asked.record, "endpoint": endpoint}
             if answer.tokens_used is not None:
                 result["tokens_used"] = answer.tokens_used
-            return await finish(ctx, file, asked.record, answer.value, result=result)
+            return await finish(ctx, file, Outcome(asked.record, answer.value, result, leave))
 
-    async def _leave(self, patient: UUID, file: UUID, stage: str, value: Any) -> None:
+    def _leaving(
+        self, ctx: Context, patient: UUID, file: UUID, value: Any
+    ) -> Callable[[], Awaitable[None]]:
         """For the stages that follow."""
-        data = msgspec.json.encode(value)
-        await asyncio.to_thread(self._files.write, patient, left_by(patient, file, stage), data)
+        data, path = msgspec.json.encode(value), left_by(patient, file, ctx.task)
+
+        async def leave() -> None:
+            await asyncio.to_thread(self._files.write, patient, path, data)
+
+        return leave
 
     async def _left(self, patient: UUID, file: UUID, stage: str) -> dict[str, Any]:
         path = left_by(patient, file, stage)
