@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Make sure that the Debian packages of the reference server (PostgreSQL 15), of the pooler and of
-# the clock that jumps are there: as root they are installed, otherwise the command to run is printed.
+# Make sure that the Debian packages of the reference server (PostgreSQL 15), of the pooler, of the
+# clock that jumps and of the tools that read documents are there: as root they are installed,
+# otherwise the command to run is printed.
 set -euo pipefail
 
-packages=(postgresql-15 postgresql-15-pgtap postgresql-15-plpgsql-check pgbouncer libfaketime)
+packages=(postgresql-15 postgresql-15-pgtap postgresql-15-plpgsql-check pgbouncer libfaketime
+  imagemagick poppler-utils tesseract-ocr)
 extensions=/usr/share/postgresql/15/extension
 
 # The files count, not the package database: they may come from elsewhere.
@@ -13,12 +15,17 @@ compgen -G "$extensions/pgtap--*.sql" >/dev/null || missing+=("${packages[1]}")
 [[ -e $extensions/plpgsql_check.control ]] || missing+=("${packages[2]}")
 [[ -x /usr/sbin/pgbouncer ]] || missing+=("${packages[3]}")
 compgen -G "/usr/lib/*/faketime/libfaketime.so.1" >/dev/null || missing+=("${packages[4]}")
+# A program that is only called convert may be anything.
+{ magick -version || convert -version; } 2>/dev/null | grep -q ImageMagick || missing+=("${packages[5]}")
+command -v pdftoppm >/dev/null || missing+=("${packages[6]}")
+tesseract --list-langs 2>/dev/null | grep -qx eng || missing+=("${packages[7]}")
 if ((${#missing[@]} == 0)); then
   exit 0
 fi
 
 if [[ $(id -u) != 0 ]] || ! command -v apt-get >/dev/null; then
-  echo "The tests need PostgreSQL 15 with pgTAP and plpgsql_check, PgBouncer and libfaketime. On Debian 12:" >&2
+  echo "The tests need PostgreSQL 15 with pgTAP and plpgsql_check, PgBouncer, libfaketime, ImageMagick," >&2
+  echo "poppler and tesseract. On Debian 12:" >&2
   echo "  sudo apt-get update && sudo apt-get install --yes ${missing[*]}" >&2
   exit 1
 fi

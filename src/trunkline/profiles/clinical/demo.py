@@ -161,14 +161,19 @@ class _Stage:
 
     def kill_a_busy_worker(self) -> str | None:
         """SIGKILL for a process that waits for the provider; None while there is none."""
-        calls = self.provider.under_way()
-        found = self.ask("busy_worker", pids=list(self.processes), calls=calls) if calls else []
-        if not found:
-            return None
-        pid, worker = found[0]
-        self.processes[pid].send_signal(signal.SIGKILL)
-        self.processes.pop(pid).wait()
-        return str(worker)
+        # Nobody is answered meanwhile, so that what is under way now is still so a moment later.
+        self.provider.hold.clear()
+        try:
+            calls = self.provider.under_way()
+            found = self.ask("busy_worker", pids=list(self.processes), calls=calls) if calls else []
+            if not found:
+                return None
+            pid, worker = found[0]
+            self.processes[pid].send_signal(signal.SIGKILL)
+            self.processes.pop(pid).wait()
+            return str(worker)
+        finally:
+            self.provider.hold.set()
 
     def stop(self) -> None:
         for process in self.processes.values():
@@ -251,7 +256,7 @@ class _Play:
                 self._lost = reclaimed
             time.sleep(0.2)
         if not quietly:
-            self._say("all jobs have ended")
+            self._say("nothing is left that these workers serve")
 
     def _account(self, uploads: int) -> Account:
         stage = self._stage
@@ -319,10 +324,9 @@ def lines(account: Account) -> Iterator[str]:
         yield f"  {name:26}  {allowed:7,}  {used:7,}  {over:5,}"
     yield ""
     facts = {
-        "refused": f"{account.refused} of {account.calls} calls, all on purpose"
-        if account.refused == account.refused_on_purpose
-        else f"{account.refused} of {account.calls} calls",
-        "waited": f"{account.waited} jobs for their limit, {account.longest_wait} s at most",
+        "refused": f"{account.refused} of {account.calls} calls,"
+        f" {account.refused_on_purpose} of them on purpose",
+        "waited": f"{account.waited} jobs before a call, {account.longest_wait} s at most",
         "tokens": f"{account.tokens:,} as the provider counts, {account.tokens_charged:,} charged"
         " (what died with its worker stays charged as estimated)",
         "documents": f"{account.documents}: {account.completed} completed, {account.stopped}"
@@ -334,9 +338,12 @@ def lines(account: Account) -> Iterator[str]:
         "balanced": "yes" if account.balanced else "NO",
     }
     if account.missing:
-        facts["not installed"] = f"{', '.join(account.missing)}: OCR was left to other workers"
+        facts["not installed"] = f"{', '.join(account.missing)}: OCR is left to other workers"
     for name, text in facts.items():
         yield f"{name:14}{text}"
+    if account.missing:
+        yield ""
+        yield "To see all of it: apt-get install imagemagick poppler-utils tesseract-ocr"
 
 
 def _documents(count: int, *, scans: bool) -> Iterator[Upload]:

@@ -1,0 +1,64 @@
+"""The page about the workers: its tables and lists are true."""
+
+import re
+from inspect import signature
+from pathlib import Path
+
+import pytest
+
+from trunkline.profiles.clinical.handlers.chores import Chores
+from trunkline.profiles.clinical.handlers.passes import PASSES
+from trunkline.profiles.clinical.tasks import TYPES
+
+ROOT = Path(__file__).parents[4]
+TEXT = (ROOT / "docs" / "profiles" / "clinical-worker.md").read_text(encoding="utf-8")
+SOURCE = ROOT / "src" / "trunkline" / "profiles" / "clinical"
+
+
+def rows() -> dict[str, list[str]]:
+    """Rows of all tables by their first cell."""
+    found = (line.strip("| ").split(" | ") for line in TEXT.splitlines() if line.startswith("| `"))
+    return {cells[0].strip("`"): cells[1:] for cells in found}
+
+
+def test_every_variable_is_on_the_page() -> None:
+    """CP-66: and none that the code does not read."""
+    code = "".join(
+        (SOURCE / name).read_text(encoding="utf-8")
+        for name in ("app.py", "__main__.py", "tasks.py", "handlers/providers.py")
+    )
+    read = set(re.findall(r'"((?:WORKER|TRUNKLINE_CLINICAL)_[A-Z]+(?:_[A-Z]+)*)"', code))
+    read |= {f"TRUNKLINE_CLINICAL_URL_{name.upper()}" for name in Chores.PROVIDERS}
+    read |= {"TRUNKLINE_CLINICAL_URL_NAME", "TRUNKLINE_CLINICAL_KEY_NAME", "TRUNKLINE_DSN"}
+    table = TEXT[TEXT.index("| variable") : TEXT.index("Keys are")]
+    assert set(re.findall(r"`([A-Z_]+)`", table)) == read
+
+
+def test_every_code_of_a_refusal_is_on_the_page() -> None:
+    """CP-83: structured errors, by stable codes."""
+    code = (SOURCE / "handlers" / "security.py").read_text(encoding="utf-8")
+    codes = sorted(set(re.findall(r'Rejected\(\s*"(\w+)"', code)))
+    listed = TEXT[TEXT.index("stable\n  code:") : TEXT.index("- A pass calls")]
+    assert re.findall(r"`(\w+)`", listed) == codes
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_every_type_is_on_the_page(name: str) -> None:
+    """CP-10: with its record, or its payload."""
+    told = rows()[name]
+    if name in PASSES:
+        assert told[-1] == f"`{PASSES[name].record}`"
+    elif hasattr(Chores, name):
+        named = set(signature(getattr(Chores, name)).parameters)
+        assert set(re.findall(r"`(\w+)`", told[0])) == named - {"self", "ctx", "estimated_tokens"}
+    else:
+        assert name.startswith("fast_queue_")
+
+
+def test_the_tools_are_those_that_tests_install() -> None:
+    """CP-70: one list."""
+    wanted = re.search(r"apt-get install --no-install-recommends (.*)", TEXT)
+    assert wanted is not None
+    script = (ROOT / "tools" / "system_packages.sh").read_text(encoding="utf-8")
+    for package in wanted[1].split():
+        assert re.search(rf"\b{package}\b", script), package
