@@ -81,7 +81,7 @@ def deaf(folder: str) -> None:
 @app.task(process=True)
 def advance(ctx: Context) -> list[Any]:
     ctx.progress(20)
-    return [ctx.attempt, ctx.task, ctx.cancelled]
+    return [ctx.attempt, ctx.task, ctx.worker, ctx.cancelled]
 
 
 @app.task(process=True)

@@ -26,7 +26,7 @@ async def test_the_context_tells_of_the_job(scene: Scene) -> None:
             ):
                 seen[name] = value
 
-    async with scene.working():
+    async with scene.working() as worker:
         job = (
             await scene.app.tasks["work"]
             .options(queue="q", tenant="t", correlation_id="c", tags=["a", "b"])
@@ -40,6 +40,7 @@ async def test_the_context_tells_of_the_job(scene: Scene) -> None:
         "attempt": 1,
         "task": "work",
         "queue": "q",
+        "worker": worker.id,
         "tenant": "t",
         "correlation_id": "c",
         "tags": ("a", "b"),

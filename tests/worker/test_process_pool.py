@@ -230,10 +230,10 @@ def at_work(scene: Scene) -> Scene:
 
 
 async def test_a_process_has_the_context_of_its_job(at_work: Scene) -> None:
-    async with at_work.working(concurrency=1):
+    async with at_work.working(concurrency=1) as worker:
         (job,) = await at_work.enqueue("advance")
         found = await at_work.until_state(job, "completed")
-    assert found.result == [1, "advance", False]
+    assert found.result == [1, "advance", worker.id, False]
 
 
 async def test_progress_of_a_process_is_stored_and_tells_it_of_a_cancellation(
