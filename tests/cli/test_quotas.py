@@ -45,7 +45,7 @@ def test_a_quota_is_made_used_and_shown(cli: Cli, calls: Calls) -> None:
     assert len(attempts) == 3
     assert re.split(r"  +", cli.text("quotas", "list").splitlines()[1].strip()) == [
         *("maps", "75%", "15 GiB/20 GiB", "15 GiB", "30d", "15 GiB/h", "in 16m"),
-        "low priorities wait",
+        "low priorities stop",
     ]
     settle(calls, attempts[0], units=GIB)
     told = cli.text("quotas", "show", "maps")
@@ -54,7 +54,7 @@ def test_a_quota_is_made_used_and_shown(cli: Cli, calls: Calls) -> None:
         "spent      11 GiB (55%)",
         "reserved   10 GiB of that by what runs now",
         "left       8 GiB",
-        "low        priorities below 0 wait, from 15 GiB on",
+        "low        from 15 GiB on priorities below 0 stop",
         "spent out  new jobs are refused",
         "pace       11 GiB an hour",
     ):

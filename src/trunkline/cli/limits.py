@@ -232,7 +232,7 @@ def resume(*, name: str, dsn: str | None, as_json: bool) -> None:
         session.ask(flow.set_limit(name, {}, "active"))
         for held in session.ask(flow.held(name)):
             if (keys := keys_of(name, held)) is not None:
-                session.ask(flow.lift_hold(name, keys))
+                session.ask(flow.observe_limit(name, {"retry_after": 0}, keys))
                 lifted.append(held)
     if as_json:
         print_json({"limit": name, "status": "active", "reason": None, "lifted": lifted})

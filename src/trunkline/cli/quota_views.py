@@ -85,7 +85,7 @@ def _state(row: QuotaRow, now: datetime) -> str:
     if row.exhausted:
         more = f", more {relative(row.refused_until, now)}" if row.refused_until else ""
         return f"{'refused' if row.refuses else 'waits'}{more}"
-    return "low priorities wait" if row.paused_low else ""
+    return "low priorities stop" if row.paused_low else ""
 
 
 def told(row: QuotaRow, now: datetime, out: Console) -> RenderableType:
@@ -110,7 +110,7 @@ def told(row: QuotaRow, now: datetime, out: Console) -> RenderableType:
         forecast = f"lasts for the {row.period or 'next ' + age(row.window)}"
     else:
         forecast = "nothing was taken in the last day"
-    low = f"priorities below {row.low_below} {'wait now' if row.paused_low else 'wait'}"
+    low = f"from {said(row.low_allowed)} on priorities below {row.low_below} stop"
     return facts(
         [
             ("quota", clean(row.name)),
@@ -120,7 +120,7 @@ def told(row: QuotaRow, now: datetime, out: Console) -> RenderableType:
             ("spent", f"{said(row.spent)} ({percent(row.share) or 'all'})"),
             ("reserved", f"{said(row.reserved)} of that by what runs now" if row.reserved else ""),
             ("left", said(row.remaining)),
-            ("low", f"{low}, from {said(row.low_allowed)} on"),
+            ("low", low + (", as they do now" if row.paused_low else "")),
             ("spent out", f"new jobs {'are refused' if row.refuses else 'wait'}"),
             ("since", moment(row.since, now)),
             ("begins anew", moment(row.resets_at, now)),

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from trunkline.db.call import Call, json_text, nothing, one, rows_of, scalar
+from trunkline.db.call import Call, json_text, one, rows_of, scalar
 
 __all__ = [
     "GateRow",
@@ -15,7 +15,6 @@ __all__ = [
     "acquire",
     "gates",
     "held",
-    "lift_hold",
     "limits",
     "observe_limit",
     "set_limit",
@@ -137,16 +136,6 @@ def held(limit: str) -> Call[list[str]]:
         " order by name",
         (limit,),
         lambda rows: [row[0] for row in rows],
-    )
-
-
-def lift_hold(limit: str, keys: Mapping[str, str]) -> Call[None]:
-    """Forget that a provider asked for a pause of this key."""
-    return Call(
-        "select trunkline.observe_limit(p_limit => %s, p_observed => '{\"retry_after\": 0}',"
-        " p_keys => %s::text::jsonb)",
-        (limit, json_text(dict(keys))),
-        nothing,
     )
 
 
