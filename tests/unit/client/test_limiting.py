@@ -1,4 +1,4 @@
-"""Limits that a task brings along: concurrency, a fair share, a breaker (TA-19, RF-85)."""
+"""Limits that a task brings along: concurrency, a fair share, a breaker (RF-85)."""
 
 from typing import Any
 

@@ -68,7 +68,7 @@ declare
   v_last_day date;
   v_lease interval;
   v_limited trunkline_internal.gated_job[];
-  v_most constant integer := least(p_limit, coalesce(p_limited, p_limit));
+  v_most integer := least(p_limit, coalesce(p_limited, p_limit));
   v_names text[];
   v_next jsonb;
   v_now timestamptz;
