@@ -9,7 +9,10 @@ import pytest
 
 from tests.integration.security.conftest import Connection, Tenants
 
-WITH_TENANT = ("waiting", "running", "finished", "dead", "events", "unique_keys", "schedules")
+WITH_TENANT = (
+    "waiting", "running", "finished", "dead", "events", "unique_keys", "schedules", "grants",
+    "spendings",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
