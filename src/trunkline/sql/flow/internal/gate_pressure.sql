@@ -90,8 +90,12 @@ begin
       (
         select
         from unnest(v_beside) as b (gate)
-        join trunkline_internal.waiting as w
-          on w.gate = b.gate and w.state = 'ready' and w.gate is not null and w.need @> array[g.gate]
+        cross join lateral (
+          select
+          from trunkline_internal.waiting as w
+          where w.gate = b.gate and w.state = 'ready' and w.gate is not null and w.need @> array[g.gate]
+          limit m.depth_limit
+        ) as w
         where b.gate <> g.gate
         limit m.depth_limit
       )
@@ -103,6 +107,8 @@ begin
     select r.units, r.low_units
     from trunkline_internal.gate_room(p_gates => array[g.gate], p_limits => array[g.limit_id], p_now => p_now) as r
     where m.quota is not null and m.quota_refuses
+    -- Apart, or it would be reckoned for limits without a quota too.
+    offset 0
   ) as q on true;
 end;
 $$;
