@@ -85,8 +85,8 @@ begin
     select g.gate, g.limit_id, g.name, p_now
     from gates as g
     where not exists (
-      -- By the gate: a limit may have thousands of them.
-      select from trunkline_internal.gate_names as n where n.gate = g.gate and n.limit_id + 0 = g.limit_id
+      -- One by one, by the gate: a limit may have thousands of them, and a join would read all names.
+      select from trunkline_internal.gate_names as n where n.gate = g.gate and n.limit_id + 0 = g.limit_id offset 0
     )
   ),
   guarded as (
