@@ -44,6 +44,8 @@ _LIMIT: Final = {"requests_per_minute": 120, "tokens_per_minute": 90_000, "concu
 _REFUSALS: Final = 3
 _REFUSED_FOR: Final = 2.0
 _LATENCY: Final = (0.2, 1.2)
+# Seconds for which answers are held back to find a worker in the middle of a call.
+_HOLD: Final = 2.0
 _KEY: Final = "demo"
 
 Say = Callable[[str], None]
@@ -161,19 +163,23 @@ class _Stage:
 
     def kill_a_busy_worker(self) -> str | None:
         """SIGKILL for a process that waits for the provider; None while there is none."""
-        # Nobody is answered meanwhile, so that what is under way now is still so a moment later.
+        if not self.provider.under_way():
+            return None
+        # Nobody is answered meanwhile: soon every job of a pass that runs is in its call, and it
+        # still is when its worker dies.
         self.provider.hold.clear()
+        end = time.monotonic() + _HOLD
         try:
-            calls = self.provider.under_way()
-            found = self.ask("busy_worker", pids=list(self.processes), calls=calls) if calls else []
-            if not found:
-                return None
-            pid, worker = found[0]
-            self.processes[pid].send_signal(signal.SIGKILL)
-            self.processes.pop(pid).wait()
-            return str(worker)
+            while time.monotonic() < end:
+                calls = self.provider.under_way()
+                for pid, worker in self.ask("busy_worker", pids=list(self.processes), calls=calls):
+                    self.processes[pid].send_signal(signal.SIGKILL)
+                    self.processes.pop(pid).wait()
+                    return str(worker)
+                time.sleep(0.05)
         finally:
             self.provider.hold.set()
+        return None
 
     def stop(self) -> None:
         for process in self.processes.values():
@@ -328,7 +334,7 @@ def lines(account: Account) -> Iterator[str]:
         f" {account.refused_on_purpose} of them on purpose",
         "waited": f"{account.waited} jobs before a call, {account.longest_wait} s at most",
         "tokens": f"{account.tokens:,} as the provider counts, {account.tokens_charged:,} charged"
-        " (what died with its worker stays charged as estimated)",
+        " (what was refused or died stays charged as estimated)",
         "documents": f"{account.documents}: {account.completed} completed, {account.stopped}"
         f" stopped by the security check, {account.waiting} waiting",
         "jobs": f"{account.jobs}: {account.jobs_completed} completed, {account.jobs_dead} dead,"
