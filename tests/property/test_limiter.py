@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.flow.conftest import Desk
@@ -43,12 +43,8 @@ def desk(server: Server, template: str) -> Iterator[Desk]:
 
 
 amounts = st.one_of(st.none(), st.integers(1, 30))
-limits = st.fixed_dictionaries(
-    dict.fromkeys(
-        (*("requests_per_minute", "requests_per_hour"), *("tokens_per_minute", "tokens_per_hour")),
-        amounts,
-    )
-)
+PARTS = ("requests_per_minute", "requests_per_hour", "tokens_per_minute", "tokens_per_hour")
+limits = st.fixed_dictionaries(dict.fromkeys(PARTS, amounts))
 steps = st.lists(
     st.tuples(
         # Seconds that pass, jobs that come, tokens of each, jobs that are asked for.
@@ -66,6 +62,10 @@ steps = st.lists(
     max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@example(
+    parts={**dict.fromkeys(PARTS), "tokens_per_hour": 8},
+    story=[(0, 4, 2, 1), (0, 1, 0, 3), (0, 0, 0, 1)],
 )
 @given(parts=limits, story=steps)
 def test_no_window_is_ever_over_and_what_fits_is_given(
@@ -91,4 +91,6 @@ def test_no_window_is_ever_over_and_what_fits_is_given(
             model.charges.append((now, taken))
         waiting = waiting[claimed:]
         if waiting and claimed < asked:
-            assert not model.fits(now, waiting[0], _CAREFUL_MINUTE, _CAREFUL_HOUR), (now, model)
+            # A spent window closes the gate for all, also for what costs nothing of it.
+            least = max(waiting[0], 1)
+            assert not model.fits(now, least, _CAREFUL_MINUTE, _CAREFUL_HOUR), (now, model)

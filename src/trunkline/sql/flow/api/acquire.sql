@@ -72,9 +72,7 @@ begin
     coalesce((p_cost ->> 'requests')::bigint, 1), coalesce((p_cost ->> 'tokens')::bigint, 0),
     coalesce((p_cost ->> 'units')::bigint, 0), v_found.limit_id, v_found.gate
   ];
-  if trunkline_internal.never_fits(p_limit => v_limit, p_requests => v_need[1], p_tokens => v_need[2])
-    or v_need[trunkline_internal.quota_part(p_unit => v_limit.quota_unit)] > v_limit.quota
-  then
+  if trunkline_internal.never_fits(p_limit => v_limit, p_requests => v_need[1], p_tokens => v_need[2], p_units => v_need[3]) then
     perform trunkline_internal.refuse(
       p_name => 'cost_over_limit',
       p_detail => jsonb_build_object(

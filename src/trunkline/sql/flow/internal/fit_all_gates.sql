@@ -52,8 +52,9 @@ begin
       if v_place is null then
         v_refused_by := 0;
       elsif v_slots[v_place] < 1
-        or v_requests[v_place] < v_job.need[1]
-        or v_tokens[v_place] < v_job.need[2]
+        -- A spent window closes the gate for all, also for what costs nothing of it.
+        or v_requests[v_place] < greatest(v_job.need[1], 1)
+        or v_tokens[v_place] < greatest(v_job.need[2], 1)
         or v_job.need[v_parts[v_place]] > (
           case when p_lanes[v_job.place] < v_low[v_place] then v_low_units[v_place] else v_units[v_place] end
         )

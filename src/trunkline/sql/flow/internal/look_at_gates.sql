@@ -153,7 +153,7 @@ begin
           from trunkline_internal.gate_room(p_gates => v_gates, p_limits => v_limits, p_now => p_now, p_wanted => v_wanted) as g
           where coalesce(g.slots, 1) > 0
             and coalesce(g.requests, 1) > 0
-            and coalesce(g.tokens, 0) >= 0
+            and coalesce(g.tokens, 1) > 0
             and coalesce(g.units, 1) > 0
             and g.held_until is null
         ),
