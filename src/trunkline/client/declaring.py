@@ -49,7 +49,7 @@ class TaskArguments(TypedDict, total=False):
     limit: str | Sequence[str]
     # How many jobs of it run at once: 3; or by key: {"document/{document}": 1}.
     concurrency: int | Mapping[str, int]
-    # Whether the tenants of its queue take turns.
+    # Whether the tenants of its queue take turns; every job then needs one.
     fair: bool
     # Whether it stops while its attempts fail: True, or a Breaker.
     breaker: bool | Breaker

@@ -253,11 +253,13 @@ class Flow(Protocol):
 def amounts(**given: float | Decimal | None) -> dict[str, Any]:
     """The amounts that were given, none of them negative."""
     found: dict[str, Any] = {}
-    for name, value in given.items():
-        if value is None:
+    for name, amount in given.items():
+        if amount is None:
             continue
         kinds = (int, float, Decimal) if name == "cost" else (int,)
-        if isinstance(value, bool) or not isinstance(value, kinds) or not 0 <= value < 10**18:
+        # A Decimal as a number of JSON; its digits stay.
+        value = float(amount) if isinstance(amount, Decimal) else amount
+        if isinstance(value, bool) or not isinstance(value, kinds) or not 0 <= value < 10**12:
             raise InvalidArgument(
                 "an amount is not what it must be",
                 hint=f"Pass {name} as a number from 0 on"

@@ -12,6 +12,8 @@ __all__ = ["limits_of", "provider_limit"]
 
 _FAIR = "fair:"
 _TASK = "task/"
+_MINUTE = 60
+_DAY = 86400
 
 
 def limits_of(
@@ -125,8 +127,10 @@ def _misfit(breaker: Breaker) -> str | None:
     if not isinstance(share, (int, float)) or isinstance(share, bool) or not 0 <= share <= 1:
         return f"share is {share!r}, not from 0 to 1"
     try:
-        if min(seconds(breaker.window), seconds(breaker.probe_after)) <= 0:
-            return "window and probe_after must be longer than nothing"
+        if not _MINUTE <= seconds(breaker.window) <= _DAY:
+            return f"window is {breaker.window!r}, not from a minute to a day"
+        if not 1 <= seconds(breaker.probe_after) <= _DAY:
+            return f"probe_after is {breaker.probe_after!r}, not from a second to a day"
     except InvalidDuration as error:
         return str(error)
     return None

@@ -81,13 +81,16 @@ class AsyncConnections:
         return incoming
 
     def _take(self, target: Target) -> AsyncWire | None:
-        idle = self._idle.get(target)
-        while idle:
-            wire, since = idle.pop()
+        idle = self._idle.get(target, [])
+        while True:
+            try:
+                wire, since = idle.pop()
+            except IndexError:
+                # Asked for rather than looked at before: threads share this list.
+                return None
             if time.monotonic() - since < _KEPT and wire.is_usable():
                 return wire
             wire.close()
-        return None
 
     def _keep(self, target: Target, wire: AsyncWire) -> None:
         idle = self._idle.setdefault(target, [])

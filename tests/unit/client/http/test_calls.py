@@ -148,6 +148,27 @@ def test_the_timeout_covers_the_connection_too(send: Send) -> None:
     assert taken < 3
 
 
+def test_threads_share_what_is_kept() -> None:
+    """None of them finds a connection that another one has just taken."""
+    link: Any = None
+    connections = SyncConnections()
+    http = SyncFlow(link, a_job(), None, connections).http
+    statuses: list[int] = []
+    with Server() as server:
+
+        def call() -> None:
+            statuses.extend(http.post(server.url).status for _ in range(40))
+
+        threads = [threading.Thread(target=call) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    connections.close()
+    assert statuses == [200] * 320
+    assert server.connections <= 8
+
+
 def test_ten_seconds_are_the_default() -> None:
     """RF-76."""
     seen: list[float] = []

@@ -92,7 +92,10 @@ begin
     p_job => v_job, p_gate => v_found.gate, p_limit => v_found.limit_id, p_now => v_now
   ) then
     v_charged := floor(extract(epoch from v_job.claimed_at))::bigint;
-    if v_job.claimed_at > v_now - interval '1 second' then
+    -- A call that takes more than its claim did has to find room for all of it.
+    if v_job.claimed_at > v_now - interval '1 second'
+      and v_need[1] <= v_job.need[1] and v_need[2] <= v_job.need[2] and v_need[3] <= v_job.need[3]
+    then
       v_need[1:3] := v_job.need[1:3];
       v_answer.granted := true;
     else
