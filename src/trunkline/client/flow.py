@@ -39,6 +39,7 @@ Wait = bool | Duration
 Limit = str | Literal[False] | None
 
 _HTTP_TIMEOUT: Final = "10s"
+_TOO_MANY: Final = 429
 
 
 class Answer(Generic[T_co]):
@@ -144,8 +145,8 @@ class HttpCall:
         if "units" in self.cost:
             found["units"] = response.wire_bytes
         if refused:
-            # It was counted as a request; what it would have taken is not known from it.
-            return found
+            # Too many: it was counted as a request, and nothing was done for it.
+            return found | ({"tokens": 0} if response.status == _TOO_MANY else {})
         if self.settle is not None and response.ok:
             return found | dict(self.settle(response))
         if self.settle is None and (used := _total_tokens(response)) is not None:

@@ -7,7 +7,8 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if p_task is null then
+  -- A call that took nothing was refused: it says nothing about the next one.
+  if p_task is null or (p_tokens = 0 and p_units = 0) then
     return;
   end if;
   if not exists (select from trunkline_internal.estimates as e where e.task = p_task and e.gate = p_gate) then
