@@ -8,6 +8,7 @@ from uuid import UUID
 
 from trunkline import (
     Backoff,
+    Breaker,
     Context,
     Job,
     JobHandle,
@@ -19,6 +20,8 @@ from trunkline import (
     Trunkline,
 )
 from trunkline.client._sync.jobs import SyncJobHandle
+from trunkline.client.flow import Grant
+from trunkline.client.http.response import Response
 from trunkline.model import ChangedJob, Enqueued, Explanation
 from trunkline.testing import AsyncSandbox, Drained, Sandbox
 
@@ -180,3 +183,23 @@ async def testing_asynchronously() -> None:
         assert_type(await sandbox.run_inline(bare.request("ann")), Receipt)
         assert_type(await sandbox.run_inline(await plain.enqueue(5)), int)
         assert_type(await sandbox.drain(), Drained)
+
+
+@app.task(limit="openai/{model}", concurrency={"document/{document}": 1}, fair=True)
+async def calling(ctx: Context, model: str, document: str) -> int:
+    async with ctx.grant("openai/{model}", tokens=5, keys={"model": model}, wait="30s") as grant:
+        assert_type(grant, Grant)
+        assert_type(await grant.settle(tokens=3, cost=0.5), bool)
+    assert_type(await ctx.settle(tokens=3), bool)
+    answer = await ctx.http.post("https://example.com", json={}, tokens=5, timeout="30s")
+    assert_type(answer, Response)
+    return (await ctx.http.get("https://example.com", limit=False)).status
+
+
+@app.task(concurrency=3, breaker=Breaker(failures=5))
+def calling_in_a_thread(ctx: Context) -> int:
+    with ctx.grant("openai") as grant:
+        assert_type(grant, Grant)
+        if grant.settle(tokens=3):
+            ctx.settle(units=5)
+    return ctx.http.get("https://example.com").status

@@ -86,3 +86,13 @@ def in_a_sandbox() -> None:
         number: int = sandbox.run_inline(plain.request(5))  # type: ignore[assignment]
         sandbox.move_time([5])  # type: ignore[arg-type]
         print(number)
+
+
+async def within_limits(ctx: Context) -> None:
+    ctx.grant("openai", token=5)  # type: ignore[call-arg]
+    ctx.grant("openai", tokens="5")  # type: ignore[arg-type]
+    await ctx.settle(tokens=1.5)  # type: ignore[arg-type]
+    await ctx.http.get("https://example.com", limit=True)  # type: ignore[arg-type]
+    await ctx.http.post("https://example.com", token=5)  # type: ignore[call-arg]
+    app.task(concurrency="3")  # type: ignore[call-overload]
+    app.task(breaker=5)  # type: ignore[call-overload]

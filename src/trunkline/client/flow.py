@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from types import TracebackType
-from typing import Any, Final, Generic, Literal, Protocol, TypeVar
+from typing import Any, Final, Generic, Literal, Protocol, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
 from trunkline.client.http.outgoing import Outgoing, outgoing
@@ -165,6 +165,23 @@ def _total_tokens(response: Response) -> int | None:
     return used if isinstance(used, int) and not isinstance(used, bool) and used >= 0 else None
 
 
+class HttpOptions(TypedDict, total=False):
+    """The keyword arguments of a call; see Http.request."""
+
+    json: Any
+    data: bytes | str | Mapping[str, Any] | None
+    headers: Mapping[str, str] | None
+    limit: Limit
+    keys: Mapping[str, Any] | None
+    tokens: int | None
+    requests: int
+    units: int | None
+    timeout: Duration
+    settle: Callable[[Response], Mapping[str, Any]] | None
+    wait: Wait
+    raise_for_limit: bool
+
+
 class Http(ABC):
     """Calls to providers within their limits. In an asynchronous handler each is awaited.
 
@@ -217,11 +234,11 @@ class Http(ABC):
             )
         )
 
-    def get(self, url: str, **options: Any) -> Response:
+    def get(self, url: str, **options: Unpack[HttpOptions]) -> Response:
         """GET; see request."""
         return self.request("GET", url, **options)
 
-    def post(self, url: str, **options: Any) -> Response:
+    def post(self, url: str, **options: Unpack[HttpOptions]) -> Response:
         """POST; see request."""
         return self.request("POST", url, **options)
 
