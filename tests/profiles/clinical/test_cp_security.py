@@ -7,13 +7,11 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.profiles.clinical.conftest import TYPES, Clinic
+from tests.profiles.clinical.conftest import ROLES_LOCK, TYPES, Clinic
 from tests.support.databases import Database
 from trunkline import profiles
 from trunkline.profiles import installer
 
-# Shared with the tests of the other profiles: roles are the server's.
-_ROLES_LOCK = 7_230_002
 CLIENTS = ("anon", "authenticated")
 RPCS = {
     "acquire_api_capacity": "('openai', 'gpt-4o-mini')",
@@ -58,7 +56,7 @@ def platform(database: Database) -> Iterator[Database]:
     """A database whose platform gives every new object to its public roles."""
     superuser = database.superuser()
     admin = psycopg.connect(database.server.dsn("postgres", superuser=True), autocommit=True)
-    admin.execute("select pg_advisory_lock(%s)", (_ROLES_LOCK,))
+    admin.execute("select pg_advisory_lock(%s)", (ROLES_LOCK,))
     for role in (*CLIENTS, "service_role", "somebody"):
         superuser.execute(f"create role {role} nologin".encode())
     superuser.execute("grant trunkline_producer, trunkline_worker to service_role")
