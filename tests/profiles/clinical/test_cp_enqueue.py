@@ -236,6 +236,16 @@ def test_cp_25_a_full_queue_is_a_refusal_of_its_own(clinic: Clinic) -> None:
     assert clinic.row(clinic.enqueue("fast_queue_ocr")).status == "pending"
 
 
+def test_cp_25_a_full_queue_may_put_off_instead(clinic: Clinic) -> None:
+    """CP-25: as configured; the job is accepted and due later."""
+    clinic.operator.connection.execute(
+        "update clinical.api_rate_limits set queue_depth_limit = 1, queue_depth_refuses = false"
+    )
+    first, second = clinic.row(clinic.enqueue(AI)), clinic.row(clinic.enqueue(AI))
+    assert first.scheduled_at == first.created_at
+    assert second.scheduled_at - second.created_at == timedelta(seconds=5)
+
+
 @pytest.mark.parametrize(("used", "delay"), [(400, 0), (401, 5)])
 def test_cp_s06_backpressure_above_the_threshold(clinic: Clinic, used: int, delay: int) -> None:
     """CP-S06, CP-23: 400 of 500 is not above 0.80; with 401 a job is due 5 seconds later."""

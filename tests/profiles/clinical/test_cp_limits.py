@@ -36,7 +36,7 @@ def test_cp_51_settings_and_their_defaults(clinic: Clinic) -> None:
     used = ("requests_minute", "requests_hour", "tokens_minute", "tokens_hour")
     assert [getattr(row, f"current_{name}") for name in used] == [0] * 4
     assert (row.active_requests, row.rate_limit_violations) == (0, 0)
-    assert row.last_rate_limit_hit is None
+    assert (row.last_rate_limit_hit, row.queue_depth_refuses) == (None, True)
     now = clinic.operator.clock()
     assert now - row.minute_reset_at >= timedelta(minutes=1)
     assert now - row.hour_reset_at >= timedelta(hours=1)

@@ -135,10 +135,13 @@ begin
         from unnest(clinical.queues()) as q (queue);
       end if;
     when 'maintenance.mode' then
-      perform clinical.set_configuration(
-        p_key => 'worker.claims_enabled',
-        p_value => case clinical.configured(p_key => p_key) when 'true' then 'false' else 'true' end
-      );
+      -- Claims go the other way, unless they are there already.
+      if clinical.configured(p_key => 'worker.claims_enabled') = clinical.configured(p_key => p_key) then
+        perform clinical.set_configuration(
+          p_key => 'worker.claims_enabled',
+          p_value => case clinical.configured(p_key => p_key) when 'true' then 'false' else 'true' end
+        );
+      end if;
     else
       null;
   end case;

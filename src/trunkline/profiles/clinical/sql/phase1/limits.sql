@@ -33,7 +33,8 @@ select
   l.refused_at as last_rate_limit_hit,
   l.refused as rate_limit_violations,
   e.created_at,
-  l.updated_at
+  l.updated_at,
+  l.depth_refuses as queue_depth_refuses
 from clinical.api_endpoints as e
 join trunkline.limits as l on l.name = e.limit_name;
 comment on view clinical.api_rate_limits is 'What providers allow and what is used of it now, as sums of sliding windows; limits are changed by writing here.';
@@ -44,6 +45,7 @@ alter view clinical.api_rate_limits alter column backpressure_threshold set defa
 alter view clinical.api_rate_limits alter column backpressure_delay_seconds set default 5;
 alter view clinical.api_rate_limits alter column queue_depth_limit set default 1000;
 alter view clinical.api_rate_limits alter column status set default 'active';
+alter view clinical.api_rate_limits alter column queue_depth_refuses set default true;
 
 create or replace function clinical.write_rate_limit()
 returns trigger
@@ -78,7 +80,8 @@ begin
       'requests_per_minute', new.requests_per_minute, 'requests_per_hour', new.requests_per_hour,
       'tokens_per_minute', new.tokens_per_minute, 'tokens_per_hour', new.tokens_per_hour,
       'concurrency', new.concurrent_requests, 'backpressure_threshold', new.backpressure_threshold,
-      'backpressure_delay', new.backpressure_delay_seconds || ' seconds', 'depth_limit', new.queue_depth_limit
+      'backpressure_delay', new.backpressure_delay_seconds || ' seconds', 'depth_limit', new.queue_depth_limit,
+      'depth_refuses', coalesce(new.queue_depth_refuses, true)
     ),
     p_status => new.status
   );
