@@ -1,5 +1,8 @@
 -- Gates, a limit with its keys filled in each: what is given out of it now, how many jobs wait for it, and what its provider said.
 create or replace view trunkline.gates with (security_barrier = true) as
+with present as materialized (
+  select n.now, extract(epoch from n.now)::double precision as epoch from (select trunkline.clock() as now) as n
+)
 select
   n.name,
   l.name as "limit",
@@ -13,11 +16,11 @@ select
     select count(*) from trunkline_internal.waiting as w where w.gate = n.gate and w.state = 'ready' and w.gate is not null
   ) as waiting,
   greatest(
-    case when s.reckoned_by >= l.updated_at and s.free_at > trunkline.clock() then s.free_at end,
-    case when s.held_until > trunkline.clock() then s.held_until end
+    case when s.reckoned_by >= l.updated_at and s.free_at > p.now then s.free_at end,
+    case when s.held_until > p.now then s.held_until end
   ) as free_at,
-  case when s.held_until > trunkline.clock() then s.held_until end as held_until,
-  case when s.held_until > trunkline.clock() then s.held_reason end as held_reason,
+  case when s.held_until > p.now then s.held_until end as held_until,
+  case when s.held_until > p.now then s.held_reason end as held_reason,
   coalesce(s.refused, 0) as refused,
   s.refused_at,
   b.state as breaker
@@ -25,6 +28,7 @@ from (
   select distinct on (n.gate) n.gate, n.name, n.limit_id from trunkline_internal.gate_names as n order by n.gate, n.limit_id desc
 ) as n
 join trunkline_internal.limits as l on l.limit_id = n.limit_id
+cross join present as p
 left join lateral (
   select s.* from trunkline_internal.gate_states as s where s.gate = n.gate order by s.epoch desc limit 1
 ) as s on true
@@ -40,17 +44,17 @@ cross join lateral (
       where g.grant_id = h.holder
         and g.settled_at is null
         and case
-          when g.job_id is null then g.expires_at > trunkline.clock()
+          when g.job_id is null then g.expires_at > p.now
           else exists (select from trunkline_internal.running as r where r.job_id = g.job_id and r.attempt = g.attempt)
         end
     )
 ) as h
 cross join lateral (
   select
-    sum(c.requests) filter (where c.at > extract(epoch from trunkline.clock()) - 60) as requests_of_minute,
-    sum(c.requests) filter (where c.at > extract(epoch from trunkline.clock()) - 3600) as requests_of_hour,
-    sum(c.tokens) filter (where c.at > extract(epoch from trunkline.clock()) - 60) as tokens_of_minute,
-    sum(c.tokens) filter (where c.at > extract(epoch from trunkline.clock()) - 3600) as tokens_of_hour
+    sum(c.requests) filter (where c.at > p.epoch - 60) as requests_of_minute,
+    sum(c.requests) filter (where c.at > p.epoch - 3600) as requests_of_hour,
+    sum(c.tokens) filter (where c.at > p.epoch - 60) as tokens_of_minute,
+    sum(c.tokens) filter (where c.at > p.epoch - 3600) as tokens_of_hour
   from (
     select c.at, c.requests, c.tokens
     from unnest(s.charged_at, s.charged_requests, s.charged_tokens) as c (at, requests, tokens)
@@ -63,16 +67,21 @@ cross join lateral (
 left join lateral (
   select coalesce(sum(q.amount), 0)::bigint as spent
   from (
-    select q.hour, q.amount from trunkline_internal.quota_hours as q where q.gate = n.gate
+    -- Reckoned once and not once for each hour: the offset keeps it apart.
+    select
+      case
+        when l.quota_period is not null then floor(extract(epoch from date_trunc(l.quota_period, p.now, 'UTC')) / 3600)
+        else floor((p.epoch - extract(epoch from l.quota_window)::double precision) / 3600)
+      end::bigint as hour
+    offset 0
+  ) as since
+  cross join lateral (
+    select q.amount from trunkline_internal.quota_hours as q where q.gate = n.gate and q.hour >= since.hour
     union all
-    select c.at / 3600, case l.quota_unit when 'requests' then c.requests when 'tokens' then c.tokens else c.units end
+    select case l.quota_unit when 'requests' then c.requests when 'tokens' then c.tokens else c.units end
     from trunkline_internal.gate_corrections as c
-    where c.gate = n.gate and c.xid >= coalesce(s.corrected_below, '0'::xid8)
+    where c.gate = n.gate and c.xid >= coalesce(s.corrected_below, '0'::xid8) and c.at / 3600 >= since.hour
   ) as q
-  where q.hour >= case
-    when l.quota_period is not null then floor(extract(epoch from date_trunc(l.quota_period, trunkline.clock(), 'UTC')) / 3600)
-    else floor((extract(epoch from trunkline.clock()) - extract(epoch from l.quota_window)) / 3600)
-  end
 ) as q on l.quota is not null
 where trunkline.tenant_scope() is null;
 comment on view trunkline.gates is 'Gates, a limit with its keys filled in each: what is given out of it now, how many jobs wait for it, and what its provider said.';

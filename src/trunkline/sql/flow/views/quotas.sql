@@ -3,12 +3,13 @@
 -- whoever may read this need not be allowed to call. The forecast gives back, hour by hour, what a rolling window forgets.
 create or replace view trunkline.quotas with (security_barrier = true) as
 with present as materialized (
-  select n.now, extract(epoch from n.now) as epoch, floor(extract(epoch from n.now) / 3600)::bigint as hour
+  select n.now, extract(epoch from n.now)::double precision as epoch, floor(extract(epoch from n.now) / 3600)::bigint as hour
   from (select trunkline.clock() as now) as n
 ),
 names as (
   select distinct on (n.gate) n.gate, n.name, n.limit_id from trunkline_internal.gate_names as n order by n.gate, n.limit_id desc
 ),
+-- Reckoned once for each gate and not once for each of its hours: an offset keeps a subquery whole.
 bounds as (
   select
     n.gate,
@@ -20,21 +21,27 @@ bounds as (
     l.quota_window,
     l.quota_period,
     l.quota_low_below,
-    floor(l.quota * l.quota_buffer)::bigint as allowed,
-    floor(l.quota * least(l.quota_low_share, l.quota_buffer))::bigint as low_allowed,
-    case
-      when l.quota_period is not null then floor(extract(epoch from date_trunc(l.quota_period, p.now, 'UTC')) / 3600)
-      else floor((p.epoch - extract(epoch from l.quota_window)) / 3600)
-    end::bigint as since,
-    -- In UTC, or a session's own zone would put a month's end where its clocks change.
-    case
-      when l.quota_period is not null
-        then (date_trunc(l.quota_period, p.now at time zone 'UTC') + ('1 ' || l.quota_period)::interval) at time zone 'UTC'
-    end as resets_at,
+    b.*,
     p.now, p.epoch, p.hour
   from trunkline_internal.limits as l
   cross join present as p
   left join names as n on n.limit_id = l.limit_id
+  cross join lateral (
+    select
+      floor(l.quota * l.quota_buffer)::bigint as allowed,
+      floor(l.quota * least(l.quota_low_share, l.quota_buffer))::bigint as low_allowed,
+      extract(epoch from l.quota_window)::double precision as length,
+      case
+        when l.quota_period is not null then floor(extract(epoch from date_trunc(l.quota_period, p.now, 'UTC')) / 3600)
+        else floor((p.epoch - extract(epoch from l.quota_window)::double precision) / 3600)
+      end::bigint as since,
+      -- In UTC, or a session's own zone would put a month's end where its clocks change.
+      case
+        when l.quota_period is not null
+          then (date_trunc(l.quota_period, p.now at time zone 'UTC') + ('1 ' || l.quota_period)::interval) at time zone 'UTC'
+      end as resets_at
+    offset 0
+  ) as b
   where l.quota is not null
 ),
 -- What attempts that run and grants that are open were charged, as long as nobody has said what they really took.
@@ -62,13 +69,7 @@ reserved as (
   group by r.gate
 ),
 used as (
-  select
-    b.*,
-    h.hours,
-    h.amounts,
-    coalesce(h.spent, 0)::bigint as spent,
-    -- Of a day, or of as much of it as has passed since the first use: an hour at least.
-    greatest(coalesce(h.lately, 0), 0) * 3600 / greatest(b.epoch - 3600 * greatest(f.hour, b.hour - 23), 3600) as rate
+  select b.*, h.hours, h.amounts, r.*
   from bounds as b
   cross join lateral (
     select
@@ -77,25 +78,28 @@ used as (
       sum(h.amount) filter (where h.hour >= b.since) as spent,
       sum(h.amount) filter (where h.hour >= b.hour - 23) as lately
     from (
-      select h.hour, sum(h.amount)::bigint as amount
-      from (
-        select q.hour, q.amount
-        from trunkline_internal.quota_hours as q
-        where q.gate = b.gate and q.hour >= least(b.since, b.hour - 23)
-        union all
-        select c.at / 3600, case b.quota_unit when 'requests' then c.requests when 'tokens' then c.tokens else c.units end
-        from trunkline_internal.gate_corrections as c
-        where c.gate = b.gate
-          and c.xid >= coalesce((
-            select s.corrected_below from trunkline_internal.gate_states as s where s.gate = b.gate order by s.epoch desc limit 1
-          ), '0'::xid8)
-      ) as h
-      group by h.hour
+      select q.hour, q.amount
+      from trunkline_internal.quota_hours as q
+      where q.gate = b.gate and q.hour >= least(b.since, b.hour - 23)
+      union all
+      select c.at / 3600, case b.quota_unit when 'requests' then c.requests when 'tokens' then c.tokens else c.units end
+      from trunkline_internal.gate_corrections as c
+      where c.gate = b.gate
+        and c.xid >= coalesce((
+          select s.corrected_below from trunkline_internal.gate_states as s where s.gate = b.gate order by s.epoch desc limit 1
+        ), '0'::xid8)
     ) as h
   ) as h
   cross join lateral (
-    select min(q.hour) as hour from trunkline_internal.quota_hours as q where q.gate = b.gate
-  ) as f
+    select
+      coalesce(h.spent, 0)::bigint as spent,
+      -- Of a day, or of as much of it as has passed since the first use: an hour at least.
+      greatest(coalesce(h.lately, 0), 0) * 3600::double precision / greatest(b.epoch - 3600 * greatest(f.hour, b.hour - 23), 3600) as rate
+    from (
+      select min(q.hour) as hour from trunkline_internal.quota_hours as q where q.gate = b.gate
+    ) as f
+    offset 0
+  ) as r
 )
 select
   u.name,
@@ -113,13 +117,13 @@ select
   u.quota_period as period,
   to_timestamp(u.since * 3600.0) as since,
   u.resets_at,
-  round(u.rate, 3) as rate_per_hour,
-  case when u.spent >= u.allowed then u.now else to_timestamp(f.spent_at::double precision) end as spent_at,
+  round(u.rate::numeric, 3) as rate_per_hour,
+  case when u.spent >= u.allowed then u.now else to_timestamp(f.spent_at) end as spent_at,
   u.spent >= u.low_allowed as paused_low,
   u.spent >= u.allowed as exhausted,
   u.quota_refuses as refuses,
   case
-    when u.spent >= u.allowed and u.allowed > 0 then coalesce(u.resets_at, to_timestamp(f.free_at::double precision))
+    when u.spent >= u.allowed and u.allowed > 0 then coalesce(u.resets_at, to_timestamp(f.free_at))
   end as refused_until
 from used as u
 left join reserved as r on r.gate = u.gate
@@ -135,14 +139,16 @@ cross join lateral (
       u.epoch + (u.allowed - u.spent + t.given_back) * 3600 / nullif(u.rate, 0) as spent_at,
       least(
         lead(t.start) over (order by t.start),
-        coalesce(extract(epoch from u.resets_at), u.epoch + extract(epoch from u.quota_window))
+        coalesce(extract(epoch from u.resets_at)::double precision, u.epoch + u.length)
       ) as until
     from (
       select u.epoch as start, 0 as given_back
       union all
-      select (h.hour + 1) * 3600 + extract(epoch from u.quota_window), sum(h.amount) over (order by h.hour)
+      select (h.hour + 1) * 3600 + u.length, sum(sum(h.amount)) over (order by h.hour)
       from unnest(u.hours, u.amounts) as h (hour, amount)
-      where h.hour >= u.since and u.quota_window is not null
+      -- Of no matter where all of a window at this pace would fit besides.
+      where h.hour >= u.since and u.quota_window is not null and u.spent + u.rate * u.length / 3600 >= u.allowed
+      group by h.hour
     ) as t
   ) as t
 ) as f
