@@ -42,6 +42,8 @@ begin
   where s.gate = any(v_gates)
     and coalesce(s.charged_at[cardinality(s.charged_at)], 0) < extract(epoch from p_now) - 3602
     and coalesce(s.held_until, s.refused_at, '-infinity'::timestamptz) < p_now - interval '1 hour'
+    -- It keeps the sum of a quota, and tells whose hours are to be put together.
+    and coalesce(s.spent_hour, 0) < floor(extract(epoch from p_now) / 3600) - 1
     -- Without the state nobody would know which of them were counted in.
     and not exists (select from trunkline_internal.gate_corrections as c where c.gate = s.gate)
     and not exists (

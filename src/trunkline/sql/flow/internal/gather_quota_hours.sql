@@ -1,36 +1,58 @@
--- Puts the rows of hours past together, one for each gate and hour, and forgets those that no quota can see; tells how many it removed.
--- A claim adds a row each time, so that nobody waits for another's; sums stay the same whoever reads meanwhile.
+-- Puts the rows of an hour together, one for each gate and hour, and forgets those that no quota can see; tells how many it removed.
+-- A claim adds a row each time, so that nobody waits for another's; sums stay the same whoever reads meanwhile. Only gates
+-- that gave something out in this hour or the last are looked at, and of those a day: it runs every few seconds. What is
+-- too old to be seen is looked for in the first seconds of an hour.
 create or replace function trunkline_internal.gather_quota_hours(p_limit integer, p_now timestamptz)
 returns integer
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
 as $$
 declare
+  c_many constant integer := 100;
+  v_hour bigint := floor(extract(epoch from p_now) / 3600)::bigint;
   v_removed integer;
+  v_rows integer;
 begin
-  with many as (
+  with many as materialized (
     select q.gate, q.hour
-    from trunkline_internal.quota_hours as q
-    group by q.gate, q.hour
-    having count(*) > 1 and q.hour < floor(extract(epoch from p_now) / 3600) or count(*) > 100
+    from (select distinct s.gate from trunkline_internal.gate_states as s where s.spent_hour >= v_hour - 1) as s
+    cross join lateral (
+      select q.gate, q.hour
+      from trunkline_internal.quota_hours as q
+      where q.gate = s.gate and q.hour >= v_hour - 25
+      group by q.gate, q.hour
+      having count(*) > case when q.hour < v_hour then 1 else c_many end
+    ) as q
     limit p_limit
   ),
   removed as (
     delete from trunkline_internal.quota_hours as q
     using many as m
-    where (q.gate = m.gate and q.hour = m.hour) or q.hour < floor(extract(epoch from p_now - interval '367 days') / 3600)
+    where q.gate = m.gate and q.hour = m.hour
     returning q.gate, q.hour, q.amount
   ),
   gathered as (
     insert into trunkline_internal.quota_hours (gate, hour, amount)
     select r.gate, r.hour, sum(r.amount)::bigint
     from removed as r
-    where r.hour >= floor(extract(epoch from p_now - interval '367 days') / 3600)
     group by r.gate, r.hour
   )
   select count(*)::integer into v_removed from removed;
+  if extract(epoch from p_now) - v_hour * 3600 < 15 then
+    delete from trunkline_internal.quota_hours as q
+    where q.ctid = any(array(
+      select o.ctid
+      from trunkline_internal.quota_hours as o
+      where o.hour < floor(extract(epoch from p_now - interval '367 days') / 3600)
+      limit p_limit
+    ));
+    get diagnostics v_rows = row_count;
+    v_removed := v_removed + v_rows;
+  end if;
   return v_removed;
 end;
 $$;
-comment on function trunkline_internal.gather_quota_hours(integer, timestamptz) is 'Puts the rows of hours past together, one for each gate and hour, and forgets those that no quota can see; tells how many it removed.';
+comment on function trunkline_internal.gather_quota_hours(integer, timestamptz) is 'Puts the rows of an hour together, one for each gate and hour, and forgets those that no quota can see; tells how many it removed.';
