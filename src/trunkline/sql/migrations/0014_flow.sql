@@ -52,6 +52,8 @@ alter table trunkline_internal.gate_states
   add column started_at bigint[],
   add column started bigint[],
   add column served xid8;
+-- Random numbers: to compress them takes time and gains nothing.
+alter table trunkline_internal.gate_states alter column holders set storage external;
 comment on column trunkline_internal.gate_states.held_until is 'The provider said so: nothing before.';
 comment on column trunkline_internal.gate_states.spent is 'What its quota has given out in the window as it was in spent_hour; another hour counts anew.';
 comment on column trunkline_internal.gate_states.corrected_below is 'Corrections of transactions below this id are part of the charges.';

@@ -41,12 +41,12 @@ begin
     m,
     s.state,
     least(
-      m.requests_per_minute - greatest(coalesce(c.requests_of_minute, 0), 0),
-      m.requests_per_hour - greatest(coalesce(c.requests_of_hour, 0), 0)
+      m.requests_per_minute - greatest(coalesce(c.sums[1], 0), 0),
+      m.requests_per_hour - greatest(coalesce(c.sums[2], 0), 0)
     )::bigint,
     least(
-      m.tokens_per_minute - greatest(coalesce(c.tokens_of_minute, 0), 0),
-      m.tokens_per_hour - greatest(coalesce(c.tokens_of_hour, 0), 0)
+      m.tokens_per_minute - greatest(coalesce(c.sums[3], 0), 0),
+      m.tokens_per_hour - greatest(coalesce(c.sums[4], 0), 0)
     )::bigint,
     floor(m.quota * m.quota_buffer)::bigint - q.spent,
     floor(m.quota * least(m.quota_low_share, m.quota_buffer))::bigint - q.spent,
@@ -78,25 +78,29 @@ begin
             end
         ) else 0 end
     end::bigint as live
+    -- Reckoned once, wherever it is used; so with those below.
+    offset 0
   ) as h
   cross join lateral (
-    select
-      sum(c.requests) filter (where c.at > v_second - 62) as requests_of_minute,
-      sum(c.tokens) filter (where c.at > v_second - 62) as tokens_of_minute,
-      sum(c.requests) filter (where c.at > v_second - 3602) as requests_of_hour,
-      sum(c.tokens) filter (where c.at > v_second - 3602) as tokens_of_hour
-    from (
-      select c.at, c.requests, c.tokens
-      from unnest((s.state).charged_at, (s.state).charged_requests, (s.state).charged_tokens) as c (at, requests, tokens)
-      where num_nonnulls(m.requests_per_minute, m.requests_per_hour, m.tokens_per_minute, m.tokens_per_hour) > 0
-      union all
-      -- As charge_gate will put them: past the minute by the minute.
-      select case when c.at - c.at % 60 + 59 <= v_second - 62 then c.at - c.at % 60 + 59 else c.at end, c.requests, c.tokens
-      from trunkline_internal.gate_corrections as c
-      where num_nonnulls(m.requests_per_minute, m.requests_per_hour, m.tokens_per_minute, m.tokens_per_hour) > 0
-        and c.gate = g.gate
-        and c.xid >= coalesce((s.state).corrected_below, '0'::xid8)
-    ) as c
+    -- Not joined either: where nothing is counted, to add nothing up takes time too.
+    select case when num_nonnulls(m.requests_per_minute, m.requests_per_hour, m.tokens_per_minute, m.tokens_per_hour) > 0 then (
+      select array[
+        sum(c.requests) filter (where c.at > v_second - 62),
+        sum(c.requests) filter (where c.at > v_second - 3602),
+        sum(c.tokens) filter (where c.at > v_second - 62),
+        sum(c.tokens) filter (where c.at > v_second - 3602)
+      ]
+      from (
+        select c.at, c.requests, c.tokens
+        from unnest((s.state).charged_at, (s.state).charged_requests, (s.state).charged_tokens) as c (at, requests, tokens)
+        union all
+        -- As charge_gate will put them: past the minute by the minute.
+        select case when c.at - c.at % 60 + 59 <= v_second - 62 then c.at - c.at % 60 + 59 else c.at end, c.requests, c.tokens
+        from trunkline_internal.gate_corrections as c
+        where c.gate = g.gate and c.xid >= coalesce((s.state).corrected_below, '0'::xid8)
+      ) as c
+    ) end as sums
+    offset 0
   ) as c
   cross join lateral (
     -- A join would have it reckoned for limits without a quota too.
@@ -109,6 +113,7 @@ begin
         and c.xid >= coalesce((s.state).corrected_below, '0'::xid8)
         and c.at / 3600 >= trunkline_internal.quota_since(p_limit => m, p_now => p_now)
     ) end as spent
+    offset 0
   ) as q;
 end;
 $$;

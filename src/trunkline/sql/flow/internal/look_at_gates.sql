@@ -45,7 +45,7 @@ declare
   v_limits integer[];
   v_looked integer := 0;
   v_moved boolean;
-  v_part integer := least(c_most_gates, greatest(c_fewest_gates, p_limit / 4));
+  v_part integer := least(c_most_gates, greatest(c_fewest_gates, p_limit / 8));
   v_rows integer;
   v_several boolean;
   v_wanted integer := p_limit;
@@ -76,13 +76,23 @@ begin
       left join trunkline_internal.limits as o on o.gate = g.gate
       join trunkline_internal.limits as l on l.limit_id = coalesce(o.limit_id, g.limit_id)
       left join lateral (
-        select s.free_at, s.reckoned_by, s.held_until, s.corrected_below
+        select s.free_at, s.reckoned_by, s.held_until, s.corrected_below, s.place
         from trunkline_internal.gate_states as s
         where s.gate = g.gate
         order by s.epoch desc
         limit 1
       ) as s on true
       where l.status = 'active'
+        -- Gates stay listed for seconds after their last job. One that keeps a place is not asked: it would take the
+        -- walk through its dead entries that the place is kept for.
+        and (
+          s.place is not null
+          or exists (
+            select
+            from trunkline_internal.waiting as w
+            where w.gate = g.gate and w.queue = any(p_queues) and w.state = 'ready'
+          )
+        )
         and (s.held_until is null or s.held_until <= p_now)
         and (
           s.free_at is null
@@ -236,7 +246,8 @@ begin
       jobs := jobs || v_found;
       v_wanted := p_limit - coalesce(cardinality(jobs), 0);
     end if;
-    exit when v_wanted <= 0 or v_rows < v_part or v_looked >= c_most_gates;
+    -- Who found nothing goes on for longer: it would go to sleep.
+    exit when v_wanted <= 0 or v_rows < v_part or v_looked >= c_most_gates * case when jobs is null then 5 else 1 end;
   end loop;
 end;
 $$;
