@@ -32,7 +32,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   -- Of so many gates jobs are taken in the order of their lanes; a claim that asks for many jobs looks at more.
-  c_fewest_gates constant integer := 32;
+  c_fewest_gates constant integer := 100;
   c_most_gates constant integer := 200;
   v_after bigint := ((random() - 0.5) * 18446744073709549568)::bigint;
   v_begin bigint := v_after;
@@ -53,7 +53,7 @@ declare
 begin
   loop
     select
-      array_agg(g.gate), array_agg(g.limit_id), array_agg(g.gate) filter (where g.pool is not null), count(*),
+      array_agg(g.gate), array_agg(g.limit_id), array_agg(g.gate) filter (where g.pool is not null), count(*)::integer,
       (array_agg(g.gate))[count(*)], (array_agg(g.wrapped))[count(*)]
     into v_gates, v_limits, v_fair, v_rows, v_after, v_wrapped
     from (
