@@ -229,6 +229,21 @@ def test_the_books_have_every_job_tenant_and_limit(desk: Desk) -> None:
         desk.operator.value("select trunkline.sweep_gates()")
 
 
+def test_money_is_booked_once_and_at_the_provider(desk: Desk) -> None:
+    desk.limit("fair:work/{tenant}").limit("api", tokens_per_minute=1000).limit(
+        "all", concurrency=9
+    )
+    desk.task("fair:work/{tenant}", "api", "all", cost={"tokens": 10})
+    desk.enqueue(1, tenant="acme")
+    settle_job(desk, desk.claim()[0], tokens=5, cost=2)
+    costs = 'select "limit", cost from trunkline.spending order by 1'
+    assert desk.operator.connection.execute(costs.encode()).fetchall() == [
+        ("all", 0),
+        ("api", 2),
+        ("fair:work/{tenant}", 0),
+    ]
+
+
 def test_estimates_follow_what_jobs_really_take(desk: Desk) -> None:
     """RF-59: the first sets it, others move it a little."""
     desk.limit("api/{model}", tokens_per_minute=1_000_000).task("api/{model}", cost={"tokens": 9})

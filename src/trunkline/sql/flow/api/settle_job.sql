@@ -13,6 +13,7 @@ declare
   v_gate record;
   v_job trunkline_internal.running;
   v_now timestamptz := trunkline.clock();
+  v_paying integer;
   v_requests bigint;
   v_scope text := trunkline.tenant_scope();
   v_settled boolean := false;
@@ -27,6 +28,12 @@ begin
     return 'unknown';
   end if;
   v_charged := floor(extract(epoch from v_job.claimed_at))::bigint;
+  -- Money is spent once, however many limits a call takes from: at the first that is not there for fairness.
+  select coalesce(min(i.place), 4)
+  into v_paying
+  from generate_series(4, cardinality(v_job.need), 2) as i (place)
+  join trunkline_internal.limits as l on l.limit_id = v_job.need[i.place]
+  where l.pool is null;
   v_requests := coalesce((p_actual ->> 'requests')::bigint, v_job.need[1]);
   v_tokens := coalesce((p_actual ->> 'tokens')::bigint, v_job.need[2]);
   v_units := coalesce((p_actual ->> 'units')::bigint, v_job.need[3]);
@@ -38,8 +45,7 @@ begin
       v_now, p_job, p_attempt, v_job.need[i.place + 1],
       trunkline_internal.limit_of(p_gate => v_job.need[i.place + 1], p_limit => v_job.need[i.place]::integer),
       v_job.task, v_job.tenant, v_requests, v_tokens, v_units,
-      -- Money is spent once, however many limits a call takes from.
-      case when i.place = 4 then coalesce((p_actual ->> 'cost')::numeric, 0) else 0 end
+      case when i.place = v_paying then coalesce((p_actual ->> 'cost')::numeric, 0) else 0 end
     from generate_series(4, cardinality(v_job.need), 2) as i (place)
     order by v_job.need[i.place + 1]
     on conflict (job_id, attempt, gate) where grant_id is null do nothing
