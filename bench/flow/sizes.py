@@ -54,9 +54,9 @@ FULL = FlowSizes(
 )
 
 QUICK = FlowSizes(
-    backlog=20_000,
+    backlog=40_000,
     rounds=2,
-    turn_seconds=0.1,
+    turn_seconds=0.05,
     drain_jobs=1_000,
     drain_repetitions=1,
     keys=50,

@@ -22,7 +22,9 @@ def test_a_deadlock_is_handed_back_and_not_counted(scene: Scene) -> None:
     scene.open("both")
     scene.until_all("completed")
     attempts = sorted(scene.job(job).attempt for job in scene.jobs)
-    assert attempts == [1, 2]
+    # Whoever is handed back may meet the other one again before that has ended.
+    assert attempts[0] == 1
+    assert attempts[1] > 1
     assert {scene.job(job).failures for job in scene.jobs} == {0}
     assert scene.value("select array_agg(balance) from chaos.accounts") == [2, 2]
     scene.require_balance()

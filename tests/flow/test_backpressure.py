@@ -95,9 +95,9 @@ def test_a_limit_that_is_not_active_puts_nobody_off(desk: Desk, status: str) -> 
 
 def test_a_limit_of_zero_puts_nobody_off(desk: Desk) -> None:
     """CP-100, D11: nothing is divided by it."""
-    guarded(desk, tokens_per_minute=0)
+    guarded(desk)
     use(desk, requests=450)
-    desk.limit("api", requests_per_minute=0)
+    desk.limit("api", requests_per_minute=0, tokens_per_minute=0)
     assert put_off(desk) == timedelta()
 
 

@@ -334,7 +334,7 @@ def lines(account: Account) -> Iterator[str]:
         f" {account.refused_on_purpose} of them on purpose",
         "waited": f"{account.waited} jobs before a call, {account.longest_wait} s at most",
         "tokens": f"{account.tokens:,} as the provider counts, {account.tokens_charged:,} charged"
-        " (what was refused or died stays charged as estimated)",
+        " (what died stays charged as estimated)",
         "documents": f"{account.documents}: {account.completed} completed, {account.stopped}"
         f" stopped by the security check, {account.waiting} waiting",
         "jobs": f"{account.jobs}: {account.jobs_completed} completed, {account.jobs_dead} dead,"
