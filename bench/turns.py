@@ -19,6 +19,8 @@ __all__ = ["Rounds", "Turn", "in_turns", "play"]
 # A pause between turns, so that a batch that runs over does not reach into the other's turn.
 _GAP = 0.04
 _WARM_UP = 1
+# So long a process asks for its first batch after its turn is over.
+_PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,9 @@ def _work(side: Side, until: float, patient: bool) -> Turn | None:
             done += side.complete(jobs, attempts)
         elif not patient:
             return None
-        if (now := time.monotonic()) >= until:
+        now = time.monotonic()
+        # Others may have held the limit for all of a short turn.
+        if now >= until and (done or now >= until + _PATIENCE):
             break
     if not done:
         return None

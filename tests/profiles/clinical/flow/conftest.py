@@ -14,6 +14,8 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from tests.profiles.clinical.conftest import Clinic
+from tests.support import servers
+from tests.support.servers import Server
 from tests.support.waiting import until
 from trunkline.profiles.clinical.handlers.files import Folder
 from trunkline.profiles.clinical.stubs.provider import Model, Provider
@@ -145,6 +147,13 @@ class Scene:
         self.provider.close()
         for worker in self.workers:
             worker.wait()
+
+
+@pytest.fixture(scope="session", params=servers.majors()[-1:], ids=lambda major: f"pg{major}")
+def server(request: pytest.FixtureRequest) -> Server:
+    """The newest alone: workers are the same on each, and what they call is tested on all."""
+    found = {server.major: server for server in request.config.stash[servers.STASH]}
+    return found[request.param]
 
 
 @pytest.fixture
