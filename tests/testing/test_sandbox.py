@@ -5,11 +5,13 @@ import logging
 import os
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import psycopg
 import pytest
 
+from tests.support.waiting import until
 from tests.testing import shop
 from tests.testing.shop import Receipt, app
 from trunkline import Cancel, Discard, JobState, Retry, Snooze, Trunkline
@@ -24,6 +26,7 @@ from trunkline.errors import (
     UnknownTask,
 )
 from trunkline.testing import AsyncSandbox, Drained, Sandbox
+from trunkline.testing.hand import Hand
 
 
 @pytest.fixture
@@ -200,6 +203,28 @@ def test_retries_run_through_with_the_scheduled_ones(sandbox: Sandbox) -> None:
     assert good.wait(timeout=1) == 3
     with pytest.raises(JobFailed, match="attempt 3 failed"):
         bad.wait(timeout=1)
+
+
+def test_a_job_that_comes_due_behind_a_claim_is_not_left(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock goes on between the claim that found nothing and the look at what is next."""
+    shop.flaky.sync.options(delay=0.2).enqueue(until=1)
+    claim = Hand.claim
+    late: list[Any] = []
+    due = "select bool_and(run_at < trunkline.clock()) from trunkline.jobs"
+
+    async def slow(hand: Hand, limit: int = 1) -> Any:
+        found = await claim(hand, limit)
+        if not late:
+            late.append(found)
+            with psycopg.connect(sandbox.dsn, autocommit=True) as eyes:
+                until(lambda: eyes.execute(due).fetchone() == (True,), "the job is due")
+        return found
+
+    monkeypatch.setattr(Hand, "claim", slow)
+    assert sandbox.drain(with_scheduled=True) == Drained(completed=1)
+    assert late == [[]]
 
 
 def test_writes_and_completion_commit_together(sandbox: Sandbox) -> None:

@@ -222,23 +222,24 @@ class Base:
                 for job in await hand.claim(min(limit, LARGEST_CLAIM)) if limit > 0 else []:
                     counts[(await hand.run(job)).outcome] += 1
                 return Drained(**counts)
+            looked_again = False
             while counts.total() < limit:
                 claimed = await hand.claim()
                 if claimed:
+                    looked_again = False
                     counts[(await hand.run(claimed[0])).outcome] += 1
-                elif not (with_scheduled and self._move_to_next()):
+                    continue
+                wait = self._ask(disposable.next_due()) if with_scheduled else None
+                # One that is due may have come due since the claim; if the next one does not get it
+                # either, nobody may claim it.
+                if wait is None or (wait < 0 and looked_again):
                     return Drained(**counts)
+                looked_again = wait < 0
+                if wait >= 0:
+                    self._ask(disposable.move_clock(wait + 0.001))
         if max_jobs is None:
             raise DrainUnfinished(f"More than {_RUNAWAY} jobs ran and others wait")
         return Drained(**counts)
-
-    def _move_to_next(self) -> bool:
-        wait = self._ask(disposable.next_due())
-        if wait is None or wait < 0:
-            # None, or one that is due and nobody may claim.
-            return False
-        self._ask(disposable.move_clock(wait + 0.001))
-        return True
 
     def _decoded(self, job: Runnable, attempt: Attempt) -> Any:
         """The typed result of an attempt, or the error of its handler."""
