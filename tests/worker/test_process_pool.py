@@ -218,7 +218,7 @@ async def test_a_process_ends_when_its_worker_is_killed(tmp_path: Path) -> None:
     finally:
         parent.kill()
         parent.wait()
-    await eventually(lambda: not lives(child), "it is dead")
+    assert await eventually(lambda: not lives(child), "it is dead")
 
 
 @pytest.fixture

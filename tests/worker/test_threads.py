@@ -112,7 +112,7 @@ async def test_a_handler_that_outlives_its_event_loop_harms_nobody() -> None:
     before = len(alive())
     await asyncio.to_thread(run_a_loop_that_ends_first)
     go.set()
-    await eventually(lambda: len(alive()) <= before, "the thread ended")
+    assert await eventually(lambda: len(alive()) <= before, "the thread ended")
 
 
 async def test_an_interrupted_thread_is_left_behind_and_told() -> None:

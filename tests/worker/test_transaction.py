@@ -268,12 +268,13 @@ async def test_a_handler_may_enqueue_in_its_own_transaction(notes: Scene) -> Non
     async with notes.working():
         (job,) = await notes.enqueue("first")
         await notes.until_state(job, "completed")
-        await eventually(
+        ran = await eventually(
             lambda: notes.value(
                 "select count(*) from trunkline_internal.finished where task = 'second'"
             ),
             "the second ran",
         )
+    assert ran == 1
 
 
 async def test_a_deadlock_is_nobodys_failure(scene: Scene) -> None:
