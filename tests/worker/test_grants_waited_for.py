@@ -1,0 +1,191 @@
+"""Handlers that wait for a grant, do not wait, or stop waiting."""
+
+import asyncio
+import threading
+
+import pytest
+
+from tests.worker.scene import Scene, eventually
+from tests.worker.test_grants import KINDS, gate, hold_slot, let_go, limit, until_refused
+from trunkline import Context
+from trunkline.db.calls import work
+from trunkline.errors import (
+    LimitExhausted,
+    StaleAttempt,
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_grants_wait_for_each_other(scene: Scene, kind: str) -> None:
+    """CP-54: whatever number of handlers, never more at once than the limit has slots."""
+    limit(scene, "api", '{"concurrency": 2}')
+    lock = threading.Lock()
+    inside: list[int] = [0]
+    most: list[int] = []
+
+    def enter() -> None:
+        with lock:
+            inside[0] += 1
+            most.append(inside[0])
+
+    def leave() -> None:
+        with lock:
+            inside[0] -= 1
+
+    @scene.app.task
+    async def loop(ctx: Context) -> None:
+        async with ctx.grant("api"):
+            enter()
+            await asyncio.sleep(0.01)
+            leave()
+
+    @scene.app.task
+    def thread(ctx: Context) -> None:
+        with ctx.grant("api"):
+            enter()
+            ctx.progress(50)
+            leave()
+
+    async with scene.working(concurrency=8):
+        await scene.until_ended(await scene.enqueue(kind, count=12))
+    assert len(most) == 12
+    assert max(most) == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_who_does_not_wait_is_put_off_and_told_why(scene: Scene, kind: str) -> None:
+    """CP-57, conflict 11: no room is no failure; the attempt comes back when there is some."""
+    limit(scene, "api", '{"requests_per_minute": 1}')
+    hold_slot(scene, "api")
+    errors: list[LimitExhausted] = []
+
+    @scene.app.task
+    async def loop(ctx: Context) -> None:
+        try:
+            async with ctx.grant("api", wait=False):
+                raise AssertionError("there was room")
+        except LimitExhausted as error:
+            errors.append(error)
+            raise
+
+    @scene.app.task
+    def thread(ctx: Context) -> None:
+        try:
+            with ctx.grant("api", wait="5s"):
+                raise AssertionError("there was room")
+        except LimitExhausted as error:
+            errors.append(error)
+            raise
+
+    async with scene.working():
+        (job,) = await scene.enqueue(kind)
+        found = await scene.until_state(job, "scheduled")
+    (error,) = errors
+    assert (error.code, error.reason) == ("limit_exhausted", "requests_per_minute")
+    assert error.free_at is not None
+    assert error.free_in is not None
+    assert 50 < error.free_in < 65
+    assert (found.failures, found.deferrals) == (0, 1)
+    assert abs((found.run_at - error.free_at).total_seconds()) < 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_bound_on_the_wait(scene: Scene, kind: str) -> None:
+    limit(scene, "api", '{"concurrency": 1}')
+    grant = hold_slot(scene, "api")
+    waited: list[LimitExhausted] = []
+
+    @scene.app.task
+    async def loop(ctx: Context) -> str:
+        try:
+            async with ctx.grant("api", wait="150ms"):
+                return "granted"
+        except LimitExhausted as error:
+            waited.append(error)
+        let_go(scene, grant)
+        async with ctx.grant("api", wait="20s"):
+            return "granted"
+
+    @scene.app.task
+    def thread(ctx: Context) -> str:
+        try:
+            with ctx.grant("api", wait="150ms"):
+                return "granted"
+        except LimitExhausted as error:
+            waited.append(error)
+        let_go(scene, grant)
+        with ctx.grant("api", wait="20s"):
+            return "granted"
+
+    async with scene.working():
+        (job,) = await scene.enqueue(kind)
+        found = await scene.until_state(job, "completed")
+    assert [error.reason for error in waited] == ["concurrency"]
+    assert found.result == "granted"
+    assert gate(scene, "api").refused >= 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_job_is_cancelled_while_it_waits(scene: Scene, kind: str) -> None:
+    limit(scene, "api", '{"concurrency": 1}')
+    hold_slot(scene, "api")
+    ended = threading.Event()
+
+    @scene.app.task
+    async def loop(ctx: Context) -> None:
+        try:
+            async with ctx.grant("api"):
+                raise AssertionError("there was room")
+        finally:
+            ended.set()
+
+    @scene.app.task
+    def thread(ctx: Context) -> None:
+        try:
+            with ctx.grant("api"):
+                raise AssertionError("there was room")
+        finally:
+            ended.set()
+
+    async with scene.working():
+        (job,) = await scene.enqueue(kind)
+        await until_refused(scene, "api")
+        await scene.app.jobs.cancel(job, reason="not wanted")
+        found = await scene.until_state(job, "cancelled")
+        await eventually(ended.is_set, "the handler ended")
+    assert found.reason == "not wanted"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_who_lost_the_job_does_not_go_on_waiting(scene: Scene, kind: str) -> None:
+    """CP-47: the engine refuses a stale attempt, also before the worker hears of it."""
+    limit(scene, "api", '{"concurrency": 1}')
+    hold_slot(scene, "api")
+    errors: list[BaseException] = []
+
+    @scene.app.task
+    async def loop(ctx: Context) -> None:
+        try:
+            async with ctx.grant("api"):
+                raise AssertionError("there was room")
+        except BaseException as error:
+            errors.append(error)
+            raise
+
+    @scene.app.task
+    def thread(ctx: Context) -> None:
+        try:
+            with ctx.grant("api"):
+                raise AssertionError("there was room")
+        except BaseException as error:
+            errors.append(error)
+            raise
+
+    async with scene.working() as worker:
+        (job,) = await scene.enqueue(kind)
+        await until_refused(scene, "api")
+        scene.call(work.release(worker.id, [job], [1], "taken away"))
+        await eventually(lambda: errors, "the handler was stopped")
+        await eventually(lambda: scene.job(job).attempt == 2, "the next attempt began")
+        assert scene.state(job) == "running"
+    assert isinstance(errors[0], (StaleAttempt, asyncio.CancelledError))
