@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trunkline.client.http.incoming import Incoming, MalformedResponse
@@ -123,6 +123,7 @@ def test_an_end_in_the_middle_is_told(cut: int) -> None:
         fed(data[:cut], b"")
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.binary(min_size=1, max_size=300), max_size=5),
     st.sampled_from(["length", "chunks", "close"]),
@@ -145,6 +146,7 @@ def test_it_does_not_matter_how_the_bytes_arrive(
     assert found.wire_bytes == len(data)
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(min_size=1, max_size=200), min_size=1, max_size=6))
 def test_garbage_is_an_answer_or_no_answer_and_nothing_else(parts: list[bytes]) -> None:
     incoming = Incoming("GET", _MOST)

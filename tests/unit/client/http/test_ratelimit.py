@@ -4,7 +4,7 @@ import math
 from email.utils import formatdate
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trunkline.client.http.incoming import Headers
@@ -142,6 +142,7 @@ _texts = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(_NAMES), _texts), st.floats(0, 4e9))
 def test_nothing_a_provider_sends_raises_or_means_a_wait_without_an_end(
     headers: dict[str, str], now: float
@@ -155,6 +156,7 @@ def test_nothing_a_provider_sends_raises_or_means_a_wait_without_an_end(
     assert set(found.nonsense) <= headers.keys()
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**9), st.integers(0, 86400))
 def test_what_makes_sense_is_read_exactly(remaining: int, reset: int) -> None:
     headers = Headers()
