@@ -6,10 +6,13 @@ from typing import Any
 
 import psycopg
 
-__all__ = ["QUEUE", "TASK", "fill_limited", "set_limit"]
+__all__ = ["QUEUE", "TASK", "Parts", "fill_limited", "set_limit"]
 
 QUEUE = "flow"
 TASK = "limited"
+
+# What a limit allows, by the names of its parts.
+Parts = Mapping[str, Any]
 
 # Of each key one after the other, as they come in where many keys are busy at once.
 _COPY = """
@@ -38,7 +41,7 @@ def set_limit(connection: psycopg.Connection, name: str, **parts: Any) -> None:
 def fill_limited(
     connection: psycopg.Connection,
     jobs: int,
-    limits: Mapping[str, Mapping[str, Any]],
+    limits: Mapping[str, Parts],
     *,
     keys: int = 1,
     task: str = TASK,

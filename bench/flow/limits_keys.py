@@ -1,20 +1,22 @@
 """A thousand keys with limits of their own, over no limits: speed, and bytes of the log.
 
-Two processes claim and complete 100 at a time, in turns by databases: no limit, ten at once of each
-key, a rate for each key, and one at once of each key, where every job has a gate of its own.
+Two worker processes drain jobs of as many keys, in turns by databases: no limit, ten at once of
+each key, a rate for each key. Two connections claim and complete 100 at a time, which tells what the
+engine alone pays; there also one at once of each key, where every job has a gate of its own.
 Bytes of the log are counted from enqueue to finished, after a checkpoint and a warm-up.
 """
 
 import json
-from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 
 import psycopg
 
 from bench import fill
+from bench.apps.noop import KEYS_VARIABLE
 from bench.figures import Figure
-from bench.flow.limited import QUEUE, TASK, fill_limited, set_limit
+from bench.flow.drains import drain_in_turns, tell
+from bench.flow.limited import QUEUE, TASK, Parts, fill_limited, set_limit
 from bench.flow.limits_claim import open_sides
 from bench.place import Place
 from bench.sides import FunctionSide
@@ -25,7 +27,7 @@ __all__ = ["run"]
 
 PROCESSES = 2
 LIMIT = "key/{key}"
-KINDS: dict[str, tuple[str, Mapping[str, int] | None]] = {
+KINDS: dict[str, tuple[str, Parts | None]] = {
     "none": ("no limit", None),
     "slots": ("ten at once of each key", {"concurrency": 10}),
     "rate": ("a rate for each key", {"requests_per_minute": 1_000_000}),
@@ -40,10 +42,18 @@ _BATCH = 1_000
 
 def run(place: Place, sizes: Sizes) -> list[Figure]:
     """Measure; goals 0.7 of the speed, and 300 bytes of the log more per job."""
-    return [*_speed(place, sizes), *_log(place, sizes)]
+    return [*_drain(place, sizes), *_engine(place, sizes), *_log(place, sizes)]
 
 
-def _speed(place: Place, sizes: Sizes) -> list[Figure]:
+def _drain(place: Place, sizes: Sizes) -> list[Figure]:
+    kinds = {kind: parts for kind, (_, parts) in KINDS.items() if kind in ("none", *JUDGED)}
+    keys = {KEYS_VARIABLE: str(sizes.flow.keys)}
+    drains = drain_in_turns(place, sizes, kinds, [PROCESSES], limit=LIMIT, variables=keys)
+    texts = {kind: text for kind, (text, _) in KINDS.items()}
+    return tell("limits_keys", drains, texts, {(kind, PROCESSES): _LEAST_SPEED for kind in JUDGED})
+
+
+def _engine(place: Place, sizes: Sizes) -> list[Figure]:
     with ExitStack() as stack:
         dsns = [stack.enter_context(place.database(f"keys_{kind}")) for kind in KINDS]
         for dsn, (_, parts) in zip(dsns, KINDS.values(), strict=True):
@@ -63,12 +73,10 @@ def _speed(place: Place, sizes: Sizes) -> list[Figure]:
         )
     figures = []
     for number, (kind, (text, _)) in enumerate(KINDS.items()):
-        key = f"limits_keys_{kind}"
-        figures.append(Figure(key, found.rate(number), text, "jobs/s"))
+        key = f"limits_keys_claim_{kind}"
+        figures.append(Figure(key, found.rate(number), f"engine, {text}", "jobs/s"))
         if number:
-            goal = _LEAST_SPEED if kind in JUDGED else None
-            ratio = found.ratio(number)
-            figures.append(Figure(f"{key}_ratio", ratio, "  over no limit", goal=goal))
+            figures.append(Figure(f"{key}_ratio", found.ratio(number), "  over no limit"))
         if found.has_cpu:
             cpu = found.cpu(number) * 1e6
             figures.append(Figure(f"{key}_cpu", cpu, "  server processor time", "us/job"))

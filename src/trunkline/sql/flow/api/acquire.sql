@@ -121,10 +121,13 @@ begin
     if v_answer.granted then
       v_charged := floor(extract(epoch from v_now))::bigint;
       perform trunkline_internal.charge_gates(
-        p_started => array[row(
-          null, case when v_holds then p_job else v_answer.grant_id end, 1, 1, null, null, v_need
-        )::trunkline_internal.gated_job],
-        p_covered => null, p_snapshot => pg_current_snapshot(), p_now => v_now
+        p_charges => array[row(
+          v_found.gate, v_found.limit_id, v_need[1], v_need[2], v_need[3],
+          array[case when v_holds then p_job else v_answer.grant_id end],
+          -- What a running job asks for beside is no attempt.
+          0
+        )::trunkline_internal.gate_charge],
+        p_queues => null, p_lanes => null, p_bound => null, p_snapshot => pg_current_snapshot(), p_now => v_now
       );
     else
       v_answer.grant_id := null;

@@ -1,8 +1,13 @@
--- Charges gates with the limited jobs that a claim starts: the next epoch of each is written and the last one deleted.
+-- Charges gates with what a claim starts or a grant takes: the next epoch of each is written and the last one deleted.
 -- The caller holds the gates. Corrections that are there by now become part of the new epochs.
+-- A gate with much traffic keeps the place up to which its lanes have no job any more. Nothing that lives is ever
+-- passed: it is the place before the first job that is there, whether this claim wants it or not, and at most p_bound,
+-- the last number drawn before this transaction had an id; null: no place is moved.
 create or replace function trunkline_internal.charge_gates(
-  p_started trunkline_internal.gated_job[],
-  p_covered jsonb,
+  p_charges trunkline_internal.gate_charge[],
+  p_queues text[],
+  p_lanes smallint[],
+  p_bound bigint,
   p_snapshot pg_snapshot,
   p_now timestamptz
 )
@@ -20,7 +25,7 @@ declare
   c_busy constant integer := 20;
   -- So many holders, or so many times those that are new, are kept without asking who of them still runs.
   c_unasked constant integer := 400;
-  c_unasked_times constant integer := 4;
+  c_unasked_times constant integer := 2;
   -- Read before the corrections are: whoever is below has ended, and what it wrote is seen.
   v_below xid8 := pg_snapshot_xmin(pg_current_snapshot());
   v_epochs bigint[];
@@ -30,31 +35,9 @@ declare
   v_probes bigint[];
   v_probing uuid[];
 begin
-  with used as (
+  with charged as materialized (
     select
-      f.gate,
-      max(f.limit_id)::integer as limit_id,
-      sum(f.requests)::bigint as requests,
-      sum(f.tokens)::bigint as tokens,
-      sum(f.units)::bigint as units,
-      array_agg(f.job_id) as jobs,
-      -- What a running job asks for beside is no attempt.
-      count(f.tid) as starts
-    from (
-      -- Most jobs have one gate.
-      select f.need[5] as gate, f.need[4] as limit_id, f.need[1] as requests, f.need[2] as tokens, f.need[3] as units, f.job_id, f.tid
-      from unnest(p_started) as f
-      union all
-      select f.need[i.place + 1], f.need[i.place], f.need[1], f.need[2], f.need[3], f.job_id, f.tid
-      from unnest(p_started) as f
-      cross join lateral generate_series(6, cardinality(f.need), 2) as i (place)
-      where cardinality(f.need) > 5
-    ) as f
-    group by f.gate
-  ),
-  charged as materialized (
-    select
-      u.gate, u.jobs, u.starts, m, q.amount,
+      u.gate, u.holders, u.starts, m, q.amount,
       case when m.quota is not null then q.amount + q.corrected + trunkline_internal.quota_spent(
         p_limit => m, p_state => s.state, p_gate => u.gate, p_now => p_now
       ) end as spent,
@@ -65,9 +48,8 @@ begin
           p_below => v_below
         )
       end as state
-    from used as u
-    left join trunkline_internal.limits as own on own.gate = u.gate
-    join trunkline_internal.limits as m on m.limit_id = coalesce(own.limit_id, u.limit_id)
+    from unnest(p_charges) as u
+    join trunkline_internal.limits as m on m.limit_id = u.limit_id
     left join lateral (
       select s as state from trunkline_internal.gate_states as s where s.gate = u.gate order by s.epoch desc limit 1
     ) as s on true
@@ -118,8 +100,8 @@ begin
       case
         when num_nonnulls((c.m).concurrency, (c.m).pool) = 0 then null
         -- Some of them may run no more, or be listed twice: gate_room counts who does, once.
-        when cardinality((c.state).holders) + cardinality(c.jobs)
-          <= least((c.m).concurrency, greatest(c_unasked, c_unasked_times * cardinality(c.jobs))) then (c.state).holders || c.jobs
+        when cardinality((c.state).holders) + cardinality(c.holders)
+          <= least((c.m).concurrency, greatest(c_unasked, c_unasked_times * cardinality(c.holders))) then (c.state).holders || c.holders
         else array(select r.job_id from trunkline_internal.running as r where r.job_id = any((c.state).holders))
           || case when v_grants then array(
             select o.grant_id
@@ -131,17 +113,38 @@ begin
                 else exists (select from trunkline_internal.running as r where r.job_id = o.job_id and r.attempt = o.attempt)
               end
           ) end
-          || c.jobs
+          || c.holders
       end,
       (c.state).charged_at, (c.state).charged_requests, (c.state).charged_tokens,
       case
-        when p_covered ? c.gate::text then trunkline_internal.next_position(
+        when (c.state).place is not null and p_bound is not null then trunkline_internal.next_position(
           p_position => (c.state).place, p_for => 'gate',
-          p_names => array(select n.name from jsonb_each_text(p_covered -> c.gate::text) as n (name, value)),
-          p_covered => array(select n.value::bigint from jsonb_each_text(p_covered -> c.gate::text) as n (name, value)),
+          p_names => array(
+            select l.queue || '/' || l.lane from unnest(p_queues, p_lanes) with ordinality as l (queue, lane, nr) order by l.nr
+          ),
+          p_covered => array(
+            select least(
+              (
+                select w.sequence - 1
+                from trunkline_internal.waiting as w
+                where w.gate = c.gate
+                  and w.queue = l.queue
+                  and w.lane = l.lane
+                  and w.state = 'ready'
+                  and w.sequence > trunkline_internal.position_floor(
+                    p_position => (c.state).place, p_name => l.queue || '/' || l.lane, p_snapshot => p_snapshot
+                  )
+                order by w.sequence
+                limit 1
+              ),
+              p_bound
+            )
+            from unnest(p_queues, p_lanes) with ordinality as l (queue, lane, nr)
+            order by l.nr
+          ),
           p_snapshot => p_snapshot, p_now => p_now
         )
-        when (c.state).place is null and cardinality(c.jobs) >= c_busy then '{}'::jsonb
+        when (c.state).place is null and cardinality(c.holders) >= c_busy then '{}'::jsonb
         else (c.state).place
       end,
       case when (c.state).held_until > p_now then (c.state).held_until end,
@@ -169,16 +172,18 @@ begin
           union all
           select floor(extract(epoch from p_now) / 60)::bigint, c.starts
         ) as b
+        -- Here, or it would be reckoned for every gate and thrown away.
+        where (c.m).breaker_failures is not null
         group by b.minute
         order by b.minute
       ) as b
-    ) as b on (c.m).breaker_failures is not null
+    ) as b on true
     returning gate, epoch, started_at
   )
   select
     array_agg(w.gate), array_agg(w.epoch),
     array_agg(w.gate) filter (where w.started_at is not null),
-    array_agg((select c.jobs[1] from charged as c where c.gate = w.gate)) filter (where w.started_at is not null)
+    array_agg((select c.holders[1] from charged as c where c.gate = w.gate)) filter (where w.started_at is not null)
   into v_gates, v_epochs, v_probes, v_probing
   from written as w;
   delete from trunkline_internal.gate_states as s
@@ -189,4 +194,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.charge_gates(trunkline_internal.gated_job[], jsonb, pg_snapshot, timestamptz) is 'Charges gates with the limited jobs that a claim starts: the next epoch of each is written and the last one deleted.';
+comment on function trunkline_internal.charge_gates(trunkline_internal.gate_charge[], text[], smallint[], bigint, pg_snapshot, timestamptz) is 'Charges gates with what a claim starts or a grant takes: the next epoch of each is written and the last one deleted.';

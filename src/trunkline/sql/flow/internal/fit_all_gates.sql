@@ -1,14 +1,13 @@
 -- Keeps of limited jobs those that all of their limits have room for; one that another limit refuses goes to wait in that one's lane.
 -- One after the other, best first, each taking its part of what is left. A limit that somebody else holds makes the
 -- job wait where it is, and so does one that shares fairly: elsewhere it would lose its turn. The caller holds the
--- gates in whose lanes they wait. moved tells whether any went elsewhere, so that those behind them are next.
+-- gates in whose lanes they wait. "held" is false where some went elsewhere, so that those behind them are next.
 create or replace function trunkline_internal.fit_all_gates(
-  p_found trunkline_internal.gated_job[],
+  p_found trunkline_internal.found_jobs,
   p_lanes smallint[],
-  p_now timestamptz,
-  out jobs trunkline_internal.gated_job[],
-  out moved boolean
+  p_now timestamptz
 )
+returns trunkline_internal.found_jobs
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
@@ -16,7 +15,7 @@ as $$
 declare
   v_fair bigint[];
   v_gates bigint[];
-  v_job trunkline_internal.gated_job;
+  v_job record;
   v_limits integer[];
   v_low integer[];
   v_low_units bigint[];
@@ -26,16 +25,18 @@ declare
   v_refused_by bigint;
   v_requests bigint[];
   v_slots bigint[];
-  v_taken trunkline_internal.gated_job[] := array[]::trunkline_internal.gated_job[];
+  v_taken trunkline_internal.found_jobs;
+  v_tids tid[] := array[]::tid[];
   v_tokens bigint[];
   v_units bigint[];
 begin
   select array_agg(g.gate), array_agg(trunkline_internal.limit_of(p_gate => g.gate, p_limit => g.limit_id))
   into v_gates, v_limits
   from (
-    select distinct f.need[i.place + 1] as gate, f.need[i.place]::integer as limit_id
-    from unnest(p_found) as f
-    cross join lateral generate_series(4, cardinality(f.need), 2) as i (place)
+    select distinct w.need[i.place + 1] as gate, w.need[i.place]::integer as limit_id
+    from unnest(p_found.tids) as f (tid)
+    join trunkline_internal.waiting as w on w.ctid = f.tid
+    cross join lateral generate_series(4, cardinality(w.need), 2) as i (place)
   ) as g
   where trunkline_internal.try_gate(p_gate => g.gate);
   select
@@ -45,7 +46,12 @@ begin
     array_agg(case when (r.allowed).status = 'active' and r.held_until is null then coalesce(r.slots, 2147483647) else 0 end)
   into v_gates, v_requests, v_tokens, v_units, v_low_units, v_parts, v_low, v_fair, v_slots
   from trunkline_internal.gate_room(p_gates => v_gates, p_limits => v_limits, p_now => p_now) as r;
-  for v_job in select f.* from unnest(p_found) as f order by f.place, f.sequence loop
+  for v_job in
+    select f.tid, f.place, w.job_id, w.need
+    from unnest(p_found.tids, p_found.places, p_found.sequences) as f (tid, place, sequence)
+    join trunkline_internal.waiting as w on w.ctid = f.tid
+    order by f.place, f.sequence
+  loop
     v_refused_by := null;
     for v_index in 5..cardinality(v_job.need) by 2 loop
       v_place := array_position(v_gates, v_job.need[v_index]);
@@ -72,7 +78,7 @@ begin
         v_units[v_place] := v_units[v_place] - v_job.need[v_parts[v_place]];
         v_low_units[v_place] := v_low_units[v_place] - v_job.need[v_parts[v_place]];
       end loop;
-      v_taken := v_taken || v_job;
+      v_tids := v_tids || v_job.tid;
     elsif v_refused_by <> 0 and not coalesce(v_job.need && v_fair, false) then
       update trunkline_internal.waiting as w
       set gate = v_refused_by, sequence = nextval('trunkline_internal.job_sequence')
@@ -89,8 +95,19 @@ begin
       select distinct w.queue from trunkline_internal.waiting as w where w.job_id = any(v_moved)
     ));
   end if;
-  jobs := case when cardinality(v_taken) > 0 then v_taken end;
-  moved := cardinality(v_moved) > 0;
+  select
+    array_agg(f.tid), array_agg(f.job_id), array_agg(f.place), array_agg(f.sequence),
+    array_agg(f.job_id) filter (where w.unique_key is not null),
+    min(w.payload_day), max(w.payload_day)
+  into
+    v_taken.tids, v_taken.jobs, v_taken.places, v_taken.sequences,
+    v_taken.keyed,
+    v_taken.first_day, v_taken.last_day
+  from unnest(p_found.tids, p_found.jobs, p_found.places, p_found.sequences) as f (tid, job_id, place, sequence)
+  join trunkline_internal.waiting as w on w.ctid = f.tid
+  where f.tid = any(v_tids);
+  v_taken.held := cardinality(v_moved) = 0;
+  return v_taken;
 end;
 $$;
-comment on function trunkline_internal.fit_all_gates(trunkline_internal.gated_job[], smallint[], timestamptz) is 'Keeps of limited jobs those that all of their limits have room for; one that another limit refuses goes to wait in that one''s lane.';
+comment on function trunkline_internal.fit_all_gates(trunkline_internal.found_jobs, smallint[], timestamptz) is 'Keeps of limited jobs those that all of their limits have room for; one that another limit refuses goes to wait in that one''s lane.';

@@ -12,9 +12,10 @@ create or replace function trunkline_internal.look_at_pools(
   p_scope text,
   p_now timestamptz,
   p_gates bigint[],
-  p_limits integer[]
+  p_limits integer[],
+  p_snapshot pg_snapshot
 )
-returns trunkline_internal.gated_job[]
+returns trunkline_internal.found_jobs
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
@@ -25,12 +26,12 @@ set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_jobs trunkline_internal.gated_job[];
+  v_found trunkline_internal.found_jobs;
 begin
   with gates as materialized (
     select
       g.gate, (g.allowed).pool, g.live, coalesce((g.allowed).weight, 1) as weight, (g.allowed).share_cap,
-      coalesce((g.state).served, '0'::xid8) as served,
+      coalesce((g.state).served, '0'::xid8) as served, (g.state).place,
       least(g.slots, p_limit) as slots
     from trunkline_internal.gate_room(p_gates => p_gates, p_limits => p_limits, p_now => p_now) as g
     where coalesce(g.slots, 1) > 0 and g.held_until is null
@@ -47,6 +48,10 @@ begin
         and w.queue = l.queue
         and w.lane = l.lane
         and w.state = 'ready'
+        and w.sequence > case
+          when g.place is null then 0
+          else trunkline_internal.position_floor(p_position => g.place, p_name => l.queue || '/' || l.lane, p_snapshot => p_snapshot)
+        end
         and (p_tasks is null or w.task = any(p_tasks))
         and (p_scope is null or w.tenant = p_scope)
       order by w.sequence
@@ -78,19 +83,26 @@ begin
     limit case when (select bool_or(h.several) from heads as h) then greatest(p_limit, 200) else p_limit end
   ),
   locked as materialized (
-    select w.ctid as tid, w.job_id, w.unique_key, w.payload_day, w.need
+    select w.ctid as tid, w.job_id, w.unique_key, w.payload_day
     from trunkline_internal.waiting as w
     where w.ctid = any(array(select c.tid from chosen as c)) and w.state = 'ready'
     for update of w skip locked
   )
-  select array_agg(
-    row(l.tid, l.job_id, c.place, c.ordering, l.unique_key, l.payload_day, l.need)::trunkline_internal.gated_job
+  select
+    array_agg(f.tid), array_agg(f.job_id), array_agg(f.place), array_agg(f.ordering),
+    array_agg(f.job_id) filter (where f.unique_key is not null),
+    min(f.payload_day), max(f.payload_day), true
+  into
+    v_found.tids, v_found.jobs, v_found.places, v_found.sequences,
+    v_found.keyed,
+    v_found.first_day, v_found.last_day, v_found.held
+  from (
+    select l.tid, l.job_id, l.unique_key, l.payload_day, c.place, c.ordering
+    from chosen as c
+    join locked as l on l.tid = c.tid
     order by c.place, c.ordering
-  )
-  into v_jobs
-  from chosen as c
-  join locked as l on l.tid = c.tid;
-  return v_jobs;
+  ) as f;
+  return v_found;
 end;
 $$;
-comment on function trunkline_internal.look_at_pools(text[], smallint[], integer, text[], text, timestamptz, bigint[], integer[]) is 'Finds jobs of tasks that share fairly, which may start now, and locks them: of each pool first those whose key runs least for its weight.';
+comment on function trunkline_internal.look_at_pools(text[], smallint[], integer, text[], text, timestamptz, bigint[], integer[], pg_snapshot) is 'Finds jobs of tasks that share fairly, which may start now, and locks them: of each pool first those whose key runs least for its weight.';

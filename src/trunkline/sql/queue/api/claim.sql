@@ -57,17 +57,16 @@ declare
   v_fresh boolean;
   v_from bigint[];
   v_gated boolean;
-  v_gates_covered jsonb;
   v_gates_snapshot pg_snapshot;
   v_jobs uuid[];
   v_keeps boolean;
   v_keyed uuid[];
   v_lanes smallint[];
   v_large uuid[];
-  v_last bigint;
   v_last_day date;
+  v_last uuid;
   v_lease interval;
-  v_limited trunkline_internal.gated_job[];
+  v_limited trunkline_internal.found_jobs;
   v_most integer := least(p_limit, coalesce(p_limited, p_limit));
   v_names text[];
   v_next jsonb;
@@ -80,31 +79,15 @@ declare
   v_scope text;
   v_sequences bigint[];
   v_snapshot pg_snapshot;
+  v_start_by timestamptz;
+  v_taken trunkline_internal.found_jobs;
   v_tids tid[];
+  v_unnumbered boolean;
   v_until bigint[];
 begin
-  if p_worker is null or p_worker = '' or length(p_worker) > 200 then
-    perform trunkline_internal.refuse(p_name => 'worker_required', p_detail => '{}');
-  end if;
-  if p_limit is null or p_limit not between 1 and 10000 then
-    perform trunkline_internal.refuse(
-      p_name => 'limit_out_of_range',
-      p_detail => jsonb_build_object('limit', p_limit, 'minimum', 1, 'maximum', 10000)
-    );
-  end if;
-  if p_limited not between 0 and 10000 then
-    perform trunkline_internal.refuse(
-      p_name => 'limit_out_of_range',
-      p_detail => jsonb_build_object('limited', p_limited, 'minimum', 0, 'maximum', 10000)
-    );
-  end if;
-  if array_ndims(p_queues) > 1 or array_ndims(p_tasks) > 1 then
-    perform trunkline_internal.refuse(
-      p_name => 'invalid_argument',
-      p_detail => jsonb_build_object('argument', 'p_queues or p_tasks', 'must_be', 'one list of names')
-    );
-  end if;
-  perform trunkline_internal.require_read_committed();
+  perform trunkline_internal.check_claim(
+    p_worker => p_worker, p_queues => p_queues, p_limit => p_limit, p_tasks => p_tasks, p_limited => p_limited
+  );
   v_scope := trunkline.tenant_scope();
   if p_position is not null then
     v_behind := p_position ? 'behind';
@@ -222,6 +205,7 @@ begin
     -- Both are read before this transaction has an id: whoever drew a lower number has a lower id.
     v_now := trunkline.clock();
     v_bound := coalesce(pg_sequence_last_value('trunkline_internal.job_sequence'::regclass), 0);
+    v_unnumbered := pg_current_xact_id_if_assigned() is null;
     if v_keeps then
       v_due_from := to_timestamp(
         trunkline_internal.position_floor(p_position => v_position, p_name => '/due', p_snapshot => v_snapshot) / 1e6
@@ -241,12 +225,10 @@ begin
     -- Before the others, so that it reads before this transaction has an id.
     if v_gated and not v_behind and v_most > 0 then
       v_gates_snapshot := pg_current_snapshot();
-      select g.jobs, g.covered
-      into v_limited, v_gates_covered
-      from trunkline_internal.look_at_gates(
+      v_limited := trunkline_internal.look_at_gates(
         p_queues => v_queues, p_lanes => v_lanes, p_limit => v_most, p_tasks => p_tasks, p_scope => v_scope,
-        p_now => v_now, p_snapshot => v_gates_snapshot
-      ) as g;
+        p_now => v_now, p_snapshot => v_gates_snapshot, p_eager => true
+      );
     end if;
     select
       array_agg(h.tid), array_agg(h.job_id), array_agg(h.place), array_agg(h.sequence),
@@ -275,26 +257,19 @@ begin
     ) as h;
     v_scanned := coalesce(cardinality(v_tids), 0);
     v_count := v_scanned;
-    if v_limited is not null then
-      -- By the same order as the others, so that neither kind delays what is more urgent of the other.
-      select
-        array_agg(m.tid), array_agg(w.job_id), array_agg(w.job_id) filter (where w.unique_key is not null),
-        min(w.payload_day), max(w.payload_day), array_agg(m.job) filter (where m.limited),
-        (count(*) filter (where not m.limited))::integer, (array_agg(w.sequence))[count(*)]
-      into v_tids, v_jobs, v_keyed, v_first_day, v_last_day, v_limited, v_count, v_last
-      from (
-        select m.*
-        from (
-          select r.tid, r.place, r.sequence, false as limited, null::trunkline_internal.gated_job as job
-          from unnest(v_tids, v_orders, v_sequences) as r (tid, place, sequence)
-          union all
-          select l.tid, l.place, l.sequence, true, l
-          from unnest(v_limited) as l
-        ) as m
-        order by m.place, m.sequence
-        limit p_limit
-      ) as m
-      join trunkline_internal.waiting as w on w.ctid = m.tid;
+    if v_limited.tids is not null then
+      v_taken := trunkline_internal.take_limited(
+        p_limited => v_limited,
+        p_others => row(v_tids, v_jobs, v_orders, v_sequences, v_keyed, v_first_day, v_last_day, true, v_scanned, null),
+        p_limit => p_limit, p_most => v_most, p_queues => v_queues, p_lanes => v_lanes, p_tasks => p_tasks,
+        p_scope => v_scope, p_now => v_now, p_snapshot => v_gates_snapshot
+      );
+      v_tids := v_taken.tids;
+      v_jobs := v_taken.jobs;
+      v_keyed := v_taken.keyed;
+      v_first_day := v_taken.first_day;
+      v_last_day := v_taken.last_day;
+      v_count := v_taken.others;
     end if;
     -- Of the others, how many it takes; all it met are covered only if it takes them all.
     if v_fresh then
@@ -320,10 +295,8 @@ begin
     elsif v_keeps then
       v_next := v_position || jsonb_build_object('for', v_for);
     end if;
-    if v_limited is null then
-      v_last := v_sequences[v_count];
-    end if;
     v_count := coalesce(cardinality(v_tids), 0);
+    v_last := v_jobs[v_count];
     if v_count > 0 then
       -- Not part of the statement above: there it would be one descent of the index for each job.
       v_collided := exists (select from trunkline_internal.running as r where r.job_id = any(v_jobs));
@@ -338,6 +311,7 @@ begin
   end if;
   -- After the rows were locked, so after the transaction has its id: reclaim's position relies on it as this one does.
   v_now := trunkline.clock();
+  v_start_by := v_now + interval '1 second';
   -- An id that is running already can only come from outside. Looked for instead of caught: a handler
   -- of errors would be a subtransaction for every claim, and could not take back rows already returned.
   if v_collided then
@@ -349,11 +323,12 @@ begin
     -- The job that was to carry the position may be gone: a row of its own does.
     v_last := null;
   end if;
-  if v_limited is not null then
+  if v_taken.charges is not null then
     perform trunkline_internal.charge_gates(
-      p_started => v_limited, p_covered => v_gates_covered, p_snapshot => v_gates_snapshot, p_now => v_now
+      p_charges => v_taken.charges, p_queues => v_queues, p_lanes => v_lanes,
+      p_bound => case when v_unnumbered then v_bound end, p_snapshot => v_gates_snapshot, p_now => v_now
     );
-    if cardinality(v_tids) = p_limit or cardinality(v_limited) = v_most then
+    if cardinality(v_tids) = p_limit or cardinality(v_tids) - v_taken.others = v_most then
       -- Others may have passed these gates by meanwhile and gone to sleep, and there may be more.
       perform trunkline_internal.wake_sleepers(p_queues => v_asked);
     end if;
@@ -388,8 +363,8 @@ begin
     case when r.payload_day is null then r.payload else v_bodies[array_position(v_large, r.job_id)] end,
     r.tenant, r.correlation_id, r.tags, r.failures::integer, r.deferrals, r.max_attempts::integer,
     r.created_at, r.run_at, r.claimed_at, r.lease_expires_at, r.hard_deadline, r.last_error,
-    case when r.sequence = v_last then v_next end,
-    case when r.need is not null then v_now + interval '1 second' end;
+    case when r.job_id = v_last then v_next end,
+    case when r.need is not null then v_start_by end;
   if v_collided and v_next is not null then
     v_answer.position := v_next;
     return next v_answer;

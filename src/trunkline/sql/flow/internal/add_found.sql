@@ -1,0 +1,32 @@
+-- Puts found jobs, all of them limited, behind others of other gates; null: none.
+create or replace function trunkline_internal.add_found(
+  p_found trunkline_internal.found_jobs,
+  p_more trunkline_internal.found_jobs
+)
+returns trunkline_internal.found_jobs
+language plpgsql
+immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_more.tids is null then
+    return p_found;
+  elsif p_found.tids is null then
+    return p_more;
+  end if;
+  return row(
+    p_found.tids || p_more.tids,
+    p_found.jobs || p_more.jobs,
+    p_found.places || p_more.places,
+    p_found.sequences || p_more.sequences,
+    p_found.keyed || p_more.keyed,
+    least(p_found.first_day, p_more.first_day),
+    greatest(p_found.last_day, p_more.last_day),
+    p_found.held and p_more.held,
+    0,
+    -- Of gates that are not the same; unknown of one of them, it is of all.
+    case when p_found.charges is not null and p_more.charges is not null then p_found.charges || p_more.charges end
+  );
+end;
+$$;
+comment on function trunkline_internal.add_found(trunkline_internal.found_jobs, trunkline_internal.found_jobs) is 'Puts found jobs, all of them limited, behind others of other gates; null: none.';

@@ -1,0 +1,106 @@
+-- Finds the first jobs that wait at gates, up to p_slots of each, and locks them: higher lanes first, then gates in the order given.
+-- Looks from the places given, where gates keep one. The answer has charges where no job has other limits beside and
+-- they are easily had.
+-- Guarded by tests/plans.
+create or replace function trunkline_internal.lock_heads(
+  p_gates bigint[],
+  p_limits integer[],
+  p_slots bigint[],
+  p_places jsonb[],
+  p_queues text[],
+  p_lanes smallint[],
+  p_limit integer,
+  p_tasks text[],
+  p_scope text,
+  p_snapshot pg_snapshot
+)
+returns trunkline_internal.found_jobs
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+set enable_bitmapscan = off
+set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_first bigint;
+  v_found trunkline_internal.found_jobs;
+  v_gates bigint[];
+  v_last bigint;
+  v_least bigint;
+  v_many boolean := cardinality(p_gates) > 1;
+  v_numbers integer;
+  v_requests bigint;
+  v_tokens bigint;
+  v_units bigint;
+begin
+  -- In one go: to look at them a second time, by their gates, takes as long as half of this.
+  select
+    array_agg(h.tid), array_agg(h.job_id), array_agg(h.place), array_agg(h.sequence),
+    array_agg(h.job_id) filter (where h.unique_key is not null),
+    min(h.payload_day), max(h.payload_day),
+    array_agg(h.gate) filter (where v_many), min(h.gate), max(h.gate),
+    min(h.need[1]), sum(h.need[1])::bigint, sum(h.need[2])::bigint, sum(h.need[3])::bigint, max(cardinality(h.need))
+  into
+    v_found.tids, v_found.jobs, v_found.places, v_found.sequences,
+    v_found.keyed,
+    v_found.first_day, v_found.last_day,
+    v_gates, v_first, v_last,
+    v_least, v_requests, v_tokens, v_units, v_numbers
+  from (
+    select w.tid, w.job_id, w.sequence, w.unique_key, w.payload_day, w.need, l.place, g.gate
+    from unnest(p_queues, p_lanes) with ordinality as l (queue, lane, place)
+    cross join lateral (
+      -- Tied to the lane, or the gates might be taken one after the other, each with all of its lanes.
+      select g.gate, g.slots, g.place
+      from unnest(p_gates, p_slots, p_places) as g (gate, slots, place)
+      where l.place is not null
+      offset 0
+    ) as g
+    cross join lateral (
+      select w.ctid as tid, w.job_id, w.sequence, w.unique_key, w.payload_day, w.need
+      from trunkline_internal.waiting as w
+      where w.gate = g.gate
+        and w.queue = l.queue
+        and w.lane = l.lane
+        and w.state = 'ready'
+        and w.sequence > case
+          when g.place is null then 0
+          else trunkline_internal.position_floor(p_position => g.place, p_name => l.queue || '/' || l.lane, p_snapshot => p_snapshot)
+        end
+        and (p_tasks is null or w.task = any(p_tasks))
+        and (p_scope is null or w.tenant = p_scope)
+      order by w.sequence
+      limit least(g.slots, p_limit)
+      for update of w skip locked
+    ) as w
+    limit p_limit
+  ) as h;
+  if v_numbers > 5 then
+    null;
+  elsif v_first = v_last then
+    v_found.charges := array[row(
+      v_first, p_limits[array_position(p_gates, v_first)], v_requests, v_tokens, v_units, v_found.jobs, cardinality(v_found.jobs)
+    )::trunkline_internal.gate_charge];
+  -- Most keys count jobs alone.
+  elsif v_least = 1 and v_requests = cardinality(v_found.jobs) and v_tokens = 0 and v_units = 0 then
+    select array_agg(
+      row(
+        c.gate, p_limits[array_position(p_gates, c.gate)], cardinality(c.jobs), 0, 0, c.jobs, cardinality(c.jobs)
+      )::trunkline_internal.gate_charge
+    )
+    into v_found.charges
+    from (
+      select f.gate, array_agg(f.job_id) as jobs
+      from unnest(v_gates, v_found.jobs) as f (gate, job_id)
+      group by f.gate
+      order by f.gate
+    ) as c;
+  end if;
+  v_found.others := 0;
+  return v_found;
+end;
+$$;
+comment on function trunkline_internal.lock_heads(bigint[], integer[], bigint[], jsonb[], text[], smallint[], integer, text[], text, pg_snapshot) is 'Finds the first jobs that wait at gates, up to p_slots of each, and locks them: higher lanes first, then gates in the order given.';

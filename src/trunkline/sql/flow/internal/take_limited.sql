@@ -1,0 +1,42 @@
+-- Takes limited jobs that a claim found among its others, best first, and the gates it does not hold yet; answers with what to charge.
+-- Where a gate has no room after all, or somebody holds it for long, it looks again for what can be had at once.
+create or replace function trunkline_internal.take_limited(
+  p_limited trunkline_internal.found_jobs,
+  p_others trunkline_internal.found_jobs,
+  p_limit integer,
+  p_most integer,
+  p_queues text[],
+  p_lanes smallint[],
+  p_tasks text[],
+  p_scope text,
+  p_now timestamptz,
+  p_snapshot pg_snapshot
+)
+returns trunkline_internal.found_jobs
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_taken trunkline_internal.found_jobs;
+begin
+  v_taken := trunkline_internal.merge_found(p_others => p_others, p_limited => p_limited, p_limit => p_limit);
+  v_taken.charges := trunkline_internal.gate_charges(p_found => v_taken);
+  if v_taken.charges is null or v_taken.held
+    or trunkline_internal.hold_wide_gates(p_charges => v_taken.charges, p_now => p_now)
+  then
+    return v_taken;
+  end if;
+  v_taken := trunkline_internal.merge_found(
+    p_others => p_others,
+    p_limited => trunkline_internal.look_at_gates(
+      p_queues => p_queues, p_lanes => p_lanes, p_limit => p_most, p_tasks => p_tasks, p_scope => p_scope,
+      p_now => p_now, p_snapshot => p_snapshot, p_eager => false
+    ),
+    p_limit => p_limit
+  );
+  v_taken.charges := trunkline_internal.gate_charges(p_found => v_taken);
+  return v_taken;
+end;
+$$;
+comment on function trunkline_internal.take_limited(trunkline_internal.found_jobs, trunkline_internal.found_jobs, integer, integer, text[], smallint[], text[], text, timestamptz, pg_snapshot) is 'Takes limited jobs that a claim found among its others, best first, and the gates it does not hold yet; answers with what to charge.';

@@ -1,0 +1,39 @@
+-- Refuses what no claim can be asked for.
+create or replace function trunkline_internal.check_claim(
+  p_worker text,
+  p_queues text[],
+  p_limit integer,
+  p_tasks text[],
+  p_limited integer
+)
+returns void
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_worker is null or p_worker = '' or length(p_worker) > 200 then
+    perform trunkline_internal.refuse(p_name => 'worker_required', p_detail => '{}');
+  end if;
+  if p_limit is null or p_limit not between 1 and 10000 then
+    perform trunkline_internal.refuse(
+      p_name => 'limit_out_of_range',
+      p_detail => jsonb_build_object('limit', p_limit, 'minimum', 1, 'maximum', 10000)
+    );
+  end if;
+  if p_limited not between 0 and 10000 then
+    perform trunkline_internal.refuse(
+      p_name => 'limit_out_of_range',
+      p_detail => jsonb_build_object('limited', p_limited, 'minimum', 0, 'maximum', 10000)
+    );
+  end if;
+  if array_ndims(p_queues) > 1 or array_ndims(p_tasks) > 1 then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_argument',
+      p_detail => jsonb_build_object('argument', 'p_queues or p_tasks', 'must_be', 'one list of names')
+    );
+  end if;
+  perform trunkline_internal.require_read_committed();
+end;
+$$;
+comment on function trunkline_internal.check_claim(text, text[], integer, text[], integer) is 'Refuses what no claim can be asked for.';
