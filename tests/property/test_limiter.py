@@ -42,7 +42,8 @@ def desk(server: Server, template: str) -> Iterator[Desk]:
         yield found
 
 
-amounts = st.one_of(st.none(), st.integers(1, 30))
+# Of large ones claims take a part side by side.
+amounts = st.one_of(st.none(), st.integers(1, 30), st.integers(30, 400))
 PARTS = ("requests_per_minute", "requests_per_hour", "tokens_per_minute", "tokens_per_hour")
 limits = st.fixed_dictionaries(dict.fromkeys(PARTS, amounts))
 steps = st.lists(

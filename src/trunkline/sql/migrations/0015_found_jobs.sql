@@ -30,10 +30,11 @@ create type trunkline_internal.found_jobs as (
   first_day date,
   last_day date,
   held boolean,
+  shares boolean,
   others integer,
   charges trunkline_internal.gate_charge[]
 );
-comment on type trunkline_internal.found_jobs is 'Jobs that a claim has locked: where they are, and the places of their queues and lanes in the claim; which of them have a unique key; between which days their payloads are kept apart; whether the claim holds the gates of all of them; how many are not limited; what the limited ones take of their gates, in the order of these, where that is known.';
+comment on type trunkline_internal.found_jobs is 'Jobs that a claim has locked: where they are, and the places of their queues and lanes in the claim; which of them have a unique key; between which days their payloads are kept apart; whether the claim holds the gates of all of them, or seems to be able to share them; how many are not limited; what the limited ones take of their gates, in the order of these, where that is known.';
 
 create type trunkline_internal.gate_left as (
   gate bigint,
@@ -50,3 +51,8 @@ comment on type trunkline_internal.gate_left is 'What a gate has left for a clai
 -- Numbers are read out of it many times on a job's way: a short header would have it copied each time.
 alter table trunkline_internal.waiting alter column need set storage plain;
 alter table trunkline_internal.running alter column need set storage plain;
+
+alter table trunkline_internal.gate_corrections add column holders uuid[];
+alter table trunkline_internal.gate_corrections alter column holders set storage external;
+comment on table trunkline_internal.gate_corrections is 'What was charged without holding the gate, and what turned out other than charged: differences, for the second that was charged.';
+comment on column trunkline_internal.gate_corrections.holders is 'Jobs that were given a place, as in gate_states.';

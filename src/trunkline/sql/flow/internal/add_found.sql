@@ -23,6 +23,7 @@ begin
     least(p_found.first_day, p_more.first_day),
     greatest(p_found.last_day, p_more.last_day),
     p_found.held and p_more.held,
+    p_found.shares and p_more.shares,
     0,
     -- Of gates that are not the same; unknown of one of them, it is of all.
     case when p_found.charges is not null and p_more.charges is not null then p_found.charges || p_more.charges end

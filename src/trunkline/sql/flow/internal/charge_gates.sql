@@ -38,6 +38,12 @@ begin
   with charged as materialized (
     select
       u.gate, u.holders, u.starts, m, q.amount,
+      case when num_nonnulls(m.concurrency, m.pool) > 0 then (s.state).holders || array(
+        select h.holder
+        from trunkline_internal.gate_corrections as c
+        cross join unnest(c.holders) as h (holder)
+        where c.gate = u.gate and c.xid >= coalesce((s.state).corrected_below, '0'::xid8) and c.xid < v_below
+      ) end as listed,
       case when m.quota is not null then q.amount + q.corrected + trunkline_internal.quota_spent(
         p_limit => m, p_state => s.state, p_gate => u.gate, p_now => p_now
       ) end as spent,
@@ -100,13 +106,13 @@ begin
       case
         when num_nonnulls((c.m).concurrency, (c.m).pool) = 0 then null
         -- Some of them may run no more, or be listed twice: gate_room counts who does, once.
-        when cardinality((c.state).holders) + cardinality(c.holders)
-          <= least((c.m).concurrency, greatest(c_unasked, c_unasked_times * cardinality(c.holders))) then (c.state).holders || c.holders
-        else array(select r.job_id from trunkline_internal.running as r where r.job_id = any((c.state).holders))
+        when cardinality(c.listed) + cardinality(c.holders)
+          <= least((c.m).concurrency, greatest(c_unasked, c_unasked_times * cardinality(c.holders))) then c.listed || c.holders
+        else array(select r.job_id from trunkline_internal.running as r where r.job_id = any(c.listed))
           || case when v_grants then array(
             select o.grant_id
             from trunkline_internal.grants as o
-            where o.grant_id = any((c.state).holders)
+            where o.grant_id = any(c.listed)
               and o.settled_at is null
               and case
                 when o.job_id is null then o.expires_at > p_now
@@ -151,12 +157,7 @@ begin
       case when (c.state).held_until > p_now then (c.state).held_reason end,
       c.spent,
       case when c.spent is not null then v_hour end,
-      case
-        when num_nonnulls(
-          (c.m).requests_per_minute, (c.m).requests_per_hour, (c.m).tokens_per_minute, (c.m).tokens_per_hour, (c.m).quota
-        ) > 0 then v_below
-        else (c.state).corrected_below
-      end,
+      v_below,
       (c.state).refused, (c.state).refused_at,
       b.minutes, b.starts,
       case when (c.m).pool is not null then pg_current_xact_id() end

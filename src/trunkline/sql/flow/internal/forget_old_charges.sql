@@ -22,6 +22,9 @@ begin
       or (
         o.at < extract(epoch from p_now) - 7200
         and not exists (
+          select from unnest(o.holders) as h (holder) where trunkline_internal.holder_lives(p_holder => h.holder, p_now => p_now)
+        )
+        and not exists (
           select
           from trunkline_internal.gate_names as n
           join trunkline_internal.limits as l on l.limit_id = trunkline_internal.limit_of(p_gate => n.gate, p_limit => n.limit_id)

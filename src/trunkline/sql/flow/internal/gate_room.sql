@@ -62,21 +62,41 @@ begin
     select s as state from trunkline_internal.gate_states as s where s.gate = g.gate order by s.epoch desc limit 1
   ) as s on true
   cross join lateral (
+    select case when num_nonnulls(m.concurrency, m.pool) > 0 then (
+      select coalesce(sum(cardinality(c.holders)), 0)
+      from trunkline_internal.gate_corrections as c
+      where c.gate = g.gate and c.xid >= coalesce((s.state).corrected_below, '0'::xid8) and c.holders is not null
+    ) else 0 end + coalesce(cardinality((s.state).holders), 0) as listed
+    offset 0
+  ) as n
+  cross join lateral (
     select case
-      when (s.state).holders is null then 0
-      when m.pool is null and p_wanted <= m.concurrency - cardinality((s.state).holders) then cardinality((s.state).holders)
-      -- As holder_lives has it, for all at once; who is listed twice is found once.
-      else (select count(*) from trunkline_internal.running as r where r.job_id = any((s.state).holders))
-        + case when v_grants then (
-          select count(*)
-          from trunkline_internal.grants as o
-          where o.grant_id = any((s.state).holders)
-            and o.settled_at is null
-            and case
-              when o.job_id is null then o.expires_at > p_now
-              else exists (select from trunkline_internal.running as r where r.job_id = o.job_id and r.attempt = o.attempt)
-            end
-        ) else 0 end
+      when n.listed = 0 then 0
+      when m.pool is null and p_wanted <= m.concurrency - n.listed then n.listed
+      else (
+        -- As holder_lives has it, for all at once; who is listed twice is found once.
+        select
+          (select count(*) from trunkline_internal.running as r where r.job_id = any(h.holders))
+          + case when v_grants then (
+            select count(*)
+            from trunkline_internal.grants as o
+            where o.grant_id = any(h.holders)
+              and o.settled_at is null
+              and case
+                when o.job_id is null then o.expires_at > p_now
+                else exists (select from trunkline_internal.running as r where r.job_id = o.job_id and r.attempt = o.attempt)
+              end
+          ) else 0 end
+        from (
+          select case when n.listed = cardinality((s.state).holders) then (s.state).holders else (s.state).holders || array(
+            select h.holder
+            from trunkline_internal.gate_corrections as c
+            cross join unnest(c.holders) as h (holder)
+            where c.gate = g.gate and c.xid >= coalesce((s.state).corrected_below, '0'::xid8)
+          ) end as holders
+          offset 0
+        ) as h
+      )
     end::bigint as live
     -- Reckoned once, wherever it is used; so with those below.
     offset 0

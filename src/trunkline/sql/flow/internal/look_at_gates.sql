@@ -3,8 +3,9 @@
 -- an advisory one, since a row's would be written to the log; it is taken in a statement of its own, because what was
 -- read before it was taken may be old: two claims gave out a capacity of one.
 -- Of gates with far more room than p_limit needs the jobs are locked alone, if p_eager says that the caller takes the
--- gates itself, when it knows what it charges: see hold_wide_gates. Claims of one limit would take turns otherwise, from
--- the look to the end of their transactions, which cost four workers two fifths of their speed. "held" tells which it was.
+-- gates itself, when it knows what it charges: see share_gates and hold_wide_gates. Claims of one limit would take turns
+-- otherwise, from the look to the end of their transactions, which cost four workers two fifths of their speed. "held"
+-- and "shares" tell which it was.
 -- Gates that are not known to be spent are walked in the order of their numbers, which are hashes, from a random one on;
 -- a part of them at a time, until there are jobs enough: with a thousand keys few are needed, and to look at all of
 -- them was most of the claim. Of such a part higher lanes go first, whatever their gates; within a lane gates in a
@@ -36,6 +37,8 @@ declare
   -- jobs looks at more.
   c_fewest_gates constant integer := 100;
   c_fewest_of_one_lane constant integer := 16;
+  -- So many lines beside a state, and whoever comes next counts them in.
+  c_lines constant integer := 8;
   c_most_gates constant integer := 200;
   v_after bigint := ((random() - 0.5) * 18446744073709549568)::bigint;
   v_begin bigint := v_after;
@@ -58,35 +61,50 @@ declare
   v_several boolean;
   v_slots bigint[];
   v_wanted integer := p_limit;
-  v_wide boolean;
+  v_width integer;
   v_wrapped boolean := false;
 begin
   loop
     select
       array_agg(g.gate), array_agg(g.limit_id), array_agg(g.gate) filter (where g.pool is not null), array_agg(g.place),
       count(*)::integer,
-      (array_agg(g.gate))[count(*)], (array_agg(g.wrapped))[count(*)], bool_and(g.wide)
-    into v_gates, v_limits, v_fair, v_places, v_rows, v_after, v_wrapped, v_wide
+      (array_agg(g.gate))[count(*)], (array_agg(g.wrapped))[count(*)], min(g.width)
+    into v_gates, v_limits, v_fair, v_places, v_rows, v_after, v_wrapped, v_width
     from (
       select
         g.gate, l.limit_id, l.pool, s.place, g.wrapped,
+        -- 2: to be shared; 1: to be held when it is known what is charged; 0: before anything is looked at.
         case
-          when not p_eager or num_nonnulls(l.pool, l.quota, l.breaker_failures) > 0 then false
-          when l.concurrency < coalesce(cardinality(s.holders), 0) + 2 * p_limit then false
-          when num_nonnulls(l.requests_per_minute, l.requests_per_hour, l.tokens_per_minute, l.tokens_per_hour) = 0 then true
-          -- Of tokens nobody knows yet how many they need.
-          else (
-            select not coalesce(
-              sum(c.requests) filter (where c.at > v_second - 62) + 2 * p_limit > l.requests_per_minute
-              or sum(c.requests) + 2 * p_limit > l.requests_per_hour
-              or 2 * sum(c.tokens) filter (where c.at > v_second - 62) > l.tokens_per_minute
-              or 2 * sum(c.tokens) > l.tokens_per_hour,
-              2 * p_limit > least(l.requests_per_minute, l.requests_per_hour),
-              false
-            )
-            from unnest(s.charged_at, s.charged_requests, s.charged_tokens) as c (at, requests, tokens)
+          when not p_eager or num_nonnulls(l.pool, l.quota, l.breaker_failures) > 0 then 0
+          when l.concurrency < u.holders + 2 * p_limit then 0
+          else least(
+            case
+              when u.lines >= c_lines or 16 * p_limit > least(l.concurrency, l.requests_per_minute, l.requests_per_hour) then 1
+              when 2 * u.holders > l.concurrency then 1
+              else 2
+            end,
+            case when num_nonnulls(l.requests_per_minute, l.requests_per_hour, l.tokens_per_minute, l.tokens_per_hour) > 0 then (
+              -- Of tokens nobody knows yet how many they need.
+              select case
+                when c.requests_of_minute + 2 * p_limit > l.requests_per_minute
+                  or c.requests + 2 * p_limit > l.requests_per_hour
+                  or 2 * c.tokens_of_minute > l.tokens_per_minute
+                  or 2 * c.tokens > l.tokens_per_hour
+                then 0
+                when 2 * c.requests_of_minute > l.requests_per_minute or 2 * c.requests > l.requests_per_hour then 1
+                else 2
+              end
+              from (
+                select
+                  coalesce(sum(c.requests) filter (where c.at > v_second - 62), 0) as requests_of_minute,
+                  coalesce(sum(c.requests), 0) as requests,
+                  coalesce(sum(c.tokens) filter (where c.at > v_second - 62), 0) as tokens_of_minute,
+                  coalesce(sum(c.tokens), 0) as tokens
+                from unnest(s.charged_at, s.charged_requests, s.charged_tokens) as c (at, requests, tokens)
+              ) as c
+            ) end
           )
-        end as wide
+        end as width
       from (
         (
           select g.gate, g.limit_id, v_wrapped as wrapped
@@ -111,6 +129,15 @@ begin
         order by s.epoch desc
         limit 1
       ) as s on true
+      left join lateral (
+        select count(*) as lines, coalesce(cardinality(s.holders), 0) + coalesce(sum(cardinality(c.holders)), 0) as holders
+        from (
+          select c.holders
+          from trunkline_internal.gate_corrections as c
+          where p_eager and c.gate = g.gate and c.xid >= coalesce(s.corrected_below, '0'::xid8)
+          limit c_lines
+        ) as c
+      ) as u on true
       where l.status = 'active'
         -- Gates stay listed for seconds after their last job. One that keeps a place is not asked: it would take the
         -- walk through its dead entries that the place is kept for.
@@ -139,7 +166,7 @@ begin
     exit when v_rows = 0;
     v_looked := v_looked + v_rows;
     v_held := null;
-    if v_wide then
+    if v_width > 0 then
       if v_rows > 1 then
         select array_agg(g.gate), array_agg(g.limit_id), array_agg(g.place)
         into v_gates, v_limits, v_places
@@ -158,6 +185,7 @@ begin
         p_lanes => p_lanes, p_limit => v_wanted, p_tasks => p_tasks, p_scope => p_scope, p_snapshot => p_snapshot
       );
       v_found.held := false;
+      v_found.shares := v_width = 2;
       v_jobs := trunkline_internal.add_found(p_found => v_jobs, p_more => v_found);
     else
       select

@@ -43,6 +43,7 @@ begin
   ) as m
   join trunkline_internal.waiting as w on w.ctid = m.tid;
   v_taken.held := p_limited.held;
+  v_taken.shares := p_limited.shares;
   return v_taken;
 end;
 $$;

@@ -18,13 +18,22 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_may boolean;
   v_taken trunkline_internal.found_jobs;
 begin
   v_taken := trunkline_internal.merge_found(p_others => p_others, p_limited => p_limited, p_limit => p_limit);
   v_taken.charges := trunkline_internal.gate_charges(p_found => v_taken);
-  if v_taken.charges is null or v_taken.held
-    or trunkline_internal.hold_wide_gates(p_charges => v_taken.charges, p_now => p_now)
-  then
+  if v_taken.charges is null or v_taken.held then
+    return v_taken;
+  end if;
+  if v_taken.shares then
+    v_may := trunkline_internal.share_gates(p_charges => v_taken.charges, p_now => p_now);
+  end if;
+  if v_may is null then
+    v_may := trunkline_internal.hold_wide_gates(p_charges => v_taken.charges, p_now => p_now);
+    v_taken.held := true;
+  end if;
+  if v_may then
     return v_taken;
   end if;
   v_taken := trunkline_internal.merge_found(

@@ -36,7 +36,14 @@ left join trunkline_internal.breakers as b on b.gate = n.gate
 -- As holder_lives has it, which whoever may read the view need not be allowed to call.
 cross join lateral (
   select count(distinct h.holder) as in_use
-  from unnest(s.holders) as h (holder)
+  from (
+    select h.holder from unnest(s.holders) as h (holder)
+    union all
+    select h.holder
+    from trunkline_internal.gate_corrections as c
+    cross join unnest(c.holders) as h (holder)
+    where c.gate = n.gate and c.xid >= coalesce(s.corrected_below, '0'::xid8)
+  ) as h
   where exists (select from trunkline_internal.running as r where r.job_id = h.holder)
     or exists (
       select

@@ -1,0 +1,65 @@
+-- Lets a claim charge gates beside others without holding them, where so much is free that none can miss it; tells whether it may, null: it must hold them.
+-- Nobody sees what others have charged and not committed. So at most eight do it at once, each for at most a sixteenth
+-- of a limit, while half of it is seen to be free: then even all of them together take no more than that half. Whoever
+-- holds the gate waits until they have ended, and they wait for it, a little: see hold_wide_gates.
+create or replace function trunkline_internal.share_gates(p_charges trunkline_internal.gate_charge[], p_now timestamptz)
+returns boolean
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_looks constant integer := 40;
+  c_pause constant double precision := '0.001'::double precision;
+  v_charge trunkline_internal.gate_charge;
+  v_fits boolean;
+  v_looks integer := 0;
+begin
+  if exists (
+    select
+    from unnest(p_charges) as c
+    join trunkline_internal.limits as l on l.limit_id = c.limit_id
+    where num_nonnulls(l.quota, l.breaker_failures, l.pool) > 0
+      or 16 * c.starts > l.concurrency
+      or 16 * c.requests > least(l.requests_per_minute, l.requests_per_hour)
+      or 16 * c.tokens > least(l.tokens_per_minute, l.tokens_per_hour)
+  ) then
+    return null;
+  end if;
+  foreach v_charge in array p_charges loop
+    while not trunkline_internal.try_share(p_gate => v_charge.gate) loop
+      v_looks := v_looks + 1;
+      if v_looks > c_looks then
+        return false;
+      end if;
+      perform pg_sleep(c_pause);
+    end loop;
+  end loop;
+  -- A statement of its own: what was read before may be old.
+  select count(*) = cardinality(p_charges)
+  into v_fits
+  from unnest(p_charges) as c
+  join trunkline_internal.gate_room(
+    p_gates => array(select c.gate from unnest(p_charges) as c),
+    p_limits => array(select c.limit_id from unnest(p_charges) as c),
+    p_now => p_now,
+    p_wanted => 0
+  ) as r on r.gate = c.gate
+  where (r.allowed).status = 'active'
+    and r.held_until is null
+    and num_nonnulls((r.allowed).quota, (r.allowed).breaker_failures, (r.allowed).pool) = 0
+    and coalesce(16 * c.starts <= (r.allowed).concurrency and 2 * r.slots >= (r.allowed).concurrency, true)
+    and coalesce(
+      16 * c.requests <= least((r.allowed).requests_per_minute, (r.allowed).requests_per_hour)
+      and 2 * r.requests >= least((r.allowed).requests_per_minute, (r.allowed).requests_per_hour),
+      true
+    )
+    and coalesce(
+      16 * c.tokens <= least((r.allowed).tokens_per_minute, (r.allowed).tokens_per_hour)
+      and 2 * r.tokens >= least((r.allowed).tokens_per_minute, (r.allowed).tokens_per_hour),
+      true
+    );
+  return v_fits;
+end;
+$$;
+comment on function trunkline_internal.share_gates(trunkline_internal.gate_charge[], timestamptz) is 'Lets a claim charge gates beside others without holding them, where so much is free that none can miss it; tells whether it may, null: it must hold them.';

@@ -1,0 +1,21 @@
+-- Takes one of the eight places of those who charge a gate without holding it, until the transaction ends, if nobody holds the gate; tells whether it did.
+-- Two gates that share a number only leave fewer places to each other.
+create or replace function trunkline_internal.try_share(p_gate bigint)
+returns boolean
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_places constant integer := 8;
+  v_first integer := floor(random() * c_places)::integer;
+begin
+  for v_turn in 0..c_places - 1 loop
+    if pg_try_advisory_xact_lock(1953657446 + (v_first + v_turn) % c_places, hashint8(p_gate)) then
+      return pg_try_advisory_xact_lock_shared(1953657445, hashint8(p_gate));
+    end if;
+  end loop;
+  return false;
+end;
+$$;
+comment on function trunkline_internal.try_share(bigint) is 'Takes one of the eight places of those who charge a gate without holding it, until the transaction ends, if nobody holds the gate; tells whether it did.';
