@@ -1,8 +1,8 @@
 """A thousand keys with limits of their own, over no limits: speed, and bytes of the log.
 
 Two worker processes drain jobs of as many keys, in turns by databases: no limit, ten at once of
-each key, a rate for each key. Two connections claim and complete 100 at a time, which tells what the
-engine alone pays; there also one at once of each key, where every job has a gate of its own.
+each key, a rate for each key. Two connections claim and complete 100 at a time, which tells what
+the engine alone pays; there also one at once of each key, where every job has a gate of its own.
 Bytes of the log are counted from enqueue to finished, after a checkpoint and a warm-up.
 """
 

@@ -15,7 +15,7 @@ PROMISED = {
     "limits_accuracy_killed_over",
     "limits_held_ratio",
     "limits_keys_log_slots_more",
-    "limits_keys_slots_ratio",
+    "limits_keys_slots_2_ratio",
     "limits_spent_ratio",
     "limits_wide_rate_4_ratio",
     "limits_wide_slots_2_ratio",

@@ -127,7 +127,7 @@ begin
           -- What a running job asks for beside is no attempt.
           0
         )::trunkline_internal.gate_charge],
-        p_queues => null, p_lanes => null, p_bound => null, p_snapshot => pg_current_snapshot(), p_now => v_now
+        p_queues => null, p_lanes => null, p_bound => null, p_rooms => null, p_snapshot => pg_current_snapshot(), p_now => v_now
       );
     else
       v_answer.grant_id := null;

@@ -26,7 +26,8 @@ begin
     p_found.shares and p_more.shares,
     0,
     -- Of gates that are not the same; unknown of one of them, it is of all.
-    case when p_found.charges is not null and p_more.charges is not null then p_found.charges || p_more.charges end
+    case when p_found.charges is not null and p_more.charges is not null then p_found.charges || p_more.charges end,
+    p_found.rooms || p_more.rooms
   );
 end;
 $$;

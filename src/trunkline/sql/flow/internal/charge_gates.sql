@@ -3,11 +3,13 @@
 -- A gate with much traffic keeps the place up to which its lanes have no job any more. Nothing that lives is ever
 -- passed: it is the place before the first job that is there, whether this claim wants it or not, and at most p_bound,
 -- the last number drawn before this transaction had an id; null: no place is moved.
+-- p_rooms is what gates had left when the caller, which held them already, looked at them; null: it did not.
 create or replace function trunkline_internal.charge_gates(
   p_charges trunkline_internal.gate_charge[],
   p_queues text[],
   p_lanes smallint[],
   p_bound bigint,
+  p_rooms trunkline_internal.gate_left[],
   p_snapshot pg_snapshot,
   p_now timestamptz
 )
@@ -37,7 +39,7 @@ declare
 begin
   with charged as materialized (
     select
-      u.gate, u.holders, u.starts, m, q.amount,
+      u.gate, u.holders, u.starts, m, q.amount, r.living,
       case when num_nonnulls(m.concurrency, m.pool) > 0 then (s.state).holders || array(
         select h.holder
         from trunkline_internal.gate_corrections as c
@@ -56,6 +58,7 @@ begin
       end as state
     from unnest(p_charges) as u
     join trunkline_internal.limits as m on m.limit_id = u.limit_id
+    left join unnest(p_rooms) as r on r.gate = u.gate
     left join lateral (
       select s as state from trunkline_internal.gate_states as s where s.gate = u.gate order by s.epoch desc limit 1
     ) as s on true
@@ -108,6 +111,8 @@ begin
         -- Some of them may run no more, or be listed twice: gate_room counts who does, once.
         when cardinality(c.listed) + cardinality(c.holders)
           <= least((c.m).concurrency, greatest(c_unasked, c_unasked_times * cardinality(c.holders))) then c.listed || c.holders
+        -- The look has asked already, wherever so many might have been too many.
+        when c.living is not null then c.living || c.holders
         else array(select r.job_id from trunkline_internal.running as r where r.job_id = any(c.listed))
           || case when v_grants then array(
             select o.grant_id
@@ -195,4 +200,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.charge_gates(trunkline_internal.gate_charge[], text[], smallint[], bigint, pg_snapshot, timestamptz) is 'Charges gates with what a claim starts or a grant takes: the next epoch of each is written and the last one deleted.';
+comment on function trunkline_internal.charge_gates(trunkline_internal.gate_charge[], text[], smallint[], bigint, trunkline_internal.gate_left[], pg_snapshot, timestamptz) is 'Charges gates with what a claim starts or a grant takes: the next epoch of each is written and the last one deleted.';

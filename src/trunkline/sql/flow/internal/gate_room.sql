@@ -4,6 +4,7 @@
 -- many hold a slot, where that is kept; a breaker that is open leaves no slot, or one for its probe.
 -- Who wants no more than p_wanted slots need not know who still runs where so many are left even if all do: with wide
 -- limits, looking after each of them is most of the work. Then live is at most what it says, and slots at least.
+-- Otherwise living has who holds them.
 create or replace function trunkline_internal.gate_room(
   p_gates bigint[],
   p_limits integer[],
@@ -20,6 +21,7 @@ returns table (
   low_units bigint,
   slots bigint,
   live bigint,
+  living uuid[],
   held_until timestamptz
 )
 language plpgsql
@@ -55,6 +57,7 @@ begin
       else least(m.concurrency - h.live, trunkline_internal.breaker_room(p_gate => g.gate, p_now => p_now))
     end,
     h.live,
+    h.living,
     case when (s.state).held_until > p_now then (s.state).held_until end
   from unnest(p_gates, p_limits) as g (gate, limit_id)
   join trunkline_internal.limits as m on m.limit_id = g.limit_id
@@ -70,35 +73,37 @@ begin
     offset 0
   ) as n
   cross join lateral (
-    select case
-      when n.listed = 0 then 0
-      when m.pool is null and p_wanted <= m.concurrency - n.listed then n.listed
-      else (
+    select coalesce(cardinality(h.living), n.listed)::bigint as live, h.living
+    from (
+      select case
+        when n.listed = 0 or (m.pool is null and p_wanted <= m.concurrency - n.listed) then null
         -- As holder_lives has it, for all at once; who is listed twice is found once.
-        select
-          (select count(*) from trunkline_internal.running as r where r.job_id = any(h.holders))
-          + case when v_grants then (
-            select count(*)
-            from trunkline_internal.grants as o
-            where o.grant_id = any(h.holders)
-              and o.settled_at is null
-              and case
-                when o.job_id is null then o.expires_at > p_now
-                else exists (select from trunkline_internal.running as r where r.job_id = o.job_id and r.attempt = o.attempt)
-              end
-          ) else 0 end
-        from (
-          select case when n.listed = cardinality((s.state).holders) then (s.state).holders else (s.state).holders || array(
-            select h.holder
-            from trunkline_internal.gate_corrections as c
-            cross join unnest(c.holders) as h (holder)
-            where c.gate = g.gate and c.xid >= coalesce((s.state).corrected_below, '0'::xid8)
-          ) end as holders
-          offset 0
-        ) as h
-      )
-    end::bigint as live
-    -- Reckoned once, wherever it is used; so with those below.
+        else (
+          select array(select r.job_id from trunkline_internal.running as r where r.job_id = any(h.holders))
+            || case when v_grants then array(
+              select o.grant_id
+              from trunkline_internal.grants as o
+              where o.grant_id = any(h.holders)
+                and o.settled_at is null
+                and case
+                  when o.job_id is null then o.expires_at > p_now
+                  else exists (select from trunkline_internal.running as r where r.job_id = o.job_id and r.attempt = o.attempt)
+                end
+            ) end
+          from (
+            select case when n.listed = cardinality((s.state).holders) then (s.state).holders else (s.state).holders || array(
+              select h.holder
+              from trunkline_internal.gate_corrections as c
+              cross join unnest(c.holders) as h (holder)
+              where c.gate = g.gate and c.xid >= coalesce((s.state).corrected_below, '0'::xid8)
+            ) end as holders
+            offset 0
+          ) as h
+        )
+      end as living
+      -- Reckoned once, wherever it is used; so with those below.
+      offset 0
+    ) as h
     offset 0
   ) as h
   cross join lateral (

@@ -1,12 +1,13 @@
 -- Finds the first jobs that wait at gates, up to p_slots of each, and locks them: higher lanes first, then gates in the order given.
 -- Looks from the places given, where gates keep one. The answer has charges where no job has other limits beside and
--- they are easily had.
+-- they are easily had; without p_sums, where the gates count jobs alone, they have no other amounts.
 -- Guarded by tests/plans.
 create or replace function trunkline_internal.lock_heads(
   p_gates bigint[],
   p_limits integer[],
   p_slots bigint[],
   p_places jsonb[],
+  p_sums boolean,
   p_queues text[],
   p_lanes smallint[],
   p_limit integer,
@@ -42,7 +43,8 @@ begin
     array_agg(h.job_id) filter (where h.unique_key is not null),
     min(h.payload_day), max(h.payload_day),
     array_agg(h.gate) filter (where v_many), min(h.gate), max(h.gate),
-    min(h.need[1]), sum(h.need[1])::bigint, sum(h.need[2])::bigint, sum(h.need[3])::bigint, max(cardinality(h.need))
+    min(h.need[1]) filter (where p_sums), (sum(h.need[1]) filter (where p_sums))::bigint,
+    (sum(h.need[2]) filter (where p_sums))::bigint, (sum(h.need[3]) filter (where p_sums))::bigint, max(cardinality(h.need))
   into
     v_found.tids, v_found.jobs, v_found.places, v_found.sequences,
     v_found.keyed,
@@ -82,13 +84,14 @@ begin
     null;
   elsif v_first = v_last then
     v_found.charges := array[row(
-      v_first, p_limits[array_position(p_gates, v_first)], v_requests, v_tokens, v_units, v_found.jobs, cardinality(v_found.jobs)
+      v_first, p_limits[array_position(p_gates, v_first)], coalesce(v_requests, 0), coalesce(v_tokens, 0), coalesce(v_units, 0),
+      v_found.jobs, cardinality(v_found.jobs)
     )::trunkline_internal.gate_charge];
   -- Most keys count jobs alone.
-  elsif v_least = 1 and v_requests = cardinality(v_found.jobs) and v_tokens = 0 and v_units = 0 then
+  elsif not p_sums or (v_least = 1 and v_requests = cardinality(v_found.jobs) and v_tokens = 0 and v_units = 0) then
     select array_agg(
       row(
-        c.gate, p_limits[array_position(p_gates, c.gate)], cardinality(c.jobs), 0, 0, c.jobs, cardinality(c.jobs)
+        c.gate, p_limits[array_position(p_gates, c.gate)], p_sums::integer * cardinality(c.jobs), 0, 0, c.jobs, cardinality(c.jobs)
       )::trunkline_internal.gate_charge
     )
     into v_found.charges
@@ -103,4 +106,4 @@ begin
   return v_found;
 end;
 $$;
-comment on function trunkline_internal.lock_heads(bigint[], integer[], bigint[], jsonb[], text[], smallint[], integer, text[], text, pg_snapshot) is 'Finds the first jobs that wait at gates, up to p_slots of each, and locks them: higher lanes first, then gates in the order given.';
+comment on function trunkline_internal.lock_heads(bigint[], integer[], bigint[], jsonb[], boolean, text[], smallint[], integer, text[], text, pg_snapshot) is 'Finds the first jobs that wait at gates, up to p_slots of each, and locks them: higher lanes first, then gates in the order given.';

@@ -41,6 +41,7 @@ declare
   c_lines constant integer := 8;
   c_most_gates constant integer := 200;
   v_after bigint := ((random() - 0.5) * 18446744073709549568)::bigint;
+  v_amounts boolean;
   v_begin bigint := v_after;
   v_fair bigint[];
   v_fair_limits integer[];
@@ -54,7 +55,7 @@ declare
   v_limits integer[];
   v_looked integer := 0;
   v_open_limits integer[];
-  v_part integer := least(c_most_gates, greatest(v_fewest, p_limit / 8));
+  v_part integer := least(c_most_gates, v_fewest);
   v_places jsonb[];
   v_rows integer;
   v_second bigint := floor(extract(epoch from p_now))::bigint;
@@ -68,11 +69,12 @@ begin
     select
       array_agg(g.gate), array_agg(g.limit_id), array_agg(g.gate) filter (where g.pool is not null), array_agg(g.place),
       count(*)::integer,
-      (array_agg(g.gate))[count(*)], (array_agg(g.wrapped))[count(*)], min(g.width)
-    into v_gates, v_limits, v_fair, v_places, v_rows, v_after, v_wrapped, v_width
+      (array_agg(g.gate))[count(*)], (array_agg(g.wrapped))[count(*)], min(g.width), bool_or(g.amounts)
+    into v_gates, v_limits, v_fair, v_places, v_rows, v_after, v_wrapped, v_width, v_amounts
     from (
       select
         g.gate, l.limit_id, l.pool, s.place, g.wrapped,
+        num_nonnulls(l.requests_per_minute, l.requests_per_hour, l.tokens_per_minute, l.tokens_per_hour, l.quota) > 0 as amounts,
         -- 2: to be shared; 1: to be held when it is known what is charged; 0: before anything is looked at.
         case
           when not p_eager or num_nonnulls(l.pool, l.quota, l.breaker_failures) > 0 then 0
@@ -181,8 +183,8 @@ begin
         ) as g;
       end if;
       v_found := trunkline_internal.lock_heads(
-        p_gates => v_gates, p_limits => v_limits, p_slots => null, p_places => v_places, p_queues => p_queues,
-        p_lanes => p_lanes, p_limit => v_wanted, p_tasks => p_tasks, p_scope => p_scope, p_snapshot => p_snapshot
+        p_gates => v_gates, p_limits => v_limits, p_slots => null, p_places => v_places, p_sums => v_amounts,
+        p_queues => p_queues, p_lanes => p_lanes, p_limit => v_wanted, p_tasks => p_tasks, p_scope => p_scope, p_snapshot => p_snapshot
       );
       v_found.held := false;
       v_found.shares := v_width = 2;
@@ -208,7 +210,7 @@ begin
           array_agg(g.gate), array_agg((g.allowed).limit_id), array_agg(g.slots), array_agg((g.state).place),
           array_agg(row(
             g.gate, g.requests, g.tokens, g.units, g.low_units, g.slots,
-            trunkline_internal.quota_part(p_unit => (g.allowed).quota_unit), (g.allowed).quota_low_below * 2
+            trunkline_internal.quota_part(p_unit => (g.allowed).quota_unit), (g.allowed).quota_low_below * 2, g.living
           )::trunkline_internal.gate_left),
           -- Of one lane nobody gets more than there are slots.
           bool_and(num_nonnulls(g.requests, g.tokens, g.units) = 0 and (cardinality(p_lanes) = 1 or coalesce(g.slots >= v_wanted, true)))
@@ -221,8 +223,8 @@ begin
           and g.held_until is null
           and (g.allowed).pool is null;
         v_found := trunkline_internal.lock_heads(
-          p_gates => v_gates, p_limits => v_open_limits, p_slots => v_slots, p_places => v_places, p_queues => p_queues,
-          p_lanes => p_lanes, p_limit => v_wanted, p_tasks => p_tasks, p_scope => p_scope, p_snapshot => p_snapshot
+          p_gates => v_gates, p_limits => v_open_limits, p_slots => v_slots, p_places => v_places, p_sums => v_amounts,
+          p_queues => p_queues, p_lanes => p_lanes, p_limit => v_wanted, p_tasks => p_tasks, p_scope => p_scope, p_snapshot => p_snapshot
         );
         if not v_free then
           v_found := trunkline_internal.fit_heads(p_found => v_found, p_left => v_left);
@@ -246,13 +248,16 @@ begin
         exit when v_found.tids is not null or v_found.held;
       end loop;
       v_found.held := true;
+      v_found.shares := false;
+      v_found.others := 0;
+      v_found.rooms := v_left;
       v_jobs := trunkline_internal.add_found(p_found => v_jobs, p_more => v_found);
     end if;
     v_wanted := p_limit - coalesce(cardinality(v_jobs.tids), 0);
     -- Who found nothing goes on for longer: it would go to sleep.
     exit when v_wanted <= 0 or v_rows < v_part or v_looked >= c_most_gates * case when v_jobs.tids is null then 5 else 1 end;
-    -- As many as seem to be needed for the rest.
-    v_part := least(c_most_gates, 2 * v_part, 16 + v_looked * v_wanted / (p_limit - v_wanted + 1));
+    -- As many as seem to be needed for the rest, since each part costs a millisecond, and some to spare.
+    v_part := least(c_most_gates, 16 + v_looked * v_wanted * 5 / (4 * (p_limit - v_wanted + 1)));
   end loop;
   return v_jobs;
 end;

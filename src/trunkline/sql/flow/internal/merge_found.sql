@@ -44,6 +44,7 @@ begin
   join trunkline_internal.waiting as w on w.ctid = m.tid;
   v_taken.held := p_limited.held;
   v_taken.shares := p_limited.shares;
+  v_taken.rooms := p_limited.rooms;
   return v_taken;
 end;
 $$;

@@ -260,7 +260,7 @@ begin
     if v_limited.tids is not null then
       v_taken := trunkline_internal.take_limited(
         p_limited => v_limited,
-        p_others => row(v_tids, v_jobs, v_orders, v_sequences, v_keyed, v_first_day, v_last_day, true, false, v_scanned, null),
+        p_others => row(v_tids, v_jobs, v_orders, v_sequences, v_keyed, v_first_day, v_last_day, true, false, v_scanned, null, null),
         p_limit => p_limit, p_most => v_most, p_queues => v_queues, p_lanes => v_lanes, p_tasks => p_tasks,
         p_scope => v_scope, p_now => v_now, p_snapshot => v_gates_snapshot
       );
@@ -327,7 +327,8 @@ begin
     if v_taken.held then
       perform trunkline_internal.charge_gates(
         p_charges => v_taken.charges, p_queues => v_queues, p_lanes => v_lanes,
-        p_bound => case when v_unnumbered then v_bound end, p_snapshot => v_gates_snapshot, p_now => v_now
+        p_bound => case when v_unnumbered then v_bound end, p_rooms => v_taken.rooms, p_snapshot => v_gates_snapshot,
+        p_now => v_now
       );
     else
       perform trunkline_internal.charge_shared(p_charges => v_taken.charges, p_now => v_now);

@@ -1,0 +1,138 @@
+"""Claims of a wide limit charge it side by side, and still never pass it."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from tests.flow.conftest import Desk
+from tests.support.calls import Calls
+
+# The smallest limit of which a claim of two may take its part without holding it.
+MOST = 32
+PARTS = ("concurrency", "requests_per_minute", "requests_per_hour", "tokens_per_minute")
+
+
+@contextmanager
+def open_claim(desk: Desk, limit: int) -> Iterator[list[object]]:
+    """A claim whose transaction has not ended."""
+    connection = desk.database.connect("trunkline_worker", autocommit=False)
+    yield list(Calls(connection).claim("w", limit).jobs)
+    connection.commit()
+
+
+def wide(desk: Desk, part: str, most: int = MOST) -> Desk:
+    cost = {"tokens": 1} if part.startswith("tokens") else {}
+    return desk.limit("api", **{part: most}).task("api", cost=cost)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_claim_does_not_wait_for_another_of_the_same_limit(desk: Desk, part: str) -> None:
+    wide(desk, part)
+    desk.enqueue(10)
+    with open_claim(desk, 2) as first:
+        second = desk.claimed(2)
+        assert len(first) == len(second) == 2
+        assert not set(first) & set(second)
+
+
+def test_a_claim_of_more_than_its_part_holds_the_limit(desk: Desk) -> None:
+    """Nobody knows what it charges before it has ended, so others pass it by."""
+    wide(desk, "concurrency")
+    desk.enqueue(40)
+    with open_claim(desk, 3) as first:
+        assert len(first) == 3
+        assert desk.claimed(2) == []
+    assert len(desk.claimed(2)) == 2
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_all_that_are_open_at_once_take_no_more_than_half(desk: Desk, part: str) -> None:
+    """Eight at once, for a sixteenth each: what they see of each other is nothing."""
+    wide(desk, part)
+    desk.enqueue(100)
+    with ExitStack() as stack:
+        taken = [len(stack.enter_context(open_claim(desk, 2))) for _ in range(8)]
+        assert taken == [2] * 8
+        assert desk.claimed(2) == [], "no place is left for a ninth"
+    rest = []
+    while jobs := desk.claimed(2):
+        rest += jobs
+    assert len(rest) == MOST - 16
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_what_was_charged_side_by_side_counts(desk: Desk, part: str) -> None:
+    wide(desk, part)
+    desk.enqueue(100)
+    assert len([job for _ in range(3) for job in desk.claimed(2)]) == 6
+    gate = desk.gate("api")
+    used = {
+        "concurrency": gate["in_use"],
+        "requests_per_minute": gate["requests_of_minute"],
+        "requests_per_hour": gate["requests_of_hour"],
+        "tokens_per_minute": gate["tokens_of_minute"],
+    }
+    assert used[part] == 6
+    assert len(desk.claimed()) == MOST - 6
+    assert desk.claimed() == []
+
+
+def test_a_slot_taken_side_by_side_is_free_again_when_its_job_ends(desk: Desk) -> None:
+    wide(desk, "concurrency")
+    desk.enqueue(200)
+    first = [attempt for _ in range(4) for attempt in desk.claim(2)]
+    assert len(desk.claim()) == MOST - 8
+    desk.end(first)
+    assert desk.gate("api")["in_use"] == MOST - 8
+    assert len(desk.claim()) == 8
+
+
+def test_what_is_beside_the_state_is_counted_in_before_it_grows_long(desk: Desk) -> None:
+    wide(desk, "concurrency", 1000)
+    desk.enqueue(100)
+    for _ in range(30):
+        assert len(desk.claim(1)) == 1
+    row = desk.behind.execute("select count(*) from trunkline_internal.gate_states").fetchone()
+    assert row == (1,)
+    assert desk.gate("api")["in_use"] == 30
+    desk.operator.value("select trunkline.sweep_gates()")
+    row = desk.behind.execute(
+        "select count(*) from trunkline_internal.gate_corrections"
+    ).fetchone()
+    assert row is not None
+    assert row[0] <= 9
+    assert desk.gate("api")["in_use"] == 30
+
+
+def test_who_holds_a_slot_for_hours_is_not_forgotten(desk: Desk) -> None:
+    """Lines beside a state that nobody counts in are swept after two hours; not those of living jobs."""
+    wide(desk, "concurrency")
+    desk.enqueue(MOST + 8)
+    first = desk.claim(2)
+    desk.database.move_time("3 hours")
+    desk.operator.value("select trunkline.sweep_gates()")
+    assert len(desk.claim()) == MOST - 2
+    desk.end(first[:1])
+    assert len(desk.claim()) == 1
+
+
+def test_a_provider_that_says_wait_is_heard_by_those_side_by_side(desk: Desk) -> None:
+    wide(desk, "requests_per_minute")
+    desk.enqueue(10)
+    assert len(desk.claim(2)) == 2
+    desk.set_limit("api", {"requests_per_minute": MOST}, "maintenance")
+    assert desk.claim(2) == []
+    desk.set_limit("api", {"requests_per_minute": MOST}, "active")
+    assert len(desk.claim(2)) == 2
+
+
+@pytest.mark.parametrize("most", [4, 1000])
+def test_priorities_hold_across_keys(desk: Desk, most: int) -> None:
+    """Whichever of the keys is looked at first; of a wide limit as of a narrow one."""
+    desk.limit("key/{key}", concurrency=most).task("key/{key}")
+    urgent = []
+    for key in "abcdefgh":
+        desk.enqueue(3, payload={"key": key}, priority=1)
+        urgent += desk.enqueue(1, payload={"key": key}, priority=5)
+    assert set(desk.claimed(8)) == set(urgent)
