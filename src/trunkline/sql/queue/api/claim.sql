@@ -223,7 +223,7 @@ begin
       v_gated := v_gated or exists (select from trunkline_internal.gate_queues);
     end if;
     -- Before the others, so that it reads before this transaction has an id.
-    if v_gated and not v_behind and v_most > 0 then
+    if v_gated and not v_behind and v_most > 0 and trunkline_internal.gates_may_open(p_queues => v_queues, p_now => v_now) then
       v_gates_snapshot := pg_current_snapshot();
       v_limited := trunkline_internal.look_at_gates(
         p_queues => v_queues, p_lanes => v_lanes, p_limit => v_most, p_tasks => p_tasks, p_scope => v_scope,
