@@ -97,9 +97,7 @@ def test_what_is_beside_the_state_is_counted_in_before_it_grows_long(desk: Desk)
     assert row == (1,)
     assert desk.gate("api")["in_use"] == 30
     desk.operator.value("select trunkline.sweep_gates()")
-    row = desk.behind.execute(
-        "select count(*) from trunkline_internal.gate_corrections"
-    ).fetchone()
+    row = desk.behind.execute("select count(*) from trunkline_internal.gate_corrections").fetchone()
     assert row is not None
     assert row[0] <= 9
     assert desk.gate("api")["in_use"] == 30
