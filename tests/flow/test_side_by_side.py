@@ -104,7 +104,7 @@ def test_what_is_beside_the_state_is_counted_in_before_it_grows_long(desk: Desk)
 
 
 def test_who_holds_a_slot_for_hours_is_not_forgotten(desk: Desk) -> None:
-    """Lines beside a state that nobody counts in are swept after two hours; not those of living jobs."""
+    """What nobody counts in is swept after two hours; not what living jobs hold."""
     wide(desk, "concurrency")
     desk.enqueue(MOST + 8)
     first = desk.claim(2)
