@@ -47,33 +47,17 @@ def breakers() -> None:
 @options.with_options(options.watch, options.dsn, options.as_json)
 def list_(*, watch: bool, dsn: str | None, as_json: bool) -> None:
     """List breakers with what they count; those that are open first."""
-    from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
-    from trunkline.cli.tables import live, show, table  # noqa: PLC0415 - see above
+    from trunkline.cli.listing import list_rows  # noqa: PLC0415 - see above
     from trunkline.db.calls import breakers as calls  # noqa: PLC0415 - see above
 
-    with opened(dsn) as session:
-
-        def look() -> tuple[list[BreakerRow], datetime]:
-            return session.ask(calls.breakers()), session.now()
-
-        if watch:
-            live(
-                lambda: session.persist(look),
-                lambda seen, out: table(_columns(seen[1]), seen[0], out.width),
-                as_json=as_json,
-                document=lambda seen: seen[0],
-            )
-            return
-        found, now = look()
-    if as_json:
-        print_json(found)
-    else:
-        show(
-            _columns(now),
-            found,
-            nothing="No breakers yet: give a limit one with trunkline breakers set NAME",
-        )
+    list_rows(
+        dsn,
+        calls.breakers(),
+        lambda now, _out: _columns(now),
+        nothing="No breakers yet: give a limit one with trunkline breakers set NAME",
+        watch=watch,
+        as_json=as_json,
+    )
 
 
 @breakers.command(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -67,31 +66,18 @@ def limits() -> None:
 @options.with_options(options.watch, options.dsn, options.as_json)
 def list_(*, watch: bool, dsn: str | None, as_json: bool) -> None:
     """List limits with what is in use of each and how many jobs wait."""
-    from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
     from trunkline.cli.limit_views import columns  # noqa: PLC0415 - see above
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
-    from trunkline.cli.tables import console, live, show, table  # noqa: PLC0415 - see above
+    from trunkline.cli.listing import list_rows  # noqa: PLC0415 - see above
     from trunkline.db.calls import flow  # noqa: PLC0415 - see above
 
-    with opened(dsn) as session:
-
-        def look() -> tuple[list[LimitRow], datetime]:
-            return session.ask(flow.limits()), session.now()
-
-        if watch:
-            live(
-                lambda: session.persist(look),
-                lambda seen, out: table(columns("LIMIT", seen[1], out), seen[0], out.width),
-                as_json=as_json,
-                document=lambda seen: seen[0],
-            )
-            return
-        found, now = look()
-    if as_json:
-        print_json(found)
-    else:
-        nothing = "No limits yet: make one with trunkline limits set NAME --requests-per-minute 60"
-        show(columns("LIMIT", now, console()), found, nothing=nothing)
+    list_rows(
+        dsn,
+        flow.limits(),
+        lambda now, out: columns("LIMIT", now, out),
+        nothing="No limits yet: make one with trunkline limits set NAME --requests-per-minute 60",
+        watch=watch,
+        as_json=as_json,
+    )
 
 
 @limits.command(

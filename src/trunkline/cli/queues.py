@@ -31,26 +31,17 @@ def queues() -> None:
 @options.with_options(options.watch, options.dsn, options.as_json)
 def list_(*, watch: bool, dsn: str | None, as_json: bool) -> None:
     """List queues with what waits and runs in each."""
-    from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
-    from trunkline.cli.tables import live, show, table  # noqa: PLC0415 - see above
+    from trunkline.cli.listing import list_rows  # noqa: PLC0415 - see above
     from trunkline.db.calls import views  # noqa: PLC0415 - see above
 
-    with opened(dsn) as session:
-        if watch:
-            live(
-                lambda: session.persist(lambda: session.ask(views.queues())),
-                lambda found, out: table(_columns(), found, out.width),
-                as_json=as_json,
-            )
-            return
-        found = session.ask(views.queues())
-    if as_json:
-        print_json(found)
-    else:
-        show(
-            _columns(), found, nothing="No queues yet: a queue comes into being with its first job"
-        )
+    list_rows(
+        dsn,
+        views.queues(),
+        lambda _now, _out: _columns(),
+        nothing="No queues yet: a queue comes into being with its first job",
+        watch=watch,
+        as_json=as_json,
+    )
 
 
 @queues.command(

@@ -14,7 +14,7 @@ from trunkline.cli import options
 # Imports of the driver and of rich wait until a command runs, so that help is quick.
 if TYPE_CHECKING:
     from trunkline.cli.connection import Session
-    from trunkline.db.calls.quotas import By, QuotaRow
+    from trunkline.db.calls.quotas import By
 
 __all__ = ["quotas"]
 
@@ -87,35 +87,18 @@ def quotas() -> None:
 @options.with_options(options.watch, options.dsn, options.as_json)
 def list_(*, watch: bool, dsn: str | None, as_json: bool) -> None:
     """List quotas with what is spent of each, and when it will be spent."""
-    from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
+    from trunkline.cli.listing import list_view  # noqa: PLC0415 - see above
     from trunkline.cli.quota_views import listed  # noqa: PLC0415 - see above
-    from trunkline.cli.tables import console, live, put  # noqa: PLC0415 - see above
     from trunkline.db.calls import quotas as calls  # noqa: PLC0415 - see above
 
-    with opened(dsn) as session:
-
-        def look() -> tuple[list[QuotaRow], datetime]:
-            return session.ask(calls.quotas()), session.now()
-
-        if watch:
-            live(
-                lambda: session.persist(look),
-                lambda seen, out: listed(seen[0], seen[1], out),
-                as_json=as_json,
-                document=lambda seen: seen[0],
-            )
-            return
-        found, now = look()
-    if as_json:
-        print_json(found)
-    elif found:
-        out = console()
-        put(out, listed(found, now, out))
-    else:
-        click.echo(
-            "No quotas yet: make one with trunkline quotas set NAME --amount 20GiB", err=True
-        )
+    list_view(
+        dsn,
+        calls.quotas(),
+        listed,
+        nothing="No quotas yet: make one with trunkline quotas set NAME --amount 20GiB",
+        watch=watch,
+        as_json=as_json,
+    )
 
 
 @quotas.command(

@@ -33,26 +33,17 @@ def workers() -> None:
 @options.with_options(options.watch, options.dsn, options.as_json)
 def list_(*, everyone: bool, watch: bool, dsn: str | None, as_json: bool) -> None:
     """List worker processes and how many jobs each runs."""
-    from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
-    from trunkline.cli.tables import live, show, table  # noqa: PLC0415 - see above
+    from trunkline.cli.listing import list_rows  # noqa: PLC0415 - see above
     from trunkline.db.calls import views  # noqa: PLC0415 - see above
 
-    call = views.workers(everyone=everyone)
-    with opened(dsn) as session:
-        if watch:
-            live(
-                lambda: session.persist(lambda: (session.ask(call), session.now())),
-                lambda found, out: table(_columns(found[1]), found[0], out.width),
-                as_json=as_json,
-                document=lambda found: found[0],
-            )
-            return
-        found, now = session.ask(call), session.now()
-    if as_json:
-        print_json(found)
-    else:
-        show(_columns(now), found, nothing="No workers; start one with: trunkline worker APP")
+    list_rows(
+        dsn,
+        views.workers(everyone=everyone),
+        lambda now, _out: _columns(now),
+        nothing="No workers; start one with: trunkline worker APP",
+        watch=watch,
+        as_json=as_json,
+    )
 
 
 @workers.command(

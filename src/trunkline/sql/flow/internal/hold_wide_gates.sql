@@ -1,6 +1,4 @@
 -- Takes the gates of jobs that a claim found without holding them, and tells whether there is room for all that they are charged.
--- Whoever has one has it until its end, so this waits, a little: to give up at once would leave a worker idle, and to
--- wait for as long as it takes would have all of them stand still behind one long transaction.
 create or replace function trunkline_internal.hold_wide_gates(p_charges trunkline_internal.gate_charge[], p_now timestamptz)
 returns boolean
 language plpgsql
@@ -8,21 +6,11 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  c_looks constant integer := 40;
-  c_pause constant double precision := '0.001'::double precision;
-  v_charge trunkline_internal.gate_charge;
   v_fits boolean;
-  v_looks integer := 0;
 begin
-  foreach v_charge in array p_charges loop
-    while not trunkline_internal.try_gate(p_gate => v_charge.gate) loop
-      v_looks := v_looks + 1;
-      if v_looks > c_looks then
-        return false;
-      end if;
-      perform pg_sleep(c_pause);
-    end loop;
-  end loop;
+  if not trunkline_internal.wait_for_gates(p_charges => p_charges, p_shared => false) then
+    return false;
+  end if;
   -- A statement of its own: what was read before the gates were held may be old.
   select count(*) = cardinality(p_charges)
   into v_fits

@@ -1,7 +1,7 @@
 -- Lets a claim charge gates beside others without holding them, where so much is free that none can miss it; tells whether it may, null: it must hold them.
 -- Nobody sees what others have charged and not committed. So at most eight do it at once, each for at most a sixteenth
 -- of a limit, while half of it is seen to be free: then even all of them together take no more than that half. Whoever
--- holds the gate waits until they have ended, and they wait for it, a little: see hold_wide_gates.
+-- holds the gate waits until they have ended, and they wait for it.
 create or replace function trunkline_internal.share_gates(p_charges trunkline_internal.gate_charge[], p_now timestamptz)
 returns boolean
 language plpgsql
@@ -9,11 +9,7 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  c_looks constant integer := 40;
-  c_pause constant double precision := '0.001'::double precision;
-  v_charge trunkline_internal.gate_charge;
   v_fits boolean;
-  v_looks integer := 0;
 begin
   if exists (
     select
@@ -26,15 +22,9 @@ begin
   ) then
     return null;
   end if;
-  foreach v_charge in array p_charges loop
-    while not trunkline_internal.try_share(p_gate => v_charge.gate) loop
-      v_looks := v_looks + 1;
-      if v_looks > c_looks then
-        return false;
-      end if;
-      perform pg_sleep(c_pause);
-    end loop;
-  end loop;
+  if not trunkline_internal.wait_for_gates(p_charges => p_charges, p_shared => true) then
+    return false;
+  end if;
   -- A statement of its own: what was read before may be old.
   select count(*) = cardinality(p_charges)
   into v_fits

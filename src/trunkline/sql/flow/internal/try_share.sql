@@ -8,13 +8,15 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   c_places constant integer := 8;
-  v_first integer := floor(random() * c_places)::integer;
 begin
-  for v_turn in 0..c_places - 1 loop
-    if pg_try_advisory_xact_lock(1953657446 + (v_first + v_turn) % c_places, hashint8(p_gate)) then
-      return pg_try_advisory_xact_lock_shared(1953657445, hashint8(p_gate));
-    end if;
-  end loop;
+  -- The gate first, and always the same place: who tries again must not gather places.
+  if pg_try_advisory_xact_lock_shared(1953657445, hashint8(p_gate)) then
+    for v_turn in 0..c_places - 1 loop
+      if pg_try_advisory_xact_lock(1953657446 + (pg_backend_pid() + v_turn) % c_places, hashint8(p_gate)) then
+        return true;
+      end if;
+    end loop;
+  end if;
   return false;
 end;
 $$;

@@ -1,7 +1,8 @@
 -- Takes up to p_limit ready jobs for a worker, each under a lease and a new attempt number, best first.
 -- ready -> running; scheduled -> ready for what is due. Queues are served in the order given (null:
 -- all), within a queue the higher priority first, within a priority jobs that were handed back, then
--- by sequence. Waits for no lock: rows another call holds are skipped.
+-- by sequence. Waits for no lock: rows another call holds are skipped, and its turn at a wide limit comes within 40 ms
+-- or is passed by.
 -- p_position is what the claim before it returned for the same queues and tasks, '{}' at first;
 -- then the last row carries the next one, and where nothing was claimed a single row without a job
 -- does. Without it every claim looks from the start.
