@@ -266,3 +266,33 @@ def test_a_running_probe_makes_its_own_calls(desk: Desk) -> None:
     assert seen(desk)["probe_job"] == probe.job
     desk.end([probe])
     assert state(desk) == "closed"
+
+
+def _recovered(hand: Calls) -> bool:
+    """Whether the recovery of lost attempts ran in this call."""
+    rows = hand.connection.execute("select duty, ran, error from trunkline.run_duties()").fetchall()
+    assert all(error is None for _, _, error in rows)
+    return any(ran for duty, ran, _ in rows if duty == "reclaim")
+
+
+def test_whoever_starts_work_recovers_first_and_minds_the_breaker(desk: Desk) -> None:
+    """RF-84: the guard waits for nobody; open, nothing starts, and a minute later one does."""
+    calling(breaker(desk))
+    desk.enqueue(30)
+    assert len(desk.claim(10, worker="gone")) == 10
+    desk.database.move_time("301 seconds")
+    first = Calls(desk.database.connect("trunkline_worker", autocommit=False))
+    assert _recovered(first)
+    assert not _recovered(desk.worker), "somebody is at it, and is not waited for"
+    first.connection.commit()
+    assert state(desk) == "open"
+    for _minute in range(2):
+        assert desk.claim() == []
+        desk.database.move_time("61 seconds")
+        [probe] = desk.claim()
+        desk.end([probe], "fail", delays=["1 hour"])
+        assert state(desk) == "open"
+    desk.database.move_time("61 seconds")
+    [probe] = desk.claim()
+    desk.end([probe])
+    assert len(desk.claim()) > 1

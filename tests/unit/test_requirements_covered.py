@@ -24,7 +24,6 @@ SPANS = {
 # What later work brings; a line goes when a test names the requirement.
 LATER = {
     "RF-46": "the cool-down of a dead pair: datasets and subscriptions",
-    "RF-84": "who starts the processor, after recovery and the breaker: the profile for refreshes",
     "TA-26": "upload before completion: artifacts",
 }
 
