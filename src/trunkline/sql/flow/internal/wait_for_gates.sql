@@ -1,29 +1,37 @@
 -- Takes gates until the transaction ends, or a place among those who share them; tells whether it got them all.
 -- Whoever has one has it until its end, so this waits, a little: to give up at once would leave a worker idle, and to
--- wait for as long as it takes would have all of them stand still behind one long transaction.
+-- wait for as long as it takes would have all of them stand still behind one long transaction. Only who has to wait
+-- pays for a handler of errors, which is a subtransaction.
 create or replace function trunkline_internal.wait_for_gates(p_charges trunkline_internal.gate_charge[], p_shared boolean)
 returns boolean
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '40ms'
 as $$
 declare
-  c_looks constant integer := 40;
-  c_pause constant double precision := '0.001'::double precision;
+  v_begin timestamptz := trunkline.clock();
   v_charge trunkline_internal.gate_charge;
-  v_looks integer := 0;
 begin
   foreach v_charge in array p_charges loop
-    while not case
-      when p_shared then trunkline_internal.try_share(p_gate => v_charge.gate)
-      else trunkline_internal.try_gate(p_gate => v_charge.gate)
-    end loop
-      v_looks := v_looks + 1;
-      if v_looks > c_looks then
-        return false;
+    if p_shared and trunkline_internal.try_share(p_gate => v_charge.gate) then
+      continue;
+    elsif not p_shared and trunkline_internal.try_gate(p_gate => v_charge.gate) then
+      continue;
+    -- For all of them together, not for each.
+    elsif trunkline.clock() - v_begin > interval '40 milliseconds' then
+      return false;
+    end if;
+    begin
+      if p_shared then
+        perform trunkline_internal.share_gate(p_gate => v_charge.gate);
+      else
+        perform trunkline_internal.hold_gate(p_gate => v_charge.gate);
       end if;
-      perform pg_sleep(c_pause);
-    end loop;
+    exception
+      when lock_not_available then
+        return false;
+    end;
   end loop;
   return true;
 end;
