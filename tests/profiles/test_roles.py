@@ -7,6 +7,7 @@ import pytest
 
 from tests.profiles.conftest import TYPES
 from tests.support.databases import Database
+from tests.support.platform_roles import generous_platform
 from trunkline import profiles
 from trunkline.profiles import installer
 
@@ -38,28 +39,13 @@ MONITORS = (
     "executor_jobs_reclaim_history",
     "executor_metrics",
 )
-# Roles are the server's: one test at a time makes and drops them.
-_ROLES_LOCK = 7_230_002
 
 
 @pytest.fixture
 def platform(database: Database) -> Iterator[Database]:
     """A database whose platform gives every new object to its public roles."""
-    superuser = database.superuser()
-    admin = psycopg.connect(database.server.dsn("postgres", superuser=True), autocommit=True)
-    admin.execute("select pg_advisory_lock(%s)", (_ROLES_LOCK,))
-    for role in ("anon", "authenticated", "somebody"):
-        superuser.execute(f"create role {role} nologin".encode())
-    for kind in ("tables", "sequences", "functions", "schemas"):
-        superuser.execute(
-            f"alter default privileges for role trunkline_owner grant all on {kind}"
-            " to anon, authenticated".encode()
-        )
-    yield database
-    # What was given away in this database goes with the roles.
-    superuser.execute("drop owned by anon, authenticated, somebody")
-    superuser.execute("drop role anon, authenticated, somebody")
-    admin.close()
+    with generous_platform(database, ("anon", "authenticated"), "somebody"):
+        yield database
 
 
 @pytest.fixture

@@ -1,10 +1,9 @@
 """The profile installed in a fresh database, and short calls of its outer names."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID, uuid4
 
-import psycopg
 import pytest
 from psycopg.rows import namedtuple_row
 from psycopg.types.json import Jsonb
@@ -28,8 +27,6 @@ TYPES = (
     "system_maintenance",
     "consent_verification",
 )
-# The same as of the other profiles' tests: roles are the server's.
-ROLES_LOCK = 7_230_002
 AI = "ai_queue_pass1"
 PLAIN = "report_generation"
 
@@ -206,22 +203,6 @@ class Clinic:
             label,
         )
         return found
-
-
-@pytest.fixture(autouse=True)
-def _no_roles_of_a_platform(request: pytest.FixtureRequest) -> Iterator[None]:
-    """An installation grants to a platform's roles if the server has them.
-
-    While a test of another process has made them, which then wants to drop them, no profile may
-    be installed beside it.
-    """
-    if "server" not in request.fixturenames or "platform" in request.fixturenames:
-        yield
-        return
-    server = request.getfixturevalue("server")
-    with psycopg.connect(server.dsn("postgres", superuser=True), autocommit=True) as connection:
-        connection.execute("select pg_advisory_lock_shared(%s)", (ROLES_LOCK,))
-        yield
 
 
 @pytest.fixture

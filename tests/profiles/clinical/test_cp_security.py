@@ -7,8 +7,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.profiles.clinical.conftest import ROLES_LOCK, TYPES, Clinic
+from tests.profiles.clinical.conftest import TYPES, Clinic
 from tests.support.databases import Database
+from tests.support.platform_roles import generous_platform
 from trunkline import profiles
 from trunkline.profiles import installer
 
@@ -54,22 +55,10 @@ TABLES = (
 @pytest.fixture
 def platform(database: Database) -> Iterator[Database]:
     """A database whose platform gives every new object to its public roles."""
-    superuser = database.superuser()
-    admin = psycopg.connect(database.server.dsn("postgres", superuser=True), autocommit=True)
-    admin.execute("select pg_advisory_lock(%s)", (ROLES_LOCK,))
-    for role in (*CLIENTS, "service_role", "somebody"):
-        superuser.execute(f"create role {role} nologin".encode())
-    superuser.execute("grant trunkline_producer, trunkline_worker to service_role")
-    for kind in ("tables", "sequences", "functions", "schemas"):
-        superuser.execute(
-            f"alter default privileges for role trunkline_owner grant all on {kind}"
-            " to anon, authenticated, service_role".encode()
-        )
-    installer.install(database.dsn, profiles.get("clinical"), ["1", "2"])
-    yield database
-    superuser.execute("drop owned by anon, authenticated, service_role, somebody cascade")
-    superuser.execute("drop role anon, authenticated, service_role, somebody")
-    admin.close()
+    with generous_platform(database, (*CLIENTS, "service_role"), "somebody"):
+        database.superuser().execute("grant trunkline_producer, trunkline_worker to service_role")
+        installer.install(database.dsn, profiles.get("clinical"), ["1", "2"])
+        yield database
 
 
 def sign_in(
