@@ -7,6 +7,7 @@ nothing from what is measured. Contenders take turns; the books are checked afte
 
 import time
 from dataclasses import dataclass
+from math import isnan, nan
 from pathlib import Path
 from statistics import median
 
@@ -78,7 +79,10 @@ def drain_once(
 
 def _server_cpu(contender: PostgresContender) -> float:
     """Processor time of the server processes that serve others than us in this database."""
-    return sum(process_cpu_seconds(pid) for pid in other_backends(contender.connection))
+    spent = [process_cpu_seconds(pid) for pid in other_backends(contender.connection)]
+    # One of them may just have ended; if none can be asked, the server runs elsewhere.
+    elsewhere = bool(spent) and all(map(isnan, spent))
+    return nan if elsewhere else sum(seconds for seconds in spent if not isnan(seconds))
 
 
 def _describe(contender: Contender, drains: list[Drain], jobs: int) -> list[Figure]:
