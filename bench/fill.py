@@ -7,10 +7,10 @@ from psycopg import sql
 
 from bench.place import TASK
 
-__all__ = ["analyze", "checkpoint", "connect", "finished", "ready", "scheduled"]
+__all__ = ["JOB_ID", "analyze", "checkpoint", "connect", "finished", "ready", "scheduled"]
 
 # Ids as the engine makes them, growing with time, as if 50 jobs a millisecond had come until now.
-_ID = """
+JOB_ID = """
 (trunkline_internal.new_id_prefix(p_now => v.now - (%(jobs)s - n) / 50 * interval '1 millisecond')
   || substr(gen_random_uuid()::text, 16))::uuid
 """
@@ -20,7 +20,7 @@ _READY = f"""
 insert into trunkline_internal.waiting
   (job_id, sequence, run_at, created_at, max_attempts, lane, state, queue, task, payload)
 select
-  {_ID}, nextval('trunkline_internal.job_sequence'), v.now, v.now, 4, %(lane)s, 'ready',
+  {JOB_ID}, nextval('trunkline_internal.job_sequence'), v.now, v.now, 4, %(lane)s, 'ready',
   %(queue)s, %(task)s, jsonb_build_object('number', n, 'text', 'twenty bytes of text')
 from generate_series(1, %(jobs)s) as n, (select clock_timestamp() as now) as v
 """
@@ -29,7 +29,7 @@ _SCHEDULED = f"""
 insert into trunkline_internal.waiting
   (job_id, run_at, created_at, max_attempts, lane, state, queue, task, payload)
 select
-  {_ID},
+  {JOB_ID},
   v.now + n * (%(seconds)s::double precision / %(jobs)s) * interval '1 second', v.now, 4,
   (%(lanes)s::smallint[])[n %% cardinality(%(lanes)s) + 1], 'scheduled', %(queue)s, %(task)s,
   jsonb_build_object('number', n, 'text', 'twenty bytes of text')
@@ -41,7 +41,7 @@ insert into trunkline_internal.finished
   (job_id, finished_at, claimed_at, run_at, created_at, attempt, failures, deferrals, max_attempts,
    priority, state, queue, task, worker, payload)
 select
-  {_ID}, v.now, v.now, v.now, v.now, 1, 0, 0, 4, 0, 'completed', %(queue)s, %(task)s,
+  {JOB_ID}, v.now, v.now, v.now, v.now, 1, 0, 0, 4, 0, 'completed', %(queue)s, %(task)s,
   'worker', jsonb_build_object('number', n, 'text', 'twenty bytes of text')
 from generate_series(1, %(jobs)s) as n, (select clock_timestamp() as now) as v
 """

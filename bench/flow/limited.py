@@ -6,6 +6,8 @@ from typing import Any
 
 import psycopg
 
+from bench.fill import JOB_ID
+
 __all__ = ["QUEUE", "TASK", "Parts", "fill_limited", "set_limit"]
 
 QUEUE = "flow"
@@ -15,21 +17,21 @@ TASK = "limited"
 Parts = Mapping[str, Any]
 
 # Of each key one after the other, as they come in where many keys are busy at once.
-_COPY = """
+_COPY = f"""
 insert into trunkline_internal.waiting
   (job_id, sequence, run_at, created_at, max_attempts, lane, state, queue, task, tenant, payload,
    gate, need)
 select
-  gen_random_uuid(), nextval('trunkline_internal.job_sequence'), w.run_at, w.created_at,
+  {JOB_ID}, nextval('trunkline_internal.job_sequence'), w.run_at, w.created_at,
   w.max_attempts, w.lane, w.state, w.queue, w.task, w.tenant, w.payload, w.gate, w.need
 from (
-  select w.*
+  select w.*, row_number() over (order by n, w.sequence) as n
   from generate_series(1, %(copies)s) as n
   cross join trunkline_internal.waiting as w
   where w.queue = %(queue)s and w.task = %(task)s
   order by n, w.sequence
   offset 0
-) as w
+) as w, (select clock_timestamp() as now) as v
 """
 
 
@@ -60,4 +62,7 @@ def fill_limited(
     connection.execute(
         "select count(*) from trunkline.enqueue_many(%s::jsonb)", (json.dumps(asked),)
     )
-    connection.execute(_COPY, {"copies": max(jobs // keys - 1, 0), "queue": queue, "task": task})
+    copies = max(jobs // keys - 1, 0)
+    connection.execute(
+        _COPY, {"copies": copies, "jobs": copies * keys, "queue": queue, "task": task}
+    )

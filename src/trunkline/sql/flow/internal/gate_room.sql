@@ -38,77 +38,99 @@ declare
   v_second bigint := floor(extract(epoch from p_now))::bigint;
 begin
   return query
+  with gates as materialized (
+    select
+      g.gate, m, s.state, n.listed,
+      case
+        when n.listed = 0 or (m.pool is null and p_wanted <= m.concurrency - n.listed) then null
+        when n.listed = cardinality((s.state).holders) then (s.state).holders
+        else (s.state).holders || array(
+          select h.holder
+          from trunkline_internal.gate_corrections as c
+          cross join unnest(c.holders) as h (holder)
+          where c.gate = g.gate and c.xid >= coalesce((s.state).corrected_below, '0'::xid8)
+        )
+      end as holders
+    from unnest(p_gates, p_limits) as g (gate, limit_id)
+    join trunkline_internal.limits as m on m.limit_id = g.limit_id
+    left join lateral (
+      select s as state from trunkline_internal.gate_states as s where s.gate = g.gate order by s.epoch desc limit 1
+    ) as s on true
+    cross join lateral (
+      select case when num_nonnulls(m.concurrency, m.pool) > 0 then (
+        select coalesce(sum(cardinality(c.holders)), 0)
+        from trunkline_internal.gate_corrections as c
+        where c.gate = g.gate and c.xid >= coalesce((s.state).corrected_below, '0'::xid8) and c.holders is not null
+      ) else 0 end + coalesce(cardinality((s.state).holders), 0) as listed
+      -- Reckoned once, wherever it is used; so with those below.
+      offset 0
+    ) as n
+  ),
+  -- As holder_lives has it, for all gates at once: ids that are sorted are found in half the time.
+  running as materialized (
+    select r.job_id
+    from trunkline_internal.running as r
+    where r.job_id = any(array(select h.holder from gates as g cross join unnest(g.holders) as h (holder)))
+  ),
+  granted as materialized (
+    select o.grant_id
+    from trunkline_internal.grants as o
+    where v_grants
+      and o.grant_id = any(array(select h.holder from gates as g cross join unnest(g.holders) as h (holder)))
+      and o.settled_at is null
+      and case
+        when o.job_id is null then o.expires_at > p_now
+        else exists (select from trunkline_internal.running as r where r.job_id = o.job_id and r.attempt = o.attempt)
+      end
+  ),
+  alive as materialized (
+    select exists (select from running) or exists (select from granted) as any
+  )
   select
     g.gate,
-    m,
-    s.state,
+    g.m,
+    g.state,
     least(
-      m.requests_per_minute - greatest(coalesce(c.sums[1], 0), 0),
-      m.requests_per_hour - greatest(coalesce(c.sums[2], 0), 0)
+      (g.m).requests_per_minute - greatest(coalesce(c.sums[1], 0), 0),
+      (g.m).requests_per_hour - greatest(coalesce(c.sums[2], 0), 0)
     )::bigint,
     least(
-      m.tokens_per_minute - greatest(coalesce(c.sums[3], 0), 0),
-      m.tokens_per_hour - greatest(coalesce(c.sums[4], 0), 0)
+      (g.m).tokens_per_minute - greatest(coalesce(c.sums[3], 0), 0),
+      (g.m).tokens_per_hour - greatest(coalesce(c.sums[4], 0), 0)
     )::bigint,
-    floor(m.quota * m.quota_buffer)::bigint - q.spent,
-    floor(m.quota * least(m.quota_low_share, m.quota_buffer))::bigint - q.spent,
+    floor((g.m).quota * (g.m).quota_buffer)::bigint - q.spent,
+    floor((g.m).quota * least((g.m).quota_low_share, (g.m).quota_buffer))::bigint - q.spent,
     case
-      when m.breaker_failures is null then m.concurrency - h.live
-      else least(m.concurrency - h.live, trunkline_internal.breaker_room(p_gate => g.gate, p_now => p_now))
+      when (g.m).breaker_failures is null then (g.m).concurrency - h.live
+      else least((g.m).concurrency - h.live, trunkline_internal.breaker_room(p_gate => g.gate, p_now => p_now))
     end,
     h.live,
     h.living,
-    case when (s.state).held_until > p_now then (s.state).held_until end
-  from unnest(p_gates, p_limits) as g (gate, limit_id)
-  join trunkline_internal.limits as m on m.limit_id = g.limit_id
-  left join lateral (
-    select s as state from trunkline_internal.gate_states as s where s.gate = g.gate order by s.epoch desc limit 1
-  ) as s on true
+    case when (g.state).held_until > p_now then (g.state).held_until end
+  from gates as g
+  cross join alive as a
   cross join lateral (
-    select case when num_nonnulls(m.concurrency, m.pool) > 0 then (
-      select coalesce(sum(cardinality(c.holders)), 0)
-      from trunkline_internal.gate_corrections as c
-      where c.gate = g.gate and c.xid >= coalesce((s.state).corrected_below, '0'::xid8) and c.holders is not null
-    ) else 0 end + coalesce(cardinality((s.state).holders), 0) as listed
-    offset 0
-  ) as n
-  cross join lateral (
-    select coalesce(cardinality(h.living), n.listed)::bigint as live, h.living
+    select coalesce(cardinality(h.living), g.listed)::bigint as live, h.living
     from (
       select case
-        when n.listed = 0 or (m.pool is null and p_wanted <= m.concurrency - n.listed) then null
-        -- As holder_lives has it, for all at once; who is listed twice is found once.
-        else (
-          select array(select r.job_id from trunkline_internal.running as r where r.job_id = any(h.holders))
-            || case when v_grants then array(
-              select o.grant_id
-              from trunkline_internal.grants as o
-              where o.grant_id = any(h.holders)
-                and o.settled_at is null
-                and case
-                  when o.job_id is null then o.expires_at > p_now
-                  else exists (select from trunkline_internal.running as r where r.job_id = o.job_id and r.attempt = o.attempt)
-                end
-            ) end
-          from (
-            select case when n.listed = cardinality((s.state).holders) then (s.state).holders else (s.state).holders || array(
-              select h.holder
-              from trunkline_internal.gate_corrections as c
-              cross join unnest(c.holders) as h (holder)
-              where c.gate = g.gate and c.xid >= coalesce((s.state).corrected_below, '0'::xid8)
-            ) end as holders
-            offset 0
-          ) as h
+        when g.holders is null then null
+        when not a.any then '{}'::uuid[]
+        -- Who is listed twice is counted once.
+        else array(
+          select distinct h.holder
+          from unnest(g.holders) as h (holder)
+          where h.holder in (select r.job_id from running as r union all select o.grant_id from granted as o)
         )
       end as living
-      -- Reckoned once, wherever it is used; so with those below.
       offset 0
     ) as h
     offset 0
   ) as h
   cross join lateral (
     -- Not joined either: where nothing is counted, to add nothing up takes time too.
-    select case when num_nonnulls(m.requests_per_minute, m.requests_per_hour, m.tokens_per_minute, m.tokens_per_hour) > 0 then (
+    select case when num_nonnulls(
+      (g.m).requests_per_minute, (g.m).requests_per_hour, (g.m).tokens_per_minute, (g.m).tokens_per_hour
+    ) > 0 then (
       select array[
         sum(c.requests) filter (where c.at > v_second - 62),
         sum(c.requests) filter (where c.at > v_second - 3602),
@@ -117,26 +139,28 @@ begin
       ]
       from (
         select c.at, c.requests, c.tokens
-        from unnest((s.state).charged_at, (s.state).charged_requests, (s.state).charged_tokens) as c (at, requests, tokens)
+        from unnest((g.state).charged_at, (g.state).charged_requests, (g.state).charged_tokens) as c (at, requests, tokens)
         union all
         -- As charge_gate will put them: past the minute by the minute.
         select case when c.at - c.at % 60 + 59 <= v_second - 62 then c.at - c.at % 60 + 59 else c.at end, c.requests, c.tokens
         from trunkline_internal.gate_corrections as c
-        where c.gate = g.gate and c.xid >= coalesce((s.state).corrected_below, '0'::xid8)
+        where c.gate = g.gate and c.xid >= coalesce((g.state).corrected_below, '0'::xid8)
       ) as c
     ) end as sums
     offset 0
   ) as c
   cross join lateral (
     -- A join would have it reckoned for limits without a quota too.
-    select case when m.quota is not null then (
+    select case when (g.m).quota is not null then (
       select
-        trunkline_internal.quota_spent(p_limit => m, p_state => s.state, p_gate => g.gate, p_now => p_now)
-        + coalesce(sum((array[c.requests, c.tokens, c.units])[trunkline_internal.quota_part(p_unit => m.quota_unit)]), 0)::bigint
+        trunkline_internal.quota_spent(p_limit => g.m, p_state => g.state, p_gate => g.gate, p_now => p_now)
+        + coalesce(
+          sum((array[c.requests, c.tokens, c.units])[trunkline_internal.quota_part(p_unit => (g.m).quota_unit)]), 0
+        )::bigint
       from trunkline_internal.gate_corrections as c
       where c.gate = g.gate
-        and c.xid >= coalesce((s.state).corrected_below, '0'::xid8)
-        and c.at / 3600 >= trunkline_internal.quota_since(p_limit => m, p_now => p_now)
+        and c.xid >= coalesce((g.state).corrected_below, '0'::xid8)
+        and c.at / 3600 >= trunkline_internal.quota_since(p_limit => g.m, p_now => p_now)
     ) end as spent
     offset 0
   ) as q;

@@ -52,6 +52,8 @@ begin
     v_gates, v_first, v_last,
     v_least, v_requests, v_tokens, v_units, v_numbers
   from (
+    select h.*
+    from (
     select w.tid, w.job_id, w.sequence, w.unique_key, w.payload_day, w.need, l.place, g.gate
     from unnest(p_queues, p_lanes) with ordinality as l (queue, lane, place)
     cross join lateral (
@@ -79,6 +81,8 @@ begin
       for update of w skip locked
     ) as w
     limit p_limit
+    ) as h
+    order by h.place, h.sequence
   ) as h;
   if v_numbers > 5 then
     null;

@@ -6,10 +6,9 @@
 -- gates itself, when it knows what it charges: see share_gates and hold_wide_gates. Claims of one limit would take turns
 -- otherwise, from the look to the end of their transactions, which cost four workers two fifths of their speed. "held"
 -- and "shares" tell which it was.
--- Gates that are not known to be spent are walked in the order of their numbers, which are hashes, from a random one on;
--- a part of them at a time, until there are jobs enough: with a thousand keys few are needed, and to look at all of
--- them was most of the claim. Of such a part higher lanes go first, whatever their gates; within a lane gates in a
--- random order, each by sequence.
+-- Gates that are not known to be spent are walked in turn, in the order of their numbers, which are hashes, a part of
+-- them at a time, until there are jobs enough: with a thousand keys few are needed, and to look at all of them was most
+-- of the claim. Of such a part higher lanes go first, whatever their gates; within a lane gates in turn, each by sequence.
 -- Lanes of a gate with much traffic are looked through from a kept place, as ready jobs are, or an old snapshot would
 -- have every claim walk the dead entries of all jobs before: see charge_gates.
 create or replace function trunkline_internal.look_at_gates(
@@ -40,7 +39,7 @@ declare
   -- So many lines beside a state, and whoever comes next counts them in.
   c_lines constant integer := 8;
   c_most_gates constant integer := 200;
-  v_after bigint := ((random() - 0.5) * 18446744073709549568)::bigint;
+  v_after bigint := trunkline_internal.begin_gate_turn();
   v_amounts boolean;
   v_begin bigint := v_after;
   v_fair bigint[];
@@ -51,6 +50,7 @@ declare
   v_gates bigint[];
   v_held bigint[];
   v_jobs trunkline_internal.found_jobs;
+  v_last bigint;
   v_left trunkline_internal.gate_left[];
   v_limits integer[];
   v_looked integer := 0;
@@ -141,16 +141,31 @@ begin
         ) as c
       ) as u on true
       where l.status = 'active'
-        -- Gates stay listed for seconds after their last job. One that keeps a place is not asked: it would take the
-        -- walk through its dead entries that the place is kept for.
-        and (
-          s.place is not null
-          or exists (
+        -- Gates stay listed for seconds after their last job. One that keeps a place is asked from there: before it are
+        -- the dead entries that the place is kept for.
+        and case
+          when s.place is null then exists (
             select
             from trunkline_internal.waiting as w
             where w.gate = g.gate and w.queue = any(p_queues) and w.state = 'ready'
           )
-        )
+          else exists (
+            select
+            from unnest(p_queues, p_lanes) as n (queue, lane)
+            cross join lateral (
+              select
+              from trunkline_internal.waiting as w
+              where w.gate = g.gate
+                and w.queue = n.queue
+                and w.lane = n.lane
+                and w.state = 'ready'
+                and w.sequence > trunkline_internal.position_floor(
+                  p_position => s.place, p_name => n.queue || '/' || n.lane, p_snapshot => p_snapshot
+                )
+              limit 1
+            ) as w
+          )
+        end
         and (s.held_until is null or s.held_until <= p_now)
         and (
           s.free_at is null
@@ -179,7 +194,7 @@ begin
             select distinct on (g.gate) g.gate, g.limit_id, g.place
             from unnest(v_gates, v_limits, v_places) as g (gate, limit_id, place)
           ) as g
-          order by random()
+          order by g.gate <= v_begin, g.gate
         ) as g;
       end if;
       v_found := trunkline_internal.lock_heads(
@@ -200,7 +215,7 @@ begin
           select distinct g.gate, g.limit_id from unnest(v_gates, v_limits) as g (gate, limit_id)
         ) as g
         where trunkline_internal.try_gate(p_gate => g.gate)
-        order by random()
+        order by g.gate <= v_begin, g.gate
       ) as g;
     end if;
     if v_held is not null then
@@ -254,10 +269,16 @@ begin
       v_jobs := trunkline_internal.add_found(p_found => v_jobs, p_more => v_found);
     end if;
     v_wanted := p_limit - coalesce(cardinality(v_jobs.tids), 0);
+    if v_wanted <= 0 then
+      select c.gate into v_last from unnest(v_found.charges) as c order by c.gate <= v_begin desc, c.gate desc limit 1;
+      perform trunkline_internal.end_gate_turn(p_begin => v_begin, p_last => coalesce(v_last, v_after));
+      exit;
+    end if;
     -- Who found nothing goes on for longer: it would go to sleep.
-    exit when v_wanted <= 0 or v_rows < v_part or v_looked >= c_most_gates * case when v_jobs.tids is null then 5 else 1 end;
-    -- As many as seem to be needed for the rest, since each part costs a millisecond, and some to spare.
-    v_part := least(c_most_gates, 16 + v_looked * v_wanted * 5 / (4 * (p_limit - v_wanted + 1)));
+    exit when v_rows < v_part or v_looked >= c_most_gates * case when v_jobs.tids is null then 5 else 1 end;
+    -- As many as seem to be needed for the rest, since each part costs a millisecond, and few to spare: who is held and
+    -- not needed has cost as much as who is.
+    v_part := least(c_most_gates, 4 + v_looked * v_wanted * 17 / (16 * (p_limit - v_wanted + 1)));
   end loop;
   return v_jobs;
 end;

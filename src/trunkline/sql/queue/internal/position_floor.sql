@@ -8,10 +8,12 @@ as $$
 declare
   v_floor bigint;
 begin
-  select min((e.value ->> p_name)::bigint)
-  into v_floor
-  from jsonb_each(p_position -> 'late') as e
-  where e.value ? p_name and pg_visible_in_snapshot(e.key::xid8, p_snapshot);
+  if p_position ? 'late' then
+    select min((e.value ->> p_name)::bigint)
+    into v_floor
+    from jsonb_each(p_position -> 'late') as e
+    where e.value ? p_name and pg_visible_in_snapshot(e.key::xid8, p_snapshot);
+  end if;
   return coalesce(v_floor, (p_position -> 'lanes' -> p_name ->> 0)::bigint, 0);
 end;
 $$;
