@@ -1,36 +1,110 @@
-"""Many keys with limits of their own: at which of them claims look."""
+"""Many keys with limits of their own: at which of them claims look, and what those have left."""
 
-from itertools import combinations
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
 
 from tests.flow.conftest import Desk
+from tests.flow.test_grants import acquire
 
 KEYS = 500
-CLAIMS = 60
-# As many claims as have jobs that still run.
-NEAR = 8
-# Of the ring. Eight steps of the golden section come no closer than a twelfth; a claim of one job
-# takes it from one of the first sixteen gates that it meets, which are half of that.
-FAR = 0.03
+JOBS = 10
 
 
-def keyed(desk: Desk, keys: int, **parts: int) -> None:
+def keyed(desk: Desk, keys: int, each: int = 1, **parts: int) -> None:
     desk.limit("key/{key}", **parts).task("key/{key}")
-    jobs = [{"task": "work", "payload": {"key": str(key)}} for key in range(keys)]
-    assert len(desk.producer.enqueue_many(jobs)) == keys
+    jobs = [{"task": "work", "payload": {"key": str(key)}} for key in range(keys)] * each
+    assert len(desk.producer.enqueue_many(jobs)) == keys * each
 
 
-def test_claims_look_far_from_where_those_before_them_did(desk: Desk) -> None:
-    """Where jobs still run, slots are taken, and to look there is in vain."""
+def gates_of(desk: Desk, jobs: list[UUID]) -> set[int]:
+    rows = desk.behind.execute(
+        "select need[5] from trunkline_internal.running where job_id = any(%s)", (jobs,)
+    )
+    return {gate for (gate,) in rows}
+
+
+def test_claims_go_round_the_keys(desk: Desk) -> None:
+    """Where jobs have just been started, slots are taken, and to look there is in vain."""
+    keyed(desk, KEYS, each=2, concurrency=1)
+    rows = desk.behind.execute("select distinct gate from trunkline_internal.gate_queues")
+    ring = sorted(gate for (gate,) in rows)
+    assert len(ring) == KEYS
+    met: list[int] = []
+    for _ in range(KEYS // JOBS):
+        taken = gates_of(desk, desk.claimed(JOBS))
+        assert len(taken) == JOBS
+        begin = ring.index(min(taken)) if not met else (ring.index(met[-1]) + 1) % KEYS
+        arc = [ring[(begin + step) % KEYS] for step in range(JOBS)]
+        assert taken == set(arc), "the claim went on where the last one ended"
+        met += arc
+    assert sorted(met) == ring
+    assert desk.claimed(JOBS) == [], "each key has its one slot taken"
+
+
+def test_a_claim_of_many_looks_at_as_many_keys_as_the_last_one_needed(desk: Desk) -> None:
     keyed(desk, KEYS, concurrency=1)
-    places = []
-    for _ in range(CLAIMS):
-        (job,) = desk.claimed(1)
-        gate = desk.behind.execute(
-            "select need[5] from trunkline_internal.running where job_id = %s", (job,)
-        ).fetchone()
-        assert gate is not None
-        places.append(gate[0] / 2**64)
-    for start in range(CLAIMS - NEAR):
-        pairs = combinations(places[start : start + NEAR], 2)
-        distances = [min((one - other) % 1, (other - one) % 1) for one, other in pairs]
-        assert min(distances) > FAR
+    needed = "select gates from trunkline_internal.begin_gate_turn(p_limit => %s)"
+    assert desk.behind.execute(needed, (100,)).fetchone() == (0,), "nobody has looked yet"
+    assert len(desk.claimed(100)) == 100
+    assert desk.behind.execute(needed, (100,)).fetchone() == (100,)
+    assert desk.behind.execute(needed, (10,)).fetchone() == (10,)
+
+
+def test_what_keys_have_left_is_told_alike_by_both_who_tell_it(desk: Desk) -> None:
+    """The quick way for limits of slots alone, over the one for all of them."""
+    desk.limit("key/{key}", concurrency=2).task("key/{key}")
+    for key, jobs in {"one": 1, "full": 2, "ended": 2, "held": 1, "lent": 1}.items():
+        desk.enqueue(jobs, payload={"key": key})
+        attempts = desk.claim()
+        assert len(attempts) == jobs
+        if key == "ended":
+            desk.end(attempts)
+    assert acquire(desk, "key/{key}", keys={"key": "lent"}).granted
+    observed = ("key/{key}", Jsonb({"retry_after": 30}), Jsonb({"key": "held"}))
+    assert desk.worker.value("select trunkline.observe_limit(%s, %s, %s)", *observed) is not None
+    desk.enqueue(payload={"key": "none"})
+    by_all = slots(
+        desk,
+        """
+        select r.gate, r.slots, r.living
+        from gates as g
+        cross join lateral trunkline_internal.gate_room(
+          p_gates => g.gates, p_limits => g.limits, p_now => trunkline.clock(), p_wanted => 5
+        ) as r
+        where r.slots > 0 and r.held_until is null
+        """,
+    )
+    alone = slots(
+        desk,
+        """
+        select r.gate, r.slots, r.living
+        from gates as g
+        cross join lateral trunkline_internal.free_slots(
+          p_gates => g.gates, p_limits => g.limits, p_wanted => 5, p_now => trunkline.clock()
+        ) as f
+        cross join lateral unnest(f.rooms) as r
+        """,
+    )
+    assert alone == by_all
+    assert {name: left for name, (left, _) in alone.items()} == {
+        "key/none": 2,
+        "key/one": 1,
+        "key/ended": 2,
+    }
+
+
+def slots(desk: Desk, query: str) -> dict[str, tuple[int, Any]]:
+    rows = desk.behind.execute(
+        f"""
+        with gates as (
+          select array_agg(n.gate) as gates, array_agg(n.limit_id) as limits
+          from trunkline_internal.gate_names as n
+        )
+        select n.name, q.slots, q.living
+        from ({query}) as q
+        join trunkline_internal.gate_names as n on n.gate = q.gate
+        """
+    ).fetchall()
+    return {name: (left, sorted(living or [])) for name, left, living in rows}

@@ -30,16 +30,15 @@ declare
   c_unasked_times constant integer := 2;
   -- Read before the corrections are: whoever is below has ended, and what it wrote is seen.
   v_below xid8 := pg_snapshot_xmin(pg_current_snapshot());
-  v_epochs bigint[];
-  v_gates bigint[];
   v_grants boolean := exists (select from trunkline_internal.grants);
   v_hour bigint := floor(extract(epoch from p_now) / 3600)::bigint;
+  v_last tid[];
   v_probes bigint[];
   v_probing uuid[];
 begin
   with charged as materialized (
     select
-      u.gate, u.holders, u.starts, m, q.amount, r.living,
+      u.gate, u.holders, u.starts, m, q.amount, r.living, s.tid,
       case when num_nonnulls(m.concurrency, m.pool) > 0 then (s.state).holders || array(
         select h.holder
         from trunkline_internal.gate_corrections as c
@@ -60,7 +59,7 @@ begin
     join trunkline_internal.limits as m on m.limit_id = u.limit_id
     left join unnest(p_rooms) as r on r.gate = u.gate
     left join lateral (
-      select s as state from trunkline_internal.gate_states as s where s.gate = u.gate order by s.epoch desc limit 1
+      select s as state, s.ctid as tid from trunkline_internal.gate_states as s where s.gate = u.gate order by s.epoch desc limit 1
     ) as s on true
     left join lateral (
       select
@@ -184,17 +183,15 @@ begin
         order by b.minute
       ) as b
     ) as b on true
-    returning gate, epoch, started_at
+    returning gate, started_at
   )
   select
-    array_agg(w.gate), array_agg(w.epoch),
+    array(select c.tid from charged as c where c.tid is not null),
     array_agg(w.gate) filter (where w.started_at is not null),
     array_agg((select c.holders[1] from charged as c where c.gate = w.gate)) filter (where w.started_at is not null)
-  into v_gates, v_epochs, v_probes, v_probing
+  into v_last, v_probes, v_probing
   from written as w;
-  delete from trunkline_internal.gate_states as s
-  using unnest(v_gates, v_epochs) as w (gate, epoch)
-  where s.gate = w.gate and s.epoch = w.epoch - 1;
+  delete from trunkline_internal.gate_states as s where s.ctid = any(v_last);
   if v_probes is not null then
     perform trunkline_internal.begin_probes(p_gates => v_probes, p_jobs => v_probing, p_now => p_now);
   end if;

@@ -1,22 +1,25 @@
--- Notes the last gate that a claim took something of, for those that come after it: see begin_gate_turn.
-create or replace function trunkline_internal.end_gate_turn(p_begin bigint, p_last bigint)
+-- Notes the last gate that a claim took something of, and how many it looked at for how many jobs, for those that come after it: see begin_gate_turn.
+create or replace function trunkline_internal.end_gate_turn(p_begin bigint, p_last bigint, p_gates integer, p_jobs integer)
 returns void
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  c_steps constant bigint := 2147483648;
-  v_begin bigint := (p_begin >> 33) + c_steps / 2;
-  v_end bigint := ((p_last >> 33) + c_steps / 2 + 1) % c_steps;
+  c_steps constant bigint := 16777216::bigint;
+  v_begin bigint := (p_begin >> 40) + c_steps / 2;
+  v_end bigint := ((p_last >> 40) + c_steps / 2 + 1) % c_steps;
   v_turn bigint := coalesce(pg_sequence_last_value('trunkline_internal.gate_turns'::regclass), 0);
-  v_place bigint := v_turn >> 31;
+  v_place bigint := v_turn >> 34;
 begin
   -- Where nobody has begun since, the next begins at the very end of this one.
-  if v_place = (v_begin + v_turn % c_steps) % c_steps then
+  if v_place = (v_begin + (v_turn >> 10) % c_steps) % c_steps then
     v_place := v_end;
   end if;
-  perform setval('trunkline_internal.gate_turns', v_place << 31 | (v_end - v_begin + c_steps) % c_steps);
+  perform setval(
+    'trunkline_internal.gate_turns',
+    (v_place << 34) | ((v_end - v_begin + c_steps) % c_steps << 10) | least(1000 * p_gates / p_jobs + 1, 1023)
+  );
 end;
 $$;
-comment on function trunkline_internal.end_gate_turn(bigint, bigint) is 'Notes the last gate that a claim took something of, for those that come after it: see begin_gate_turn.';
+comment on function trunkline_internal.end_gate_turn(bigint, bigint, integer, integer) is 'Notes the last gate that a claim took something of, and how many it looked at for how many jobs, for those that come after it: see begin_gate_turn.';

@@ -34,7 +34,6 @@ set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_grants boolean := exists (select from trunkline_internal.grants);
   v_second bigint := floor(extract(epoch from p_now))::bigint;
 begin
   return query
@@ -66,25 +65,10 @@ begin
       offset 0
     ) as n
   ),
-  -- As holder_lives has it, for all gates at once: ids that are sorted are found in half the time.
-  running as materialized (
-    select r.job_id
-    from trunkline_internal.running as r
-    where r.job_id = any(array(select h.holder from gates as g cross join unnest(g.holders) as h (holder)))
-  ),
-  granted as materialized (
-    select o.grant_id
-    from trunkline_internal.grants as o
-    where v_grants
-      and o.grant_id = any(array(select h.holder from gates as g cross join unnest(g.holders) as h (holder)))
-      and o.settled_at is null
-      and case
-        when o.job_id is null then o.expires_at > p_now
-        else exists (select from trunkline_internal.running as r where r.job_id = o.job_id and r.attempt = o.attempt)
-      end
-  ),
   alive as materialized (
-    select exists (select from running) or exists (select from granted) as any
+    select trunkline_internal.living_holders(
+      p_holders => array(select h.holder from gates as g cross join unnest(g.holders) as h (holder)), p_now => p_now
+    ) as holders
   )
   select
     g.gate,
@@ -114,12 +98,12 @@ begin
     from (
       select case
         when g.holders is null then null
-        when not a.any then '{}'::uuid[]
+        when cardinality(a.holders) = 0 then a.holders
         -- Who is listed twice is counted once.
         else array(
           select distinct h.holder
           from unnest(g.holders) as h (holder)
-          where h.holder in (select r.job_id from running as r union all select o.grant_id from granted as o)
+          where h.holder in (select h.holder from alive as a cross join unnest(a.holders) as h (holder))
         )
       end as living
       offset 0

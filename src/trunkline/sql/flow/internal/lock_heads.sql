@@ -52,35 +52,36 @@ begin
     v_gates, v_first, v_last,
     v_least, v_requests, v_tokens, v_units, v_numbers
   from (
+    -- By sequence, about as they lie in the table: what follows finds them there one by one.
     select h.*
     from (
-    select w.tid, w.job_id, w.sequence, w.unique_key, w.payload_day, w.need, l.place, g.gate
-    from unnest(p_queues, p_lanes) with ordinality as l (queue, lane, place)
-    cross join lateral (
-      -- Tied to the lane, or the gates might be taken one after the other, each with all of its lanes.
-      select g.gate, g.slots, g.place
-      from unnest(p_gates, p_slots, p_places) as g (gate, slots, place)
-      where l.place is not null
-      offset 0
-    ) as g
-    cross join lateral (
-      select w.ctid as tid, w.job_id, w.sequence, w.unique_key, w.payload_day, w.need
-      from trunkline_internal.waiting as w
-      where w.gate = g.gate
-        and w.queue = l.queue
-        and w.lane = l.lane
-        and w.state = 'ready'
-        and w.sequence > case
-          when g.place is null then 0
-          else trunkline_internal.position_floor(p_position => g.place, p_name => l.queue || '/' || l.lane, p_snapshot => p_snapshot)
-        end
-        and (p_tasks is null or w.task = any(p_tasks))
-        and (p_scope is null or w.tenant = p_scope)
-      order by w.sequence
-      limit least(g.slots, p_limit)
-      for update of w skip locked
-    ) as w
-    limit p_limit
+      select w.tid, w.job_id, w.sequence, w.unique_key, w.payload_day, w.need, l.place, g.gate
+      from unnest(p_queues, p_lanes) with ordinality as l (queue, lane, place)
+      cross join lateral (
+        -- Tied to the lane, or the gates might be taken one after the other, each with all of its lanes.
+        select g.gate, g.slots, g.place
+        from unnest(p_gates, p_slots, p_places) as g (gate, slots, place)
+        where l.place is not null
+        offset 0
+      ) as g
+      cross join lateral (
+        select w.ctid as tid, w.job_id, w.sequence, w.unique_key, w.payload_day, w.need
+        from trunkline_internal.waiting as w
+        where w.gate = g.gate
+          and w.queue = l.queue
+          and w.lane = l.lane
+          and w.state = 'ready'
+          and w.sequence > case
+            when g.place is null then 0
+            else trunkline_internal.position_floor(p_position => g.place, p_name => l.queue || '/' || l.lane, p_snapshot => p_snapshot)
+          end
+          and (p_tasks is null or w.task = any(p_tasks))
+          and (p_scope is null or w.tenant = p_scope)
+        order by w.sequence
+        limit least(g.slots, p_limit)
+        for update of w skip locked
+      ) as w
+      limit p_limit
     ) as h
     order by h.place, h.sequence
   ) as h;

@@ -39,9 +39,9 @@ declare
   -- So many lines beside a state, and whoever comes next counts them in.
   c_lines constant integer := 8;
   c_most_gates constant integer := 200;
-  v_after bigint := trunkline_internal.begin_gate_turn();
+  v_after bigint;
   v_amounts boolean;
-  v_begin bigint := v_after;
+  v_begin bigint;
   v_fair bigint[];
   v_fair_limits integer[];
   v_fewest integer := case when cardinality(p_lanes) > 1 then c_fewest_gates else c_fewest_of_one_lane end;
@@ -55,8 +55,9 @@ declare
   v_limits integer[];
   v_looked integer := 0;
   v_open_limits integer[];
-  v_part integer := least(c_most_gates, v_fewest);
+  v_part integer;
   v_places jsonb[];
+  v_plain boolean;
   v_rows integer;
   v_second bigint := floor(extract(epoch from p_now))::bigint;
   v_several boolean;
@@ -65,16 +66,21 @@ declare
   v_width integer;
   v_wrapped boolean := false;
 begin
+  select t.after, t.after, least(c_most_gates, greatest(v_fewest, t.gates))
+  into v_after, v_begin, v_part
+  from trunkline_internal.begin_gate_turn(p_limit => p_limit) as t;
   loop
     select
       array_agg(g.gate), array_agg(g.limit_id), array_agg(g.gate) filter (where g.pool is not null), array_agg(g.place),
       count(*)::integer,
-      (array_agg(g.gate))[count(*)], (array_agg(g.wrapped))[count(*)], min(g.width), bool_or(g.amounts)
-    into v_gates, v_limits, v_fair, v_places, v_rows, v_after, v_wrapped, v_width, v_amounts
+      (array_agg(g.gate))[count(*)], (array_agg(g.wrapped))[count(*)], min(g.width), bool_or(g.amounts),
+      not bool_or(g.amounts or g.more)
+    into v_gates, v_limits, v_fair, v_places, v_rows, v_after, v_wrapped, v_width, v_amounts, v_plain
     from (
       select
         g.gate, l.limit_id, l.pool, s.place, g.wrapped,
         num_nonnulls(l.requests_per_minute, l.requests_per_hour, l.tokens_per_minute, l.tokens_per_hour, l.quota) > 0 as amounts,
+        l.concurrency is null or num_nonnulls(l.pool, l.breaker_failures) > 0 as more,
         -- 2: to be shared; 1: to be held when it is known what is charged; 0: before anything is looked at.
         case
           when not p_eager or num_nonnulls(l.pool, l.quota, l.breaker_failures) > 0 then 0
@@ -136,7 +142,11 @@ begin
         from (
           select c.holders
           from trunkline_internal.gate_corrections as c
-          where p_eager and c.gate = g.gate and c.xid >= coalesce(s.corrected_below, '0'::xid8)
+          where p_eager
+            -- Where it is narrow anyway nobody need know.
+            and (l.concurrency >= 2 * p_limit or l.concurrency is null)
+            and c.gate = g.gate
+            and c.xid >= coalesce(s.corrected_below, '0'::xid8)
           limit c_lines
         ) as c
       ) as u on true
@@ -221,22 +231,28 @@ begin
     if v_held is not null then
       -- Where all of them went to wait for their other limits, those behind them are next.
       for v_round in 1..5 loop
-        select
-          array_agg(g.gate), array_agg((g.allowed).limit_id), array_agg(g.slots), array_agg((g.state).place),
-          array_agg(row(
-            g.gate, g.requests, g.tokens, g.units, g.low_units, g.slots,
-            trunkline_internal.quota_part(p_unit => (g.allowed).quota_unit), (g.allowed).quota_low_below * 2, g.living
-          )::trunkline_internal.gate_left),
-          -- Of one lane nobody gets more than there are slots.
-          bool_and(num_nonnulls(g.requests, g.tokens, g.units) = 0 and (cardinality(p_lanes) = 1 or coalesce(g.slots >= v_wanted, true)))
-        into v_gates, v_open_limits, v_slots, v_places, v_left, v_free
-        from trunkline_internal.gate_room(p_gates => v_held, p_limits => v_limits, p_now => p_now, p_wanted => v_wanted) as g
-        where coalesce(g.slots, 1) > 0
-          and coalesce(g.requests, 1) > 0
-          and coalesce(g.tokens, 1) > 0
-          and coalesce(g.units, 1) > 0
-          and g.held_until is null
-          and (g.allowed).pool is null;
+        if v_plain then
+          select g.gates, g.limits, g.slots, g.places, g.rooms, cardinality(p_lanes) = 1
+          into v_gates, v_open_limits, v_slots, v_places, v_left, v_free
+          from trunkline_internal.free_slots(p_gates => v_held, p_limits => v_limits, p_wanted => v_wanted, p_now => p_now) as g;
+        else
+          select
+            array_agg(g.gate), array_agg((g.allowed).limit_id), array_agg(g.slots), array_agg((g.state).place),
+            array_agg(row(
+              g.gate, g.requests, g.tokens, g.units, g.low_units, g.slots,
+              trunkline_internal.quota_part(p_unit => (g.allowed).quota_unit), (g.allowed).quota_low_below * 2, g.living
+            )::trunkline_internal.gate_left),
+            -- Of one lane nobody gets more than there are slots.
+            bool_and(num_nonnulls(g.requests, g.tokens, g.units) = 0 and (cardinality(p_lanes) = 1 or coalesce(g.slots >= v_wanted, true)))
+          into v_gates, v_open_limits, v_slots, v_places, v_left, v_free
+          from trunkline_internal.gate_room(p_gates => v_held, p_limits => v_limits, p_now => p_now, p_wanted => v_wanted) as g
+          where coalesce(g.slots, 1) > 0
+            and coalesce(g.requests, 1) > 0
+            and coalesce(g.tokens, 1) > 0
+            and coalesce(g.units, 1) > 0
+            and g.held_until is null
+            and (g.allowed).pool is null;
+        end if;
         v_found := trunkline_internal.lock_heads(
           p_gates => v_gates, p_limits => v_open_limits, p_slots => v_slots, p_places => v_places, p_sums => v_amounts,
           p_queues => p_queues, p_lanes => p_lanes, p_limit => v_wanted, p_tasks => p_tasks, p_scope => p_scope, p_snapshot => p_snapshot
@@ -271,7 +287,12 @@ begin
     v_wanted := p_limit - coalesce(cardinality(v_jobs.tids), 0);
     if v_wanted <= 0 then
       select c.gate into v_last from unnest(v_found.charges) as c order by c.gate <= v_begin desc, c.gate desc limit 1;
-      perform trunkline_internal.end_gate_turn(p_begin => v_begin, p_last => coalesce(v_last, v_after));
+      -- Of the last part some may not have been needed.
+      v_gates := coalesce(v_held, v_gates);
+      perform trunkline_internal.end_gate_turn(
+        p_begin => v_begin, p_last => coalesce(v_last, v_after),
+        p_gates => v_looked - coalesce(cardinality(v_gates) - array_position(v_gates, v_last), 0), p_jobs => p_limit
+      );
       exit;
     end if;
     -- Who found nothing goes on for longer: it would go to sleep.
