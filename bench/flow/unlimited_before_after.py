@@ -1,20 +1,24 @@
 """Tasks without limits, over the engine of the last commit before there were any.
 
 That engine is installed from its own sources into a database of its own; both claim and complete
-through their functions, in turns. Its sources come out of the history of this repository, or from
-the checkout that TRUNKLINE_BENCH_BEFORE names; with neither, there is nothing to measure.
+through their functions, in turns, and then enqueue batches. Its sources come out of the history of
+this repository, or from the checkout that TRUNKLINE_BENCH_BEFORE names; with neither, there is
+nothing to measure.
 """
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from io import BytesIO
 from pathlib import Path
+from uuid import UUID
 
 from bench import fill
 from bench.figures import Figure
@@ -22,8 +26,9 @@ from bench.flow.limited import QUEUE
 from bench.flow.limits_claim import open_sides
 from bench.place import TASK, Place
 from bench.rivals.product import ROOT
+from bench.sides import BATCH, Side
 from bench.sizes import Sizes
-from bench.turns import play
+from bench.turns import Rounds, play
 
 __all__ = ["run"]
 
@@ -33,6 +38,9 @@ BEFORE = "233c40567d29"
 PROCESSES = 2
 # The goal is close to one, so it takes more turns than the others to tell.
 _MORE_ROUNDS = 3
+
+# Where what is enqueued waits, so that nobody claims it.
+_STORE = "store"
 
 _INSTALL = "import sys; from trunkline import schema; schema.install(sys.argv[1])"
 
@@ -60,16 +68,56 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
             rounds=sizes.flow.rounds * _MORE_ROUNDS,
             seconds=sizes.flow.turn_seconds,
         )
-    key = "unlimited"
+        stored = play(
+            PROCESSES,
+            partial(_open_producers, dsns),
+            rounds=sizes.flow.rounds * _MORE_ROUNDS,
+            seconds=sizes.flow.turn_seconds,
+        )
+    return [
+        *_tell("unlimited", "claim + complete", found),
+        *_tell("unlimited_enqueue", "enqueue", stored),
+    ]
+
+
+def _tell(key: str, what: str, found: Rounds) -> list[Figure]:
     figures = [
-        Figure(f"{key}_before", found.rate(0), "before there were limits", "jobs/s"),
-        Figure(f"{key}_after", found.rate(1), "now, without limits", "jobs/s"),
+        Figure(f"{key}_before", found.rate(0), f"{what}, before there were limits", "jobs/s"),
+        Figure(f"{key}_after", found.rate(1), f"{what}, now, without limits", "jobs/s"),
         Figure(f"{key}_vs_before", found.ratio(1), "  over before", goal=0.97),
     ]
     if found.has_cpu:
         ratio = found.cpu(0) / found.cpu(1)
         figures.append(Figure(f"{key}_cpu_vs_before", ratio, "  the same by processor time"))
     return figures
+
+
+class _Producer:
+    """Takes turns as workers do: what it claims is made up, to complete it is to enqueue it."""
+
+    def __init__(self, dsn: str) -> None:
+        self.connection = fill.connect(dsn)
+        asked = [
+            {"task": TASK, "queue": _STORE, "payload": {"number": number, "text": "twenty bytes"}}
+            for number in range(BATCH)
+        ]
+        self._asked = json.dumps(asked)
+
+    def claim(self) -> tuple[list[UUID], list[int]]:
+        return [UUID(int=number) for number in range(BATCH)], [1] * BATCH
+
+    def complete(self, jobs: Sequence[UUID], attempts: Sequence[int]) -> int:  # noqa: ARG002
+        row = self.connection.execute(
+            "select count(*) from trunkline.enqueue_many(%s::jsonb)", (self._asked,)
+        ).fetchone()
+        return int(row[0]) if row is not None else 0
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def _open_producers(dsns: list[str], number: int) -> list[Side]:  # noqa: ARG001
+    return [_Producer(dsn) for dsn in dsns]
 
 
 def _sources(folder: Path) -> Path | None:

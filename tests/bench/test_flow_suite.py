@@ -11,14 +11,23 @@ from trunkline.profiles.clinical.stubs.limits import Call
 
 PROMISED = {
     "fairness_delay_most",
+    "limits_accuracy_calm_hour",
+    "limits_accuracy_calm_minute",
     "limits_accuracy_calm_over",
+    "limits_accuracy_killed_hour",
+    "limits_accuracy_killed_minute",
     "limits_accuracy_killed_over",
     "limits_held_ratio",
+    "limits_keys_log_rate_more",
     "limits_keys_log_slots_more",
+    "limits_keys_rate_2_ratio",
     "limits_keys_slots_2_ratio",
     "limits_spent_ratio",
+    "limits_wide_rate_2_ratio",
     "limits_wide_rate_4_ratio",
     "limits_wide_slots_2_ratio",
+    "limits_wide_slots_4_ratio",
+    "unlimited_enqueue_vs_before",
     "unlimited_vs_before",
 }
 

@@ -60,7 +60,9 @@ begin
     array_agg(row(l.gate, null, null, null, null, l.slots, null, null, l.living)::trunkline_internal.gate_left)
   into gates, limits, slots, places, rooms
   from (
-    select l.gate, l.limit_id, l.place, l.living, l.concurrency - coalesce(cardinality(l.living), cardinality(l.holders)) as slots
+    select
+      l.gate, l.limit_id, l.place, l.living,
+      (l.concurrency - coalesce(cardinality(l.living), cardinality(l.holders)))::bigint as slots
     from (
       select
         l.*,

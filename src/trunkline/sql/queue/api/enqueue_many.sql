@@ -18,7 +18,6 @@ declare
   v_has_limits boolean;
   v_has_more boolean;
   v_ids record;
-  v_limited text[];
   v_max_bytes integer := trunkline_internal.setting(p_name => 'max_payload_bytes')::integer;
   v_now timestamptz;
   v_scope text := trunkline.tenant_scope();
@@ -32,14 +31,20 @@ begin
   if jsonb_array_length(p_jobs) = 0 then
     return;
   end if;
-  v_limited := array(select t.task from trunkline_internal.tasks as t where cardinality(t.limits) > 0);
   -- One look finds what must go another way and misspelt fields, which would be lost without a
   -- word; it costs 4 % of the whole.
   select
-    bool_or(j.job - c_fields <> '{}'::jsonb),
-    bool_or(cardinality(v_limited) > 0 and j.job ->> 'task' = any(v_limited))
-  into v_has_more, v_has_limits
-  from jsonb_array_elements(p_jobs) as j (job);
+    exists (select from jsonb_array_elements(p_jobs) as j (job) where j.job - c_fields <> '{}'::jsonb),
+    exists (select from trunkline_internal.tasks as t where cardinality(t.limits) > 0)
+  into v_has_more, v_has_limits;
+  -- Whether it is these jobs that are limited is asked only where there are such tasks.
+  if v_has_limits then
+    v_has_limits := exists (
+      select
+      from jsonb_array_elements(p_jobs) as j (job)
+      where j.job ->> 'task' = any(array(select t.task from trunkline_internal.tasks as t where cardinality(t.limits) > 0))
+    );
+  end if;
   if v_has_more then
     perform trunkline_internal.check_fields(p_jobs => p_jobs, p_known => c_fields || array['unique_key', 'idempotency_key', 'cost']);
   end if;
