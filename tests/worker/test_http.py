@@ -346,3 +346,26 @@ async def test_many_at_once_stay_within_the_limits_as_the_provider_sees_it(
     account = provider.account()
     assert (account.served, account.refused) == (30, 0)
     assert account.most_at_once <= 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_call_that_no_limit_ever_lets_through_is_dead_at_once(
+    scene: Scene, kind: str
+) -> None:
+    limit(scene, "openai", '{"tokens_per_minute": 1000}')
+    with Server() as server:
+
+        @scene.app.task(limit="openai")
+        async def loop(ctx: Context) -> None:
+            await ctx.http.get(server.url, tokens=1001)
+
+        @scene.app.task(limit="openai")
+        def thread(ctx: Context) -> None:
+            ctx.http.get(server.url, tokens=1001)
+
+        async with scene.working():
+            (job,) = await scene.enqueue(kind)
+            found = await scene.until_state(job, "dead", "scheduled")
+    assert (found.state, found.attempt) == ("dead", 1)
+    assert found.last_error["code"] == "cost_over_limit"
+    assert server.requests == []
