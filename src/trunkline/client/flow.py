@@ -95,6 +95,10 @@ class Grant(ABC):
         """
         return self._settle(amounts(tokens=tokens, requests=requests, units=units, cost=cost))
 
+    def settle_answer(self, actual: Mapping[str, Any], received: int) -> Answer[bool]:
+        """The same with how many bytes arrived, which a quota in bytes counts."""
+        return self._settle({**amounts(**actual), "bytes": received})
+
     @abstractmethod
     def _settle(self, actual: Mapping[str, Any]) -> Answer[bool]: ...
 
@@ -217,8 +221,9 @@ class Http(ABC):
         The limit is the first that the task names, or the given one, or none with `limit=False`;
         its keys are filled in from `keys`, then from the payload. `tokens`, `requests` and `units`
         are the estimate. `settle` makes of a good answer what it really took, such as
-        `{"tokens": 812}`; without it that is `usage.total_tokens` of a JSON answer. `units`, where
-        given, are settled with the bytes that arrived, headers included.
+        `{"tokens": 812}`; without it that is `usage.total_tokens` of a JSON answer. A quota in
+        bytes, and `units` where they are given, are settled with the bytes that arrived, headers
+        included, also of a call that failed.
 
         `timeout` is the total of connecting, headers and body, after which HttpTimeout fails the
         attempt; waiting for room is not part of it (see Context.grant for `wait`). A 429, and a 503
