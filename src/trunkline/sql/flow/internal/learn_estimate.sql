@@ -9,8 +9,8 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  c_often constant double precision := 0.01;
-  v_actual bigint[] := array[coalesce(p_tokens, 0), coalesce(p_units, 0)];
+  c_often constant double precision := 0.01::double precision;
+  v_actual bigint[] := array[coalesce(p_tokens, 0), coalesce(p_units, 0)]::bigint[];
   v_is_drawn boolean;
   v_old trunkline_internal.estimates;
 begin

@@ -7,7 +7,7 @@ stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  c_unknown constant bigint := 50000;
+  c_unknown constant bigint := 50000::bigint;
   v_bytes bigint;
 begin
   select min(least(coalesce(nullif(e.units, 0), c_unknown), (trunkline_internal.most_at_once(p_limit => l))[3]))
