@@ -100,7 +100,7 @@ def test_fewer_remaining_than_we_knew_lowers_the_window_until_the_reset(desk: De
     ],
 )
 def test_an_hour_stands_in_the_way_of_its_own_kind_alone(
-    desk: Desk, parts: dict[str, Any], observed: dict[str, int], claimed: int
+    desk: Desk, parts: dict[str, Any], observed: dict[str, Any], claimed: int
 ) -> None:
     desk.limit("api", requests_per_minute=100, tokens_per_minute=10_000, **parts)
     desk.task("api", cost={"tokens": 10})

@@ -2,8 +2,8 @@
 -- p_observed may have retry_after (seconds: nothing before; 0 lifts a hold), remaining_requests and remaining_tokens with
 -- reset_requests and reset_tokens (seconds until they are full again; 60 where not said), and reason. None left holds the
 -- limit until the reset; fewer left than our own minute knows of lowers it until then, unless an hour or a quota counts
--- that very kind, which could not forget it in time. Numbers are believed up to an hour. Only the filled-in name is concerned: another key of
--- the same limit goes on.
+-- that very kind, which could not forget it in time. Numbers are believed up to an hour. Only the filled-in name is
+-- concerned: another key of the same limit goes on.
 create or replace function trunkline.observe_limit(p_limit text, p_observed jsonb, p_keys jsonb default '{}')
 returns timestamptz
 language plpgsql
