@@ -8,9 +8,12 @@ from pathlib import Path
 
 import click
 import pytest
+from psycopg.conninfo import make_conninfo
+from psycopg.types.json import Jsonb
 
 from tests.cli.driving import Cli, die, finish, process
 from tests.support.calls import Calls
+from tests.support.databases import Database
 from trunkline.errors import (
     InvalidArgument,
     JobCancelled,
@@ -79,6 +82,35 @@ def test_show_tells_everything(cli: Cli, calls: Calls) -> None:
     assert found["job_id"] == str(job)
     assert found["payload"] == {"to": "ada"}
     assert found["errors"][0]["message"] == "no such address"
+
+
+def test_show_tells_what_a_job_used(cli: Cli, calls: Calls) -> None:
+    """By attempt and limit, money once."""
+    cli.text("limits", "set", "openai", "--tokens-per-minute", "100000")
+    cli.text("quotas", "set", "budget/{tenant}", "--amount", "1M", "--unit", "tokens")
+    calls.register("write", limits=["openai", "budget/{tenant}"], cost={"tokens": 10})
+    job = calls.enqueue(task="write", tenant="acme").job_id
+    assert [attempt.job for attempt in calls.claim("w").attempts] == [job]
+    assert cli.json("jobs", "show", job)["spending"] == []
+    assert "used" not in cli.text("jobs", "show", job)
+    calls.value(
+        "select trunkline.settle_job(%s, %s, %s)", job, 1, Jsonb({"tokens": 1234, "cost": 0.5})
+    )
+    line = {"attempt": 1, "calls": 1, "requests": 1, "tokens": 1234, "units": 0}
+    assert cli.json("jobs", "show", job)["spending"] == [
+        {"limit": "budget/{tenant}", "name": "budget/acme", **line, "cost": 0},
+        {"limit": "openai", "name": "openai", **line, "cost": 0.5},
+    ]
+    shown = [row.split() for row in cli.text("jobs", "show", job).splitlines()]
+    assert ["1", "openai", "1", "1", "1,234", "0.5000"] in shown
+    assert ["1", "budget/acme", "1", "1", "1,234"] in shown
+
+
+def test_who_may_not_read_the_books_sees_the_job(database: Database, calls: Calls) -> None:
+    (job,) = finish(calls)
+    producer = Cli(make_conninfo(database.superuser_dsn, options="-c role=trunkline_producer"))
+    assert producer.json("jobs", "show", job)["spending"] is None
+    assert str(job) in producer.text("jobs", "show", job)
 
 
 def test_text_of_others_cannot_steer_the_terminal(cli: Cli, calls: Calls) -> None:

@@ -244,23 +244,6 @@ def test_money_is_booked_once_and_at_the_provider(desk: Desk) -> None:
     ]
 
 
-def test_estimates_follow_what_jobs_really_take(desk: Desk) -> None:
-    """RF-59: the first sets it, others move it a little."""
-    desk.limit("api/{model}", tokens_per_minute=1_000_000).task("api/{model}", cost={"tokens": 9})
-    learned = "select tokens from trunkline_internal.estimates order by tokens"
-    for model, tokens in (("small", 100), ("large", 5000)):
-        desk.enqueue(1, payload={"model": model})
-        settle_job(desk, desk.claim()[0], tokens=tokens)
-    assert desk.behind.execute(learned).fetchall() == [(100,), (5000,)]
-    desk.enqueue(1, payload={"model": "small"})
-    (attempt,) = desk.claim()
-    for _ in range(200):
-        grant = acquire(desk, "api/{model}", keys={"model": "small"}, attempt=attempt, tokens=1)
-        settle(desk, grant.grant_id, tokens=1100)
-    (small,), _ = desk.behind.execute(learned).fetchall()
-    assert 200 < small <= 1100
-
-
 @pytest.mark.parametrize(
     ("cost", "code"),
     [({"tokens": -1}, "TL032"), ({"pages": 1}, "TL032"), ({"tokens": 1001}, "TL033")],

@@ -88,6 +88,30 @@ def test_fewer_remaining_than_we_knew_lowers_the_window_until_the_reset(desk: De
 
 
 @pytest.mark.parametrize(
+    ("parts", "observed", "claimed"),
+    [
+        # An hour of tokens says nothing about requests, and the other way round.
+        ({"tokens_per_hour": 100_000}, {"remaining_requests": 3}, 3),
+        ({"requests_per_hour": 1000}, {"remaining_tokens": 30}, 3),
+        ({"quota": 10**6, "quota_unit": "tokens"}, {"remaining_requests": 3}, 3),
+        # Of the same kind it could not be forgotten in time.
+        ({"requests_per_hour": 1000}, {"remaining_requests": 3}, 50),
+        ({"tokens_per_hour": 100_000}, {"remaining_tokens": 30}, 50),
+    ],
+)
+def test_an_hour_stands_in_the_way_of_its_own_kind_alone(
+    desk: Desk, parts: dict[str, Any], observed: dict[str, Any], claimed: int
+) -> None:
+    desk.limit("api", requests_per_minute=100, tokens_per_minute=10_000, **parts)
+    desk.task("api", cost={"tokens": 10})
+    desk.enqueue(50)
+    observe(desk, "api", **observed, reset_requests=20, reset_tokens=20)
+    assert len(desk.claim()) == claimed
+    desk.database.move_time("22 seconds")
+    assert len(desk.claim()) == 50 - claimed
+
+
+@pytest.mark.parametrize(
     "observed",
     [{"retry_after": -1}, {"retry_after": "soon"}, {"remaining": 3}, {"reset_tokens": 10**13}],
 )

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.flow.conftest import Desk
+from tests.flow.test_grants import acquire, settle, settle_job
 
 
 def learned(desk: Desk, gate: str, *, tokens: int, units: int = 0) -> None:
@@ -65,3 +66,87 @@ def test_the_first_limit_that_counts_such_things_decides(desk: Desk) -> None:
     for gate, tokens in (("slots", 1), ("api", 22), ("all", 333)):
         learned(desk, gate, tokens=tokens)
     assert need(desk) == [1, 22, 0]
+
+
+def draw(desk: Desk, number: float) -> None:
+    """Have every draw from now on be this one."""
+    desk.behind.execute(
+        "create or replace function trunkline_internal.draw() returns double precision"
+        f" language sql volatile as $$ select {number}::double precision $$".encode()
+    )
+
+
+def estimates(desk: Desk) -> list[tuple[int, int]]:
+    query = "select tokens, units from trunkline_internal.estimates order by tokens, units"
+    return desk.behind.execute(query).fetchall()
+
+
+def take(desk: Desk, **actual: int) -> None:
+    """Run a job that takes so much."""
+    desk.enqueue(1)
+    (attempt,) = desk.claim()
+    assert settle_job(desk, attempt, **actual) == "settled"
+    desk.end([attempt])
+
+
+def test_the_first_sets_it_for_each_key(desk: Desk) -> None:
+    desk.limit("api/{model}", tokens_per_minute=1_000_000).task("api/{model}", cost={"tokens": 9})
+    draw(desk, 0.5)
+    for model, tokens in (("small", 100), ("large", 5000), ("small", 900)):
+        desk.enqueue(1, payload={"model": model})
+        settle_job(desk, desk.claim()[0], tokens=tokens)
+    assert estimates(desk) == [(100, 0), (5000, 0)]
+
+
+@pytest.mark.parametrize(
+    ("number", "after"),
+    [(0.0, (190, 46)), (0.0099, (190, 46)), (0.01, (100, 50)), (0.9, (100, 50))],
+)
+def test_one_of_a_hundred_moves_it_by_a_tenth(
+    desk: Desk, number: float, after: tuple[int, int]
+) -> None:
+    """RF-59: 0.9 of the old and 0.1 of what it was, with a probability of 0.01."""
+    desk.limit("api", tokens_per_minute=1_000_000, quota=1_000_000, quota_unit="pages").task("api")
+    draw(desk, 0.5)
+    take(desk, tokens=100, units=50)
+    draw(desk, number)
+    take(desk, tokens=1000, units=10)
+    assert estimates(desk) == [after]
+
+
+def test_the_draw_is_a_draw(desk: Desk) -> None:
+    """Nobody replaced it for good."""
+    low = (
+        "select count(*) filter (where trunkline_internal.draw() < 0.5)"
+        " from generate_series(1, 999)"
+    )
+    assert 300 < desk.behind.execute(low.encode()).fetchone()[0] < 700  # type: ignore[index]
+
+
+def test_what_is_not_known_yet_is_set_without_a_draw(desk: Desk) -> None:
+    """Tokens and units each for themselves: the first that is told of either sets it."""
+    desk.limit("api", tokens_per_minute=1_000_000, quota=1_000_000, quota_unit="pages")
+    desk.task("api", cost={"tokens": 77, "units": 5})
+    draw(desk, 0.5)
+    take(desk, tokens=100)
+    assert estimates(desk) == [(100, 0)]
+    # What nobody said is still as the task says.
+    assert need(desk) == [1, 100, 5]
+    for attempt in desk.claim():
+        desk.end([attempt])
+    take(desk, units=50)
+    assert estimates(desk) == [(100, 50)]
+    take(desk, tokens=0, units=0)
+    draw(desk, 0.0)
+    take(desk, tokens=0)
+    assert estimates(desk) == [(100, 50)]
+
+
+def test_grants_teach_as_well(desk: Desk) -> None:
+    desk.limit("api", tokens_per_minute=1_000_000).task("api")
+    draw(desk, 0.0)
+    desk.enqueue(1)
+    (attempt,) = desk.claim()
+    for tokens in (1000, 2000):
+        settle(desk, acquire(desk, attempt=attempt, tokens=1).grant_id, tokens=tokens)
+    assert estimates(desk) == [(1100, 0)]

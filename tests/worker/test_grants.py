@@ -13,7 +13,7 @@ from trunkline import Context
 from trunkline.errors import (
     CostOverLimit,
     DatabaseUnreachable,
-    InvalidArgument,
+    InvalidCost,
     InvalidTask,
     LimitKeyMissing,
     UnknownLimit,
@@ -197,9 +197,9 @@ async def test_processes_have_the_same(scene: Scene) -> None:
         (lambda ctx: ctx.grant("api/{model}"), LimitKeyMissing),
         (lambda ctx: ctx.grant("api/{model}", keys={"model": ""}), LimitKeyMissing),
         (lambda ctx: ctx.grant("api/x", tokens=1001), CostOverLimit),
-        (lambda ctx: ctx.grant("api/x", tokens=-1), InvalidArgument),
-        (lambda ctx: ctx.grant("api/x", tokens=1.5), InvalidArgument),
-        (lambda ctx: ctx.grant("api/x", requests=True), InvalidArgument),
+        (lambda ctx: ctx.grant("api/x", tokens=-1), InvalidCost),
+        (lambda ctx: ctx.grant("api/x", tokens=1.5), InvalidCost),
+        (lambda ctx: ctx.grant("api/x", requests=True), InvalidCost),
     ],
 )
 async def test_what_cannot_be_granted_is_refused(
@@ -277,3 +277,30 @@ async def test_a_server_that_is_away_does_not_spoil_a_call_that_is_paid_for(
         assert (await scene.until_state(job, "completed")).result == "done"
     assert gate(scene, "api").tokens_of_minute == 100
     assert "its estimate stays charged" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("ask", "code"),
+    [
+        (lambda ctx: ctx.grant("nowhere"), "unknown_limit"),
+        (lambda ctx: ctx.grant("api/{model}"), "limit_key_missing"),
+        (lambda ctx: ctx.grant("api/x", tokens=1001), "cost_over_limit"),
+        (lambda ctx: ctx.grant("api/x", tokens=-1), "invalid_cost"),
+    ],
+)
+async def test_what_can_never_be_granted_is_dead_at_once(
+    scene: Scene, ask: Callable[[Context], Any], code: str
+) -> None:
+    """Another attempt would ask for the same."""
+    limit(scene, "api/{model}", '{"tokens_per_minute": 1000}')
+    limit(scene, "api/x", '{"tokens_per_minute": 1000}')
+
+    @scene.app.task
+    async def work(ctx: Context) -> None:
+        async with ask(ctx):
+            raise AssertionError("it was granted")
+
+    async with scene.working():
+        (job,) = await scene.enqueue("work")
+        found = await scene.until_state(job, "dead", "scheduled")
+    assert (found.state, found.attempt, found.last_error["code"]) == ("dead", 1, code)

@@ -189,3 +189,95 @@ async def test_who_lost_the_job_does_not_go_on_waiting(scene: Scene, kind: str) 
         await eventually(lambda: scene.job(job).attempt == 2, "the next attempt began")
         assert scene.state(job) == "running"
     assert isinstance(errors[0], (StaleAttempt, asyncio.CancelledError))
+
+
+SPENT = '{"quota": 100, "quota_unit": "tokens", "quota_period": "month"}'
+
+
+def block(scene: Scene, how: str) -> None:
+    """Leave no room at the limit, for long."""
+    if how == "quota":
+        limit(scene, "api", SPENT)
+        scene.rows("select * from trunkline.acquire('api', '{\"tokens\": 100}')")
+        return
+    limit(scene, "api", '{"concurrency": 5}')
+    let_go(scene, hold_slot(scene, "api"))
+    if how == "held":
+        scene.rows("select trunkline.observe_limit('api', '{\"retry_after\": 120}')")
+    else:
+        scene.rows("select trunkline.set_limit('api', '{}', %s)", how)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("how", ["quota", "maintenance", "disabled", "held"])
+async def test_no_runner_is_kept_for_what_may_last(scene: Scene, kind: str, how: str) -> None:
+    """Who says nothing of waiting is put off, and comes back when there is room: no failure."""
+    block(scene, how)
+
+    @scene.app.task
+    async def loop(ctx: Context) -> None:
+        async with ctx.grant("api", tokens=1):
+            pass
+
+    @scene.app.task
+    def thread(ctx: Context) -> None:
+        with ctx.grant("api", tokens=1):
+            pass
+
+    async with scene.working():
+        (job,) = await scene.enqueue(kind)
+        found = await scene.until_state(job, "scheduled")
+        assert (found.failures, found.deferrals) == (0, 1)
+        assert f"api has no room ({how})" in found.reason
+        # Not in a month: a budget may be raised any time.
+        left = "select extract(epoch from %s::timestamptz - trunkline.clock())"
+        assert 30 < scene.value(left, found.run_at) <= 901
+        limit(scene, "api", SPENT.replace("100", "500") if how == "quota" else "{}")
+        scene.rows("select trunkline.set_limit('api', '{}', 'active')")
+        scene.rows("select trunkline.observe_limit('api', '{\"retry_after\": 0}')")
+        scene.superuser.execute(
+            "update trunkline_internal.waiting set run_at = trunkline.clock() where job_id = %s",
+            (job,),
+        )
+        await scene.until_state(job, "completed")
+
+
+@pytest.mark.parametrize("how", ["quota", "maintenance"])
+@pytest.mark.parametrize("wait", [True, "10m"])
+async def test_who_asks_to_wait_waits_for_a_limit_that_is_paused(
+    scene: Scene, how: str, wait: bool | str
+) -> None:
+    block(scene, how)
+
+    @scene.app.task
+    async def work(ctx: Context) -> None:
+        async with ctx.grant("api", tokens=1, wait=wait):
+            pass
+
+    async with scene.working():
+        (job,) = await scene.enqueue("work")
+        if how == "quota" and wait != True:  # noqa: E712 - it may be a text
+            # It will not be free by then, and that is known.
+            assert (await scene.until_state(job, "scheduled")).failures == 0
+            return
+        await until_refused(scene, "api")
+        assert scene.state(job) == "running"
+        limit(scene, "api", SPENT.replace("100", "500") if how == "quota" else "{}")
+        scene.rows("select trunkline.set_limit('api', '{}', 'active')")
+        found = await scene.until_state(job, "completed")
+    assert (found.attempt, found.deferrals) == (1, 0)
+
+
+async def test_the_window_of_a_minute_is_waited_for(scene: Scene) -> None:
+    limit(scene, "api", '{"requests_per_minute": 1}')
+    hold_slot(scene, "api")
+
+    @scene.app.task
+    async def work(ctx: Context) -> None:
+        async with ctx.grant("api"):
+            pass
+
+    async with scene.working():
+        (job,) = await scene.enqueue("work")
+        await until_refused(scene, "api")
+        assert scene.state(job) == "running"

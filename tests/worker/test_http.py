@@ -346,3 +346,83 @@ async def test_many_at_once_stay_within_the_limits_as_the_provider_sees_it(
     account = provider.account()
     assert (account.served, account.refused) == (30, 0)
     assert account.most_at_once <= 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_call_that_no_limit_ever_lets_through_is_dead_at_once(
+    scene: Scene, kind: str
+) -> None:
+    limit(scene, "openai", '{"tokens_per_minute": 1000}')
+    with Server() as server:
+
+        @scene.app.task(limit="openai")
+        async def loop(ctx: Context) -> None:
+            await ctx.http.get(server.url, tokens=1001)
+
+        @scene.app.task(limit="openai")
+        def thread(ctx: Context) -> None:
+            ctx.http.get(server.url, tokens=1001)
+
+        async with scene.working():
+            (job,) = await scene.enqueue(kind)
+            found = await scene.until_state(job, "dead", "scheduled")
+    assert (found.state, found.attempt) == ("dead", 1)
+    assert found.last_error["code"] == "cost_over_limit"
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("limits", [["data"], ["api", "data"]])
+async def test_a_quota_in_bytes_counts_calls_that_say_nothing_of_it(
+    scene: Scene, kind: str, limits: list[str]
+) -> None:
+    """RF-56, RF-57: 50,000 are reserved, what arrived is counted, and the next job knows it."""
+    limit(scene, "api", '{"requests_per_minute": 100}')
+    limit(scene, "data", '{"quota": 1000000, "quota_unit": "bytes"}')
+    whole = b"HTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\n" + b"x" * 300
+    spent = "select spent from trunkline.quotas where name = 'data'"
+    during: list[int] = []
+
+    def half(connection: Any, _request: bytes) -> bool:
+        during.append(scene.value(spent))
+        connection.sendall(whole[:100])
+        return False
+
+    with Server(answer(b"x" * 300), half) as server:
+
+        @scene.app.task(limit=limits)
+        async def loop(ctx: Context) -> None:
+            await ctx.http.get(server.url)
+            with pytest.raises(HttpFailed):
+                await ctx.http.post(server.url)
+
+        @scene.app.task(limit=limits)
+        def thread(ctx: Context) -> None:
+            ctx.http.get(server.url)
+            with pytest.raises(HttpFailed):
+                ctx.http.post(server.url)
+
+        async with scene.working():
+            (job,) = await scene.enqueue(kind)
+            await scene.until_state(job, "completed")
+        (next_job,) = await scene.enqueue(kind)
+    assert scene.value(spent) == len(whole) + 100
+    # What the first call took is known by the second.
+    assert during == [2 * len(whole)]
+    needs = "select need[3] from trunkline_internal.waiting where job_id = %s"
+    assert scene.value(needs, next_job) == len(whole)
+
+
+async def test_a_provider_that_is_not_there_costs_no_bytes(scene: Scene) -> None:
+    limit(scene, "data", '{"quota": 1000000, "quota_unit": "bytes"}')
+    with Server() as server:
+        gone = server.url
+
+    @scene.app.task(limit="data", max_attempts=1)
+    async def work(ctx: Context) -> None:
+        await ctx.http.get(gone)
+
+    async with scene.working():
+        (job,) = await scene.enqueue("work")
+        await scene.until_state(job, "dead")
+    assert scene.value("select spent from trunkline.quotas where name = 'data'") == 0

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import click
@@ -27,9 +28,11 @@ from trunkline.cli.output import (
     relative,
     shown_error,
 )
+from trunkline.cli.quota_views import books
 from trunkline.cli.tables import Column, console, facts, live, put, show, state_text, table
 from trunkline.db.call import Call
-from trunkline.errors import JobCancelled, JobFailed, WaitTimeout
+from trunkline.db.calls.quotas import JobSpendingRow, spending_of_job
+from trunkline.errors import JobCancelled, JobFailed, SchemaForbidden, WaitTimeout
 from trunkline.model import Enqueued, Job, JobState
 
 __all__ = ["await_end", "show_list", "show_one"]
@@ -57,21 +60,39 @@ def show_list(session: Session, call: Call[list[Job]], *, watch: bool, as_json: 
 
 def show_one(session: Session, job_id: UUID, *, watch: bool, as_json: bool) -> None:
     """One job with everything; live until it has ended."""
-    job = find_job(session, job_id)
+    found = _looked_up(session, job_id)
     if not watch:
         if as_json:
-            print_json(job)
+            print_json(found.document())
         else:
             out = console()
-            put(out, _detail(job, session.now(), out))
+            put(out, _detail(found, out))
         return
     live(
-        lambda: session.persist(lambda: (find_job(session, job_id), session.now())),
-        lambda found, out: _detail(found[0], found[1], out),
+        lambda: session.persist(lambda: _looked_up(session, job_id)),
+        _detail,
         as_json=as_json,
-        ended=lambda found: found[0].state.final,
-        document=lambda found: found[0],
+        ended=lambda found: found.job.state.final,
+        document=lambda found: found.document(),
     )
+
+
+class _Found(NamedTuple):
+    job: Job
+    # None for who may not read the books.
+    spending: list[JobSpendingRow] | None
+    now: datetime
+
+    def document(self) -> dict[str, Any]:
+        return {**job_data(self.job), "spending": self.spending}
+
+
+def _looked_up(session: Session, job_id: UUID) -> _Found:
+    job = find_job(session, job_id)
+    spending = None
+    with suppress(SchemaForbidden):
+        spending = session.ask(spending_of_job(job_id))
+    return _Found(job, spending, session.now())
 
 
 def await_end(session: Session, made: Enqueued, timeout: float | None, *, as_json: bool) -> None:
@@ -137,7 +158,8 @@ def _columns(now: datetime) -> list[Column[Job]]:
     ]
 
 
-def _detail(job: Job, now: datetime, out: Console) -> RenderableType:
+def _detail(found: _Found, out: Console) -> RenderableType:
+    job, spending, now = found
     ended = job.finished_at
     took = ended - job.claimed_at if ended and job.claimed_at else None
     waited = job.claimed_at - job.created_at if job.claimed_at else None
@@ -179,12 +201,21 @@ def _detail(job: Job, now: datetime, out: Console) -> RenderableType:
     for name, body in (("payload", job.payload), ("result", job.result)):
         if body is not None and body != {}:
             parts += [Text(f"{name}", style="bold"), Text(_indented(body))]
+    if spending:
+        parts += [Text("used", style="bold"), table(_account(), spending, out.width)]
     if job.errors:
         parts.append(Text("errors, newest last", style="bold"))
         parts += [_error(error) for error in job.errors]
     elif job.last_error:
         parts += [Text("last error", style="bold"), Text("  " + shown_error(job.last_error))]
     return Group(*parts)
+
+
+def _account() -> list[Column[JobSpendingRow]]:
+    """Lines of the books by attempt; the limit is told by its filled-in name."""
+    attempt: Column[JobSpendingRow] = Column("ATTEMPT", lambda row: row.attempt, right=True)
+    name: Column[JobSpendingRow] = Column("LIMIT", lambda row: row.name, elastic=True)
+    return [attempt, name, *books("limit")[1:]]
 
 
 def _progress(job: Job, out: Console) -> RenderableType:

@@ -156,15 +156,17 @@ class Context:
         requests: int | None = None,
         units: int | None = None,
         keys: Mapping[str, Any] | None = None,
-        wait: bool | Duration = True,
+        wait: bool | Duration | None = None,
         ttl: Duration = "5m",
     ) -> GrantRequest:
         """Take of a limit for a call within the handler: `async with ctx.grant("openai")`.
 
         Plain handlers write `with`. Keys in braces are filled in from `keys`, then from the
-        payload. Without room it waits; with `wait=False`, or if there will be none within the time
-        given as `wait`, it raises LimitExhausted, which puts the attempt off. A slot that is not
-        given back comes back after `ttl`, or with the end of the attempt.
+        payload. Without room it waits for up to 90 seconds; where there will be none by then, or
+        the limit is paused or its quota spent, it raises LimitExhausted, which puts the attempt
+        off. `wait="10m"` waits for up to that long, `wait=True` for as long as it takes, both also
+        for a quota; `wait=False` not at all. A slot that is not given back comes back after `ttl`,
+        or with the end of the attempt.
         """
         cost = amounts(tokens=tokens, requests=requests, units=units)
         return self._backend.flow.grant(limit, cost=cost, keys=keys or {}, wait=wait, ttl=ttl)

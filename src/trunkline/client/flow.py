@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from types import TracebackType
-from typing import Any, Final, Generic, Literal, Protocol, TypedDict, TypeVar, Unpack
+from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
 from trunkline.client.http.outgoing import Outgoing, outgoing
 from trunkline.client.http.response import Response
-from trunkline.errors import InvalidArgument, InvalidTask
+from trunkline.errors import InvalidCost, InvalidTask
 from trunkline.model import Duration, seconds
 
 __all__ = [
@@ -29,17 +29,22 @@ __all__ = [
     "GrantRequest",
     "Http",
     "HttpCall",
+    "Patience",
     "amounts",
-    "wait_bound",
+    "patience",
 ]
 
 T_co = TypeVar("T_co", covariant=True)
 
-Wait = bool | Duration
+Wait = bool | Duration | None
 Limit = str | Literal[False] | None
 
 _HTTP_TIMEOUT: Final = "10s"
 _TOO_MANY: Final = 429
+# Of who does not say how long: the window of a minute is worth waiting for in the handler.
+_UNSAID_WAIT: Final = 90.0
+# What may last for days, or until somebody comes: a runner is not kept for it.
+_LASTING: Final = frozenset({"quota", "maintenance", "disabled"})
 
 
 class Answer(Generic[T_co]):
@@ -89,6 +94,10 @@ class Grant(ABC):
         answered with True.
         """
         return self._settle(amounts(tokens=tokens, requests=requests, units=units, cost=cost))
+
+    def settle_answer(self, actual: Mapping[str, Any], received: int) -> Answer[bool]:
+        """The same with how many bytes arrived, which a quota in bytes counts."""
+        return self._settle({**amounts(**actual), "bytes": received})
 
     @abstractmethod
     def _settle(self, actual: Mapping[str, Any]) -> Answer[bool]: ...
@@ -204,7 +213,7 @@ class Http(ABC):
         units: int | None = None,
         timeout: Duration = _HTTP_TIMEOUT,
         settle: Callable[[Response], Mapping[str, Any]] | None = None,
-        wait: Wait = True,
+        wait: Wait = None,
         raise_for_limit: bool = True,
     ) -> Response:
         """Send a request within a limit and return the whole answer, whatever its status.
@@ -212,15 +221,16 @@ class Http(ABC):
         The limit is the first that the task names, or the given one, or none with `limit=False`;
         its keys are filled in from `keys`, then from the payload. `tokens`, `requests` and `units`
         are the estimate. `settle` makes of a good answer what it really took, such as
-        `{"tokens": 812}`; without it that is `usage.total_tokens` of a JSON answer. `units`, where
-        given, are settled with the bytes that arrived, headers included.
+        `{"tokens": 812}`; without it that is `usage.total_tokens` of a JSON answer. A quota in
+        bytes, and `units` where they are given, are settled with the bytes that arrived, headers
+        included, also of a call that failed.
 
         `timeout` is the total of connecting, headers and body, after which HttpTimeout fails the
         attempt; waiting for room is not part of it (see Context.grant for `wait`). A 429, and a 503
         with Retry-After, holds the limit for everybody and raises RateLimited, which puts the
         attempt off; `raise_for_limit=False` returns such an answer instead.
         """
-        wait_bound(wait)
+        patience(wait)
         return self._send(  # type: ignore[no-any-return]
             HttpCall(
                 outgoing(method, url, json=json, data=data, headers=headers),
@@ -278,8 +288,8 @@ def amounts(**given: float | Decimal | None) -> dict[str, Any]:
         # A Decimal as a number of JSON; its digits stay.
         value = float(amount) if isinstance(amount, Decimal) else amount
         if isinstance(value, bool) or not isinstance(value, kinds) or not 0 <= value < 10**12:
-            raise InvalidArgument(
-                "an amount is not what it must be",
+            raise InvalidCost(
+                "cost is not valid",
                 hint=f"Pass {name} as a number from 0 on"
                 + ("." if name == "cost" else " without a fraction."),
                 detail={"amount": name, "got": repr(value)},
@@ -288,8 +298,32 @@ def amounts(**given: float | Decimal | None) -> dict[str, Any]:
     return found
 
 
-def wait_bound(wait: Wait) -> float | None:
-    """How many seconds to wait at most; None for as long as it takes."""
-    if wait is True:
-        return None
-    return 0.0 if wait is False else seconds(wait)
+class Patience(NamedTuple):
+    """How long a handler waits for room."""
+
+    # In seconds; None: for as long as it takes.
+    bound: float | None
+    # Whether also for what may last for days.
+    asked_for: bool
+
+    def ends(self, reason: str | None, free_in: float | None, waited: float) -> bool:
+        """Whether to give up: there will be no room in time."""
+        if reason in _LASTING and not self.asked_for:
+            return True
+        if self.bound is None:
+            return False
+        left = self.bound - waited
+        return left <= 0 or (free_in or 0.0) > left
+
+    def pause(self, pause: float, waited: float) -> float:
+        """No longer than there is patience."""
+        return pause if self.bound is None else min(pause, self.bound - waited)
+
+
+def patience(wait: Wait) -> Patience:
+    """What `wait` means."""
+    if wait is None:
+        return Patience(_UNSAID_WAIT, asked_for=False)
+    if isinstance(wait, bool):
+        return Patience(None if wait else 0.0, asked_for=True)
+    return Patience(seconds(wait), asked_for=True)

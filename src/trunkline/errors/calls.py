@@ -47,7 +47,7 @@ class LimitExhausted(CallError):
     code = "limit_exhausted"
     hint = (
         "Uncaught, the attempt is put off until there is room, which is no failure. Wait longer "
-        "with wait=True, or look at `trunkline limits list`."
+        'with wait="10m" or wait=True, or look at `trunkline limits list`.'
     )
 
     def __init__(

@@ -11,13 +11,17 @@ from typing import Any, Final
 
 from trunkline.client.codec import encode
 from trunkline.errors import (
+    CostOverLimit,
     HardLimitExceeded,
+    InvalidCost,
     LimitExhausted,
+    LimitKeyMissing,
     PayloadMismatch,
     RateLimited,
     ResultNotStorable,
     StaleAttempt,
     TrunklineError,
+    UnknownLimit,
 )
 from trunkline.model import Cancel, ClaimedJob, Discard, Retry, Snooze
 from trunkline.worker.roster import Late, Stop
@@ -31,6 +35,8 @@ _LONGEST_TRACEBACK: Final = 4000
 _DEEPEST_CAUSE: Final = 10
 # After how many seconds an attempt comes back that found no room.
 _BUSY_SLOTS: Final = 5.0
+# A quota may be free in weeks, or be raised any time: so often it is looked at.
+_LONGEST_QUOTA: Final = 900.0
 _SHORTEST_WAIT: Final = 0.1
 
 
@@ -94,7 +100,11 @@ def of_error(job: ClaimedJob, error: BaseException) -> Report | None:  # noqa: P
             return Report(job, End.CANCEL, reason=error.reason)
         case Retry():
             return Report(job, End.FAIL, error=_described(error), delay=error.after)
-        case Discard() | PayloadMismatch() | ResultNotStorable():
+        case (
+            (Discard() | PayloadMismatch() | ResultNotStorable())
+            # No room will ever come for it: another attempt would repeat the calls before it.
+            | (CostOverLimit() | InvalidCost() | LimitKeyMissing() | UnknownLimit())
+        ):
             return Report(job, End.FAIL, error=_described(error), retryable=False)
         case _ if _is_conflict(error):
             return Report(job, End.RELEASE, reason="deadlock or serialization failure")
@@ -106,7 +116,10 @@ def _until_free(error: LimitExhausted) -> float | None:
     if error.reason == "concurrency":
         # Nobody knows when a call of somebody else ends; most are short.
         return _BUSY_SLOTS
-    return None if error.free_in is None else max(error.free_in, _SHORTEST_WAIT)
+    if error.free_in is None:
+        return None
+    wait = max(error.free_in, _SHORTEST_WAIT)
+    return min(wait, _LONGEST_QUOTA) if error.reason == "quota" else wait
 
 
 def of_stop(job: ClaimedJob, stop: Stop) -> Report | None:

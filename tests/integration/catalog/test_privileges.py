@@ -64,6 +64,7 @@ FUNCTIONS = """
     settle_job           .        worker   .        .
     sleep                .        worker   .        .
     snooze               .        worker   .        .
+    spending_of_job      .        .        operator reader
     stop_worker          .        worker   .        .
     sweep_gates          .        worker   operator .
     sweep_idempotency    .        worker   operator .

@@ -73,6 +73,7 @@ CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
         ),
     ],
     "snooze": [("worker", f"trunkline.snooze({THEIRS})", LOST)],
+    "spending_of_job": [("operator", "trunkline.spending_of_job(<b running>)", [])],
 }
 # No row of theirs belongs to a tenant: workers, queues, tasks, settings, the clock, and duties,
 # which serve everybody whoever runs them (what they answer is tested below).

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from trunkline.client.flow import amounts, wait_bound
+from trunkline.client.flow import amounts, patience
 from trunkline.db.calls.flow import settle
-from trunkline.errors import InvalidArgument, InvalidDuration
+from trunkline.errors import InvalidCost, InvalidDuration
 
 _GRANT: Any = "00000000-0000-0000-0000-000000000000"
 
@@ -30,13 +30,30 @@ def test_money_keeps_its_digits(cost: Any) -> None:
     ],
 )
 def test_what_is_no_amount_is_refused(name: str, value: Any) -> None:
-    with pytest.raises(InvalidArgument) as caught:
+    with pytest.raises(InvalidCost) as caught:
         amounts(**{name: value})
     assert caught.value.detail["amount"] == name
     assert name in caught.value.hint
 
 
 def test_how_long_to_wait() -> None:
-    assert [wait_bound(one) for one in (True, False, "30s", 2)] == [None, 0.0, 30.0, 2.0]
+    waits = (True, False, "30s", 2, None)
+    assert [patience(one).bound for one in waits] == [None, 0.0, 30.0, 2.0, 90.0]
     with pytest.raises(InvalidDuration):
-        wait_bound("a while")
+        patience("a while")
+
+
+@pytest.mark.parametrize("reason", ["quota", "maintenance", "disabled"])
+def test_what_may_last_is_waited_for_by_who_asks_to(reason: str) -> None:
+    assert patience(None).ends(reason, None, 0.0)
+    assert not patience(True).ends(reason, 1e6, 1e6)
+    assert not patience("30s").ends(reason, 29.0, 0.0)
+    assert patience("30s").ends(reason, 31.0, 0.0)
+
+
+def test_the_rest_is_waited_for_as_long_as_there_will_be_room_in_time() -> None:
+    assert not patience(None).ends("requests_per_minute", 62.0, 0.0)
+    assert patience(None).ends("requests_per_hour", 91.0, 0.0)
+    assert not patience(None).ends("concurrency", None, 89.0)
+    assert patience(None).ends("concurrency", None, 90.0)
+    assert patience(None).pause(5.0, 88.0) == 2.0

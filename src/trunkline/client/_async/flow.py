@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeVar
 import msgspec
 
 from trunkline.client._async.http import AsyncConnections, AsyncHttp
-from trunkline.client.flow import AsyncAnswer, Grant, GrantRequest, Wait, wait_bound
+from trunkline.client.flow import AsyncAnswer, Grant, GrantRequest, Patience, Wait, patience
 from trunkline.db.call import Call
 from trunkline.db.calls import flow
 from trunkline.errors import DatabaseProblem, DatabaseUnreachable, LimitExhausted
@@ -84,7 +84,7 @@ class AsyncFlow:
             ttl=seconds(ttl),
             tenant=self._job.tenant,
         )
-        return AsyncGrantRequest(self._link, limit, call, wait_bound(wait))
+        return AsyncGrantRequest(self._link, limit, call, patience(wait))
 
     def settle(self, actual: Mapping[str, Any]) -> AsyncAnswer[bool]:
         """See Context.settle."""
@@ -126,12 +126,12 @@ class AsyncGrantRequest(GrantRequest):
     """Asks, waits, and asks again."""
 
     def __init__(
-        self, link: AsyncLink, limit: str, call: Call[flow.GrantAnswer], bound: float | None
+        self, link: AsyncLink, limit: str, call: Call[flow.GrantAnswer], patience: Patience
     ) -> None:
         self._link = link
         self._limit = limit
         self._call = call
-        self._bound = bound
+        self._patience = patience
 
     async def __aenter__(self) -> Grant:
         begin = time.monotonic()
@@ -140,13 +140,10 @@ class AsyncGrantRequest(GrantRequest):
             if answer.granted:
                 self._grant = AsyncGrant(self._link, answer)
                 break
-            pause = _pause(answer, times)
-            if self._bound is not None:
-                left = self._bound - (time.monotonic() - begin)
-                if left <= 0 or (answer.free_in or 0.0) > left:
-                    raise _exhausted(self._limit, answer)
-                pause = min(pause, left)
-            await self._link.pause(pause)
+            waited = time.monotonic() - begin
+            if self._patience.ends(answer.reason, answer.free_in, waited):
+                raise _exhausted(self._limit, answer)
+            await self._link.pause(self._patience.pause(_pause(answer, times), waited))
         return self._grant
 
     async def __aexit__(

@@ -125,9 +125,9 @@ class AsyncHttp(Http):
         try:
             response = await self._exchange(call)
         except HttpFailed as error:
-            # Every byte counts, whatever became of the call (RF-56).
-            if "units" in call.cost and error.received:
-                await grant.settle(units=error.received)
+            # Every byte counts, whatever became of the call (RF-56), and what else was estimated.
+            known = {"units": error.received} if "units" in call.cost and error.received else {}
+            await grant.settle_answer(known, error.received)
             raise
         observed = _read(response, call)
         refused = observed.refuses(response.status)
@@ -138,7 +138,7 @@ class AsyncHttp(Http):
                 told["retry_after"] = _hold(observed)
                 told["reason"] = f"the provider answered {response.status}"
             await self._flow.observe(limit, told, call.keys)
-        await grant.settle(**call.actual(response, refused=refused))
+        await grant.settle_answer(call.actual(response, refused=refused), response.wire_bytes)
         if refused and call.raise_for_limit:
             raise _rate_limited(call, response, observed)
         return response

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, TypeVar
 import msgspec
 
 from trunkline.client._sync.http import SyncConnections, SyncHttp
-from trunkline.client.flow import Answer, Grant, GrantRequest, Wait, wait_bound
+from trunkline.client.flow import Answer, Grant, GrantRequest, Patience, Wait, patience
 from trunkline.db.call import Call
 from trunkline.db.calls import flow
 from trunkline.errors import DatabaseProblem, DatabaseUnreachable, LimitExhausted
@@ -85,7 +85,7 @@ class SyncFlow:
             ttl=seconds(ttl),
             tenant=self._job.tenant,
         )
-        return SyncGrantRequest(self._link, limit, call, wait_bound(wait))
+        return SyncGrantRequest(self._link, limit, call, patience(wait))
 
     def settle(self, actual: Mapping[str, Any]) -> Answer[bool]:
         """See Context.settle."""
@@ -125,12 +125,12 @@ class SyncGrantRequest(GrantRequest):
     """Asks, waits, and asks again."""
 
     def __init__(
-        self, link: SyncLink, limit: str, call: Call[flow.GrantAnswer], bound: float | None
+        self, link: SyncLink, limit: str, call: Call[flow.GrantAnswer], patience: Patience
     ) -> None:
         self._link = link
         self._limit = limit
         self._call = call
-        self._bound = bound
+        self._patience = patience
 
     def __enter__(self) -> Grant:
         begin = time.monotonic()
@@ -139,13 +139,10 @@ class SyncGrantRequest(GrantRequest):
             if answer.granted:
                 self._grant = SyncGrant(self._link, answer)
                 break
-            pause = _pause(answer, times)
-            if self._bound is not None:
-                left = self._bound - (time.monotonic() - begin)
-                if left <= 0 or (answer.free_in or 0.0) > left:
-                    raise _exhausted(self._limit, answer)
-                pause = min(pause, left)
-            self._link.pause(pause)
+            waited = time.monotonic() - begin
+            if self._patience.ends(answer.reason, answer.free_in, waited):
+                raise _exhausted(self._limit, answer)
+            self._link.pause(self._patience.pause(_pause(answer, times), waited))
         return self._grant
 
     def __exit__(

@@ -126,9 +126,9 @@ class SyncHttp(Http):
         try:
             response = self._exchange(call)
         except HttpFailed as error:
-            # Every byte counts, whatever became of the call (RF-56).
-            if "units" in call.cost and error.received:
-                grant.settle(units=error.received)
+            # Every byte counts, whatever became of the call (RF-56), and what else was estimated.
+            known = {"units": error.received} if "units" in call.cost and error.received else {}
+            grant.settle_answer(known, error.received)
             raise
         observed = _read(response, call)
         refused = observed.refuses(response.status)
@@ -139,7 +139,7 @@ class SyncHttp(Http):
                 told["retry_after"] = _hold(observed)
                 told["reason"] = f"the provider answered {response.status}"
             self._flow.observe(limit, told, call.keys)
-        grant.settle(**call.actual(response, refused=refused))
+        grant.settle_answer(call.actual(response, refused=refused), response.wire_bytes)
         if refused and call.raise_for_limit:
             raise _rate_limited(call, response, observed)
         return response

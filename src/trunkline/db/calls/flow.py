@@ -167,7 +167,9 @@ def acquire(
     """Take of a limit for one call, if there is room now; tied to the attempt, if one is given."""
     return Call(
         "select granted, grant_id, reason, free_at,"
-        " greatest(extract(epoch from free_at - trunkline.clock())::float8, 0), expires_at"
+        # Not greatest alone, for which what is not known would be zero.
+        " case when free_at is not null"
+        " then greatest(extract(epoch from free_at - trunkline.clock())::float8, 0) end, expires_at"
         " from trunkline.acquire(p_limit => %s, p_cost => %s::text::jsonb,"
         " p_keys => %s::text::jsonb, p_job => %s::uuid, p_attempt => %s::integer,"
         " p_ttl => %s::interval, p_tenant => %s)",

@@ -3,10 +3,19 @@
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Literal, NamedTuple
+from uuid import UUID
 
 from trunkline.db.call import Call, rows_of
 
-__all__ = ["By", "QuotaRow", "SpendingRow", "quotas", "spending"]
+__all__ = [
+    "By",
+    "JobSpendingRow",
+    "QuotaRow",
+    "SpendingRow",
+    "quotas",
+    "spending",
+    "spending_of_job",
+]
 
 By = Literal["day", "limit", "task", "tenant"]
 
@@ -51,6 +60,19 @@ class SpendingRow(NamedTuple):
     cost: Decimal
 
 
+class JobSpendingRow(NamedTuple):
+    """What an attempt of a job took of one limit, under its name with the keys filled in."""
+
+    limit: str
+    name: str
+    attempt: int
+    calls: int
+    requests: int
+    tokens: int
+    units: int
+    cost: Decimal
+
+
 def quotas(name: str | None = None) -> Call[list[QuotaRow]]:
     """Quotas by limit, of each first the keys nearest to their end; one limit or key if named."""
     return Call(
@@ -75,4 +97,14 @@ def spending(by: By, since: datetime | None) -> Call[list[SpendingRow]]:
         " group by 1, 2, 3, 4 order by 1, 2, 3, 4",
         (by, by, by, since),
         rows_of(SpendingRow),
+    )
+
+
+def spending_of_job(job: UUID) -> Call[list[JobSpendingRow]]:
+    """What a job really used, by attempt and limit."""
+    return Call(
+        'select "limit", name, attempt, calls, requests, tokens, units, cost'
+        " from trunkline.spending_of_job(p_job => %s::uuid)",
+        (job,),
+        rows_of(JobSpendingRow),
     )

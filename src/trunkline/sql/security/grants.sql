@@ -98,6 +98,10 @@ grant execute on function
 to trunkline_producer, trunkline_operator, trunkline_reader;
 
 grant execute on function
+  trunkline.spending_of_job(uuid)
+to trunkline_operator, trunkline_reader;
+
+grant execute on function
   trunkline.health()
 to trunkline_worker, trunkline_operator, trunkline_reader;
 

@@ -1,9 +1,12 @@
 -- Asks for capacity of a limit by name, for a call within a job or outside of any; answers with a grant, or why there is none and when to ask again.
--- p_limit may have keys in braces, which p_keys fills in. p_cost has requests (1), tokens (0) and units (0).
+-- p_limit may have keys in braces, which p_keys fills in. p_cost has requests (1), tokens (0) and units (0; where a quota
+-- counts bytes, as many as such calls took before, or 50,000).
 -- With p_job and p_attempt the grant lasts as long as that attempt at most, however it ends; otherwise until p_ttl is over.
 -- settle gives it back. What a job's claim has taken of this limit is used first: within the second in which it was to
 -- start it is the grant; later it is given back and asked for anew, or the provider would see it in another window than
 -- the one it was charged in. A job that holds a slot of the limit needs no other.
+-- Other limits of the job that have a quota, such as its tenant's budget, are charged the same: there too the first call has
+-- what the claim charged, a further one needs room.
 -- Waits for the gate alone, which claims hold for milliseconds: call it in a transaction of its own.
 create or replace function trunkline.acquire(
   p_limit text,
@@ -22,7 +25,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_answer trunkline.grant_answer;
+  v_beside bigint[];
   v_charged bigint;
+  v_first boolean := false;
   v_found record;
   v_holds boolean := false;
   v_job trunkline_internal.running;
@@ -85,12 +90,44 @@ begin
   end if;
   perform trunkline_internal.hold_gate(p_gate => v_found.gate);
   v_now := trunkline.clock();
+  v_holds := coalesce(array_position(v_job.need[5:], v_found.gate) % 2 = 1, false);
+  if v_holds then
+    v_first := not exists (
+      select
+      from trunkline_internal.spendings as s
+      where s.job_id = p_job and s.attempt = p_attempt and s.gate = v_found.gate and s.grant_id is null
+    );
+    v_beside := trunkline_internal.quotas_beside(p_need => v_job.need, p_gate => v_found.gate);
+  end if;
+  if v_first then
+    -- What the call does not say is as the job was estimated.
+    v_need[1:3] := array[
+      coalesce((p_cost ->> 'requests')::bigint, v_job.need[1]), coalesce((p_cost ->> 'tokens')::bigint, v_job.need[2]),
+      coalesce((p_cost ->> 'units')::bigint, v_job.need[3])
+    ];
+  end if;
+  if p_cost ->> 'units' is null and v_need[3] = 0 then
+    v_need[3] := coalesce(
+      trunkline_internal.unsaid_bytes(
+        p_task => v_job.task, p_quotas => array[v_found.limit_id::bigint, v_found.gate] || v_beside
+      ),
+      0
+    );
+  end if;
+  if v_beside is not null then
+    v_answer.free_at := trunkline_internal.beside_opens_at(
+      p_job => v_job, p_beside => v_beside, p_need => v_need, p_now => v_now
+    );
+    if v_answer.free_at is not null then
+      v_answer.granted := false;
+      v_answer.reason := 'quota';
+      v_answer.free_at := nullif(v_answer.free_at, 'infinity'::timestamptz);
+      return v_answer;
+    end if;
+  end if;
   v_answer.grant_id := trunkline_internal.new_id(p_now => v_now);
   v_answer.expires_at := case when p_job is null then v_now + p_ttl else v_job.hard_deadline end;
-  v_holds := coalesce(array_position(v_job.need[5:], v_found.gate) % 2 = 1, false);
-  if v_holds and trunkline_internal.take_claim_charge(
-    p_job => v_job, p_gate => v_found.gate, p_limit => v_found.limit_id, p_now => v_now
-  ) then
+  if v_first then
     v_charged := floor(extract(epoch from v_job.claimed_at))::bigint;
     -- A call that takes more than its claim did has to find room for all of it.
     if v_job.claimed_at > v_now - interval '1 second'
@@ -144,13 +181,21 @@ begin
       perform trunkline_internal.next_epoch(p_gate => v_found.gate, p_state => v_state);
     end if;
   end if;
+  if v_first or (v_answer.granted and v_beside is not null) then
+    perform trunkline_internal.charge_beside(
+      p_job => v_job, p_gate => case when v_first then v_found.gate end, p_beside => case when v_answer.granted then v_beside end,
+      p_need => v_need, p_charged => v_charged, p_now => v_now
+    );
+  end if;
   if v_answer.granted then
     insert into trunkline_internal.grants (
-      grant_id, gate, limit_id, name, job_id, attempt, task, tenant, requests, tokens, units, granted_at, charged_at, expires_at
+      grant_id, gate, limit_id, name, job_id, attempt, task, tenant, requests, tokens, units, granted_at, charged_at, expires_at,
+      beside
     )
     values (
       v_answer.grant_id, v_found.gate, v_found.limit_id, v_found.name, p_job, p_attempt, v_job.task,
-      coalesce(v_scope, v_job.tenant, p_tenant), v_need[1], v_need[2], v_need[3], v_now, v_charged, v_answer.expires_at
+      coalesce(v_scope, v_job.tenant, p_tenant), v_need[1], v_need[2], v_need[3], v_now, v_charged, v_answer.expires_at,
+      v_beside
     );
   end if;
   return v_answer;

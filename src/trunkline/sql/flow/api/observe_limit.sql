@@ -1,9 +1,9 @@
 -- Lets a limit learn what its provider has said, for everybody at once; answers until when it is held, or null.
 -- p_observed may have retry_after (seconds: nothing before; 0 lifts a hold), remaining_requests and remaining_tokens with
 -- reset_requests and reset_tokens (seconds until they are full again; 60 where not said), and reason. None left holds the
--- limit until the reset; fewer left than our own minute knows of lowers it until then, unless an hour or a quota counts the
--- same, which could not forget it in time. Numbers are believed up to an hour. Only the filled-in name is concerned: another key of
--- the same limit goes on.
+-- limit until the reset; fewer left than our own minute knows of lowers it until then, unless an hour or a quota counts
+-- that very kind, which could not forget it in time. Numbers are believed up to an hour. Only the filled-in name is
+-- concerned: another key of the same limit goes on.
 create or replace function trunkline.observe_limit(p_limit text, p_observed jsonb, p_keys jsonb default '{}')
 returns timestamptz
 language plpgsql
@@ -60,7 +60,7 @@ begin
     continue when v_remaining is null or v_reset = 0;
     if v_remaining = 0 then
       v_hold := greatest(v_hold, v_reset);
-    elsif num_nonnulls((v_room.allowed).requests_per_hour, (v_room.allowed).tokens_per_hour) = 0
+    elsif (case v_part when 'requests' then (v_room.allowed).requests_per_hour else (v_room.allowed).tokens_per_hour end) is null
       and coalesce((v_room.allowed).quota_unit <> v_part, true)
       and v_remaining < (case v_part when 'requests' then v_room.requests else v_room.tokens end)
     then

@@ -1,6 +1,8 @@
 -- Gives a grant back with what the call really took; answers settled, already or unknown.
--- What p_actual (requests, tokens, units, cost) leaves out stays as estimated; cost is money, for the books alone. The
--- difference goes to the second that was charged. Once only: a second call changes nothing. Waits for nobody.
+-- What p_actual (requests, tokens, units, cost) leaves out stays as estimated; cost is money, for the books alone; bytes,
+-- which arrived, are the units of quotas that count bytes, unless units are said. The difference goes to the second that
+-- was charged. Once only: a second call changes nothing. Waits for nobody.
+-- Quotas of its job's other limits, which were charged the same, are settled with it; money is booked here alone.
 create or replace function trunkline.settle(p_grant uuid, p_actual jsonb default null)
 returns text
 language plpgsql
@@ -9,7 +11,9 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_beside record;
   v_grant trunkline_internal.grants;
+  v_learned bigint;
   v_now timestamptz := trunkline.clock();
   v_requests bigint;
   v_scope text := trunkline.tenant_scope();
@@ -31,7 +35,8 @@ begin
   end if;
   v_requests := coalesce((p_actual ->> 'requests')::bigint, v_grant.requests);
   v_tokens := coalesce((p_actual ->> 'tokens')::bigint, v_grant.tokens);
-  v_units := coalesce((p_actual ->> 'units')::bigint, v_grant.units);
+  v_learned := trunkline_internal.actual_units(p_actual => p_actual, p_limit => v_grant.limit_id);
+  v_units := coalesce(v_learned, v_grant.units);
   perform trunkline_internal.correct_gate(
     p_gate => v_grant.gate, p_at => v_grant.charged_at, p_requests => v_requests - v_grant.requests,
     p_tokens => v_tokens - v_grant.tokens, p_units => v_units - v_grant.units
@@ -43,11 +48,32 @@ begin
     v_now, p_grant, v_grant.job_id, v_grant.attempt, v_grant.gate, v_grant.limit_id, v_grant.task, v_grant.tenant,
     v_requests, v_tokens, v_units, coalesce((p_actual ->> 'cost')::numeric, 0)
   );
-  if num_nonnulls(p_actual ->> 'tokens', p_actual ->> 'units') > 0 then
-    perform trunkline_internal.learn_estimate(
-      p_task => v_grant.task, p_gate => v_grant.gate, p_tokens => v_tokens, p_units => v_units, p_now => v_now
+  perform trunkline_internal.learn_estimate(
+    p_task => v_grant.task, p_gate => v_grant.gate, p_tokens => (p_actual ->> 'tokens')::bigint, p_units => v_learned,
+    p_now => v_now
+  );
+  for v_beside in
+    select v_grant.beside[i.place]::integer as limit_id, v_grant.beside[i.place + 1] as gate
+    from generate_series(1, cardinality(v_grant.beside), 2) as i (place)
+  loop
+    v_learned := trunkline_internal.actual_units(p_actual => p_actual, p_limit => v_beside.limit_id);
+    v_units := coalesce(v_learned, v_grant.units);
+    perform trunkline_internal.correct_quota(
+      p_gate => v_beside.gate, p_limit => v_beside.limit_id, p_at => v_grant.charged_at,
+      p_before => array[v_grant.requests, v_grant.tokens, v_grant.units], p_after => array[v_requests, v_tokens, v_units]
     );
-  end if;
+    insert into trunkline_internal.spendings (
+      at, grant_id, job_id, attempt, gate, limit_id, task, tenant, requests, tokens, units, cost
+    )
+    values (
+      v_now, p_grant, v_grant.job_id, v_grant.attempt, v_beside.gate, v_beside.limit_id, v_grant.task, v_grant.tenant,
+      v_requests, v_tokens, v_units, 0
+    );
+    perform trunkline_internal.learn_estimate(
+      p_task => v_grant.task, p_gate => v_beside.gate, p_tokens => (p_actual ->> 'tokens')::bigint, p_units => v_learned,
+      p_now => v_now
+    );
+  end loop;
   if exists (select from trunkline_internal.breakers as b where b.gate = v_grant.gate and b.probe_job = p_grant) then
     perform trunkline_internal.close_breakers(p_jobs => array[p_grant], p_now => v_now);
   end if;

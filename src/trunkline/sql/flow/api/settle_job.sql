@@ -1,6 +1,6 @@
 -- Settles what the claim of a running attempt has charged, at all of its limits; answers settled, already or unknown.
--- The slot is held until the attempt ends. What p_actual leaves out stays as estimated. Once only; what acquire has taken
--- over is settled there. An attempt that has ended is unknown: it was charged as estimated.
+-- The slot is held until the attempt ends. What p_actual, which is as in settle, leaves out stays as estimated. Once only;
+-- what acquire has taken over is settled there. An attempt that has ended is unknown: it was charged as estimated.
 create or replace function trunkline.settle_job(p_job uuid, p_attempt integer, p_actual jsonb default null)
 returns text
 language plpgsql
@@ -18,7 +18,6 @@ declare
   v_scope text := trunkline.tenant_scope();
   v_settled boolean := false;
   v_tokens bigint;
-  v_units bigint;
 begin
   perform trunkline_internal.check_actual(p_actual => p_actual);
   select r.* into v_job
@@ -36,31 +35,31 @@ begin
   where l.pool is null;
   v_requests := coalesce((p_actual ->> 'requests')::bigint, v_job.need[1]);
   v_tokens := coalesce((p_actual ->> 'tokens')::bigint, v_job.need[2]);
-  v_units := coalesce((p_actual ->> 'units')::bigint, v_job.need[3]);
   for v_gate in
     insert into trunkline_internal.spendings (
       at, job_id, attempt, gate, limit_id, task, tenant, requests, tokens, units, cost
     )
     select
-      v_now, p_job, p_attempt, v_job.need[i.place + 1],
-      trunkline_internal.limit_of(p_gate => v_job.need[i.place + 1], p_limit => v_job.need[i.place]::integer),
-      v_job.task, v_job.tenant, v_requests, v_tokens, v_units,
+      v_now, p_job, p_attempt, v_job.need[i.place + 1], l.limit_id, v_job.task, v_job.tenant, v_requests, v_tokens,
+      coalesce(trunkline_internal.actual_units(p_actual => p_actual, p_limit => l.limit_id), v_job.need[3]),
       case when i.place = v_paying then coalesce((p_actual ->> 'cost')::numeric, 0) else 0 end
     from generate_series(4, cardinality(v_job.need), 2) as i (place)
+    cross join lateral trunkline_internal.limit_of(
+      p_gate => v_job.need[i.place + 1], p_limit => v_job.need[i.place]::integer
+    ) as l (limit_id)
     order by v_job.need[i.place + 1]
     on conflict (job_id, attempt, gate) where grant_id is null do nothing
-    returning gate
+    returning gate, limit_id, units
   loop
     v_settled := true;
     perform trunkline_internal.correct_gate(
       p_gate => v_gate.gate, p_at => v_charged, p_requests => v_requests - v_job.need[1],
-      p_tokens => v_tokens - v_job.need[2], p_units => v_units - v_job.need[3]
+      p_tokens => v_tokens - v_job.need[2], p_units => v_gate.units - v_job.need[3]
     );
-    if num_nonnulls(p_actual ->> 'tokens', p_actual ->> 'units') > 0 then
-      perform trunkline_internal.learn_estimate(
-        p_task => v_job.task, p_gate => v_gate.gate, p_tokens => v_tokens, p_units => v_units, p_now => v_now
-      );
-    end if;
+    perform trunkline_internal.learn_estimate(
+      p_task => v_job.task, p_gate => v_gate.gate, p_tokens => (p_actual ->> 'tokens')::bigint,
+      p_units => trunkline_internal.actual_units(p_actual => p_actual, p_limit => v_gate.limit_id), p_now => v_now
+    );
   end loop;
   return case when v_settled then 'settled' else 'already' end;
 end;

@@ -1,4 +1,4 @@
--- Refuses what is no account of what a call took: requests, tokens and units as whole numbers, cost as a number, nothing below zero.
+-- Refuses what is no account of what a call took: requests, tokens, units and bytes as whole numbers, cost as a number, nothing below zero.
 create or replace function trunkline_internal.check_actual(p_actual jsonb)
 returns void
 language plpgsql
@@ -8,7 +8,8 @@ as $$
 begin
   if p_actual is null or (
     jsonb_typeof(p_actual) = 'object'
-    and trunkline_internal.is_cost(p_cost => jsonb_strip_nulls(p_actual - 'cost'))
+    and trunkline_internal.is_cost(p_cost => jsonb_strip_nulls(p_actual - array['cost', 'bytes']))
+    and trunkline_internal.is_cost(p_cost => jsonb_strip_nulls(jsonb_build_object('units', p_actual -> 'bytes')))
     and case jsonb_typeof(coalesce(p_actual -> 'cost', 'null'::jsonb))
       when 'null' then true
       when 'number' then (p_actual ->> 'cost')::numeric between 0 and 1000000000000
@@ -20,9 +21,9 @@ begin
   perform trunkline_internal.refuse(
     p_name => 'invalid_cost',
     p_detail => jsonb_build_object(
-      'cost', p_actual, 'must_be', 'requests, tokens and units as whole numbers and cost as a number, from 0 to 10^12'
+      'cost', p_actual, 'must_be', 'requests, tokens, units and bytes as whole numbers and cost as a number, from 0 to 10^12'
     )
   );
 end;
 $$;
-comment on function trunkline_internal.check_actual(jsonb) is 'Refuses what is no account of what a call took: requests, tokens and units as whole numbers, cost as a number, nothing below zero.';
+comment on function trunkline_internal.check_actual(jsonb) is 'Refuses what is no account of what a call took: requests, tokens, units and bytes as whole numbers, cost as a number, nothing below zero.';

@@ -62,12 +62,9 @@ begin
     and not exists (select from trunkline_internal.gate_states as s where s.gate = n.gate)
     and not exists (select from trunkline_internal.breakers as b where b.gate = n.gate)
     and not exists (select from trunkline_internal.quota_hours as q where q.gate = n.gate);
-  delete from trunkline_internal.grants as g
-  where g.ctid = any(array(
-    select o.ctid from trunkline_internal.grants as o where o.expires_at < p_now - interval '1 day' limit p_limit
-  ));
-  get diagnostics v_rows = row_count;
-  return v_removed + v_rows + trunkline_internal.gather_quota_hours(p_limit => p_limit, p_now => p_now);
+  return v_removed
+    + trunkline_internal.forget_grants(p_limit => p_limit, p_now => p_now)
+    + trunkline_internal.gather_quota_hours(p_limit => p_limit, p_now => p_now);
 end;
 $$;
 comment on function trunkline_internal.forget_old_charges(integer, timestamptz) is 'Removes what no window sees any more: states of gates that hold nobody, corrections that were counted in, old grants, hours of quotas; at most p_limit of each. Tells how many.';

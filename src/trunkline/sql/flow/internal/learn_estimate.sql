@@ -1,25 +1,35 @@
--- Lets the estimate of a task at a gate follow what a call really took: the first sets it, one of ten later ones moves it by a tenth.
--- Not all of them, so that busy tasks do not fight over one row; one that somebody holds is left alone.
+-- Lets the estimate of a task at a gate follow what a call really took (RF-59): what is not known yet is set by it, later one of a hundred moves it by a tenth.
+-- Tokens and units each for themselves; of what nobody said, and of none, there is nothing to learn: such a call was refused
+-- or failed. Zero is what is not known. Not every call, so that busy tasks do not fight over one row; one that somebody
+-- holds is left alone. By call and not by job, as a job may make several: those of a task with one are its jobs.
 create or replace function trunkline_internal.learn_estimate(p_task text, p_gate bigint, p_tokens bigint, p_units bigint, p_now timestamptz)
 returns void
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  c_often constant double precision := 0.01::double precision;
+  v_actual bigint[] := array[coalesce(p_tokens, 0), coalesce(p_units, 0)]::bigint[];
+  v_is_drawn boolean;
+  v_old trunkline_internal.estimates;
 begin
-  -- A call that took nothing was refused: it says nothing about the next one.
-  if p_task is null or (p_tokens = 0 and p_units = 0) then
+  if p_task is null or v_actual = array[0, 0]::bigint[] then
     return;
   end if;
-  if not exists (select from trunkline_internal.estimates as e where e.task = p_task and e.gate = p_gate) then
+  select e.* into v_old from trunkline_internal.estimates as e where e.task = p_task and e.gate = p_gate;
+  if not found then
     insert into trunkline_internal.estimates (task, gate, tokens, units, updated_at)
-    values (p_task, p_gate, p_tokens, p_units, p_now)
+    values (p_task, p_gate, v_actual[1], v_actual[2], p_now)
     on conflict (task, gate) do nothing;
-  elsif random() < 0.1 then
+    return;
+  end if;
+  v_is_drawn := trunkline_internal.draw() < c_often;
+  if v_is_drawn or (v_old.tokens = 0 and v_actual[1] > 0) or (v_old.units = 0 and v_actual[2] > 0) then
     update trunkline_internal.estimates as e
     set
-      tokens = round(0.9 * e.tokens + 0.1 * p_tokens)::bigint,
-      units = round(0.9 * e.units + 0.1 * p_units)::bigint,
+      tokens = trunkline_internal.moved_estimate(p_old => e.tokens, p_actual => v_actual[1], p_is_drawn => v_is_drawn),
+      units = trunkline_internal.moved_estimate(p_old => e.units, p_actual => v_actual[2], p_is_drawn => v_is_drawn),
       updated_at = p_now
     where e.ctid = (
       select k.ctid from trunkline_internal.estimates as k where k.task = p_task and k.gate = p_gate for update skip locked
@@ -27,4 +37,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.learn_estimate(text, bigint, bigint, bigint, timestamptz) is 'Lets the estimate of a task at a gate follow what a call really took: the first sets it, one of ten later ones moves it by a tenth.';
+comment on function trunkline_internal.learn_estimate(text, bigint, bigint, bigint, timestamptz) is 'Lets the estimate of a task at a gate follow what a call really took (RF-59): what is not known yet is set by it, later one of a hundred moves it by a tenth.';

@@ -91,7 +91,8 @@ begin
     end if;
     v_most := v_found.most;
     if v_is_learned is null and v_found.is_learning then
-      select e.tokens, e.units
+      -- Zero is what nobody has learned.
+      select nullif(e.tokens, 0), nullif(e.units, 0)
       into v_learned_tokens, v_learned_units
       from trunkline_internal.estimates as e
       where e.task = p_task and e.gate = v_gate;
@@ -100,8 +101,8 @@ begin
       v_units := coalesce(v_learned_units, v_units);
     end if;
     if v_is_learned then
-      v_tokens := least(v_tokens, v_most[2]);
-      v_units := least(v_units, v_most[3]);
+      v_tokens := case when v_learned_tokens is null then v_tokens else least(v_tokens, v_most[2]) end;
+      v_units := case when v_learned_units is null then v_units else least(v_units, v_most[3]) end;
     end if;
     if v_requests > v_most[1] or v_tokens > v_most[2] or v_units > v_most[3] then
       perform trunkline_internal.refuse(

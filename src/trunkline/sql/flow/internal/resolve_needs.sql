@@ -122,8 +122,9 @@ begin
       a.*,
       t.limits,
       coalesce((t.cost ->> 'requests')::bigint, 1) as requests,
-      case when e.tokens is null then coalesce((t.cost ->> 'tokens')::bigint, 0) else least(e.tokens, a.most[2]) end as tokens,
-      case when e.units is null then coalesce((t.cost ->> 'units')::bigint, 0) else least(e.units, a.most[3]) end as units
+      -- Zero is what nobody has learned.
+      case when coalesce(e.tokens, 0) = 0 then coalesce((t.cost ->> 'tokens')::bigint, 0) else least(e.tokens, a.most[2]) end as tokens,
+      case when coalesce(e.units, 0) = 0 then coalesce((t.cost ->> 'units')::bigint, 0) else least(e.units, a.most[3]) end as units
     from asked as a
     join templates as t on t.task = a.task and t.nth = 1
     left join trunkline_internal.estimates as e on e.task = a.task and e.gate = a.learning

@@ -57,9 +57,14 @@ reserved as (
       where s.job_id = r.job_id and s.attempt = r.attempt and s.gate = r.need[i.place + 1] and s.grant_id is null
     )
     union all
-    select g.gate, g.requests, g.tokens, g.units
+    select c.gate, g.requests, g.tokens, g.units
     from trunkline_internal.grants as g
     cross join present as p
+    cross join lateral (
+      select g.gate
+      union all
+      select g.beside[i.place] from generate_series(2, cardinality(g.beside), 2) as i (place)
+    ) as c
     where g.settled_at is null
       and case
         when g.job_id is null then g.expires_at > p.now
