@@ -179,6 +179,44 @@ def test_cp_24_the_registry_says_what_a_pass_calls(scene: Scene) -> None:
     assert scene.clinic.limit("openai/gpt-4-vision").current_requests_minute == 1
 
 
+def test_cp_24_a_pass_of_its_own_calls_what_the_registry_says(scene: Scene) -> None:
+    """CP-24: also one that is enqueued by itself; what it calls is what its claim is charged."""
+    scene.provider.set_model("gpt-4-vision", Model())
+    scene.work()
+    made = scene.upload()
+    scene.finished(made.file_id)
+    scene.clinic.operator.connection.execute(
+        "update clinical.job_types set api_endpoint = 'gpt-4-vision' where job_type = %s",
+        ("ai_queue_pass2",),
+    )
+    before = scene.clinic.limit().current_requests_minute
+    found = scene.result(scene.chore("ai_queue_pass2", shell_file_id=str(made.file_id)))
+    assert found["endpoint"] == "openai/gpt-4-vision"
+    assert {name: a.calls for name, a in scene.provider.accounts().items()} == {
+        MODEL: 3,
+        "gpt-4-vision": 1,
+    }
+    assert scene.clinic.limit("openai/gpt-4-vision").current_requests_minute == 1
+    assert scene.clinic.limit().current_requests_minute == before
+
+
+def test_cp_25_a_full_lane_holds_documents_up_and_kills_none(scene: Scene) -> None:
+    """CP-25, CP-08, CP-106: one may wait for an endpoint, three come; none is tried again."""
+    change = "update clinical.api_rate_limits set queue_depth_limit = 1, status = %s"
+    openai = "where provider_name = 'openai'"
+    scene.clinic.operator.connection.execute(f"{change} {openai}".encode(), ("maintenance",))
+    made = [scene.upload(name=f"scan-{n}.png") for n in range(3)]
+    scene.work()
+    scene.wait(
+        lambda: all(len(scene.jobs(one.file_id)) == 4 for one in made), "all wait for the endpoint"
+    )
+    scene.clinic.operator.connection.execute(f"{change} {openai}".encode(), ("active",))
+    scene.finished(*(one.file_id for one in made))
+    jobs = [job for one in made for job in scene.jobs(one.file_id)]
+    assert {(job.status, job.retry_count) for job in jobs} == {("completed", 0)}
+    assert scene.provider.account().calls == 9
+
+
 def test_cp_73_more_workers_do_not_exceed_a_limit(scene: Scene) -> None:
     """CP-73, CP-61, CP-03: as the provider counts; one document is uploaded twice."""
     scene.clinic.operator.connection.execute(

@@ -37,5 +37,6 @@ drop function if exists clinical.complete_job;
 drop function if exists clinical.fail_job;
 drop function if exists clinical.checked_estimate;
 drop function if exists clinical.make_job;
+drop function if exists clinical.job_payload;
 drop function if exists clinical.require_enqueue;
 drop function if exists clinical.enqueue_job_v3;
