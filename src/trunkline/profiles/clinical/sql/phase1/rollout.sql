@@ -259,8 +259,9 @@ begin
     )
     when 'rollback/verify' then (
       select jsonb_build_object('uploads', count(*), 'problems', coalesce(jsonb_agg(f.id) filter (
-        where f.job_id is null or f.completed_at is null and not exists (
-          select from trunkline.jobs as j where j.correlation_id = f.id::text
+        where f.completed_at is null and f.processing_error is null and not exists (
+          -- A stage that is done with and no next one would be a pipeline that is lost.
+          select from trunkline.jobs as j where j.correlation_id = f.id::text and j.state <> 'completed'
         )
       ), '[]'))
       from clinical.shell_files as f
@@ -313,7 +314,10 @@ begin
         join clinical.job_types as t on t.job_type = m.task
         group by m.worker
       loop
-        -- Handed back as not started: neither a retry nor a deferral is counted.
+        -- Charged as estimated first: nobody knows how far they came. Then handed back as not started: neither a retry nor
+        -- a deferral is counted, and what is settled is not taken back.
+        perform trunkline.settle_job(p_job => j.job, p_attempt => j.attempt)
+        from unnest(v_job.jobs, v_job.attempts) as j (job, attempt);
         perform trunkline.release(
           p_worker => v_job.worker, p_jobs => v_job.jobs, p_attempts => v_job.attempts, p_reason => 'rollback', p_unstarted => true
         );
