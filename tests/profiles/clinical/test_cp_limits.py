@@ -1,7 +1,9 @@
 """Limits of providers in the words of the source: rows, permits, windows, settlement."""
 
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from contextlib import ExitStack
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -9,6 +11,7 @@ import pytest
 
 from tests.profiles.clinical.conftest import AI, Clinic
 from tests.support.databases import Database
+from tests.support.waiting import together
 from trunkline import profiles
 from trunkline.profiles import installer
 
@@ -310,20 +313,16 @@ def test_cp_101_a_result_settles_its_tokens(
 def test_cp_61_a_hundred_at_once(clinic: Clinic, database: Database) -> None:
     """CP-61: 100 parallel acquires against 20 slots grant exactly 20."""
     change(clinic, "concurrent_requests = 20")
+    query = "select granted from clinical.acquire_api_capacity('openai', 'gpt-4o-mini')"
+    with ExitStack() as open_ones:
+        hands = [open_ones.enter_context(database.connect("trunkline_worker")) for _ in range(100)]
 
-    def ask(_: int) -> bool:
-        connection = psycopg.connect(database.superuser_dsn, autocommit=True)
-        connection.execute("set session authorization trunkline_worker")
-        with connection:
-            row = connection.execute(
-                "select granted from clinical.acquire_api_capacity('openai', 'gpt-4o-mini')"
-            ).fetchone()
-        assert row is not None
-        return bool(row[0])
+        def ask(number: int) -> tuple[Any, ...] | None:
+            return hands[number].execute(query).fetchone()
 
-    with ThreadPoolExecutor(20) as pool:
-        granted = list(pool.map(ask, range(100)))
-    assert (len(granted), sum(granted)) == (100, 20)
+        # Each on a connection of its own, when all are ready.
+        granted = Counter(together([partial(ask, number) for number in range(len(hands))]))
+    assert granted == {(True,): 20, (False,): 80}
     assert clinic.limit().active_requests == 20
 
 

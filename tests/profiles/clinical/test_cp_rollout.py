@@ -216,18 +216,26 @@ def test_cp_89_old_readers_find_old_words(clinic: Clinic) -> None:
         reader.execute(look, (str(job),))
 
 
-@pytest.mark.parametrize("name", ROLLBACK)
-def test_cp_90_a_dry_run_changes_nothing_but_the_record(clinic: Clinic, name: str) -> None:
-    """CP-90: configuration, jobs and lists are as they were."""
+@pytest.mark.parametrize(
+    ("plan", "name"),
+    [*(("cutover", name) for name in CUTOVER), *(("rollback", name) for name in ROLLBACK)],
+)
+def test_cp_90_a_dry_run_changes_nothing_but_the_record(
+    clinic: Clinic, plan: str, name: str
+) -> None:
+    """CP-90: configuration, limits, jobs and lists are as they were."""
     list_legacy(clinic)
     clinic.start()
     look = (
         "select (select json_agg(c) from clinical.system_configuration as c)::text as a,"
         " (select json_agg(f) from clinical.legacy_functions as f)::text as b,"
-        " (select json_agg(j.status) from clinical.job_queue as j)::text as c"
+        " (select json_agg((j.status, j.worker_id)) from clinical.job_queue as j)::text as c,"
+        " (select json_agg((l.status, l.active_requests) order by l.id)"
+        " from clinical.api_rate_limits as l)::text as d,"
+        " (select json_agg(w.state) from trunkline.workers as w)::text as e"
     )
     before = clinic.rows(look)
-    result = step(clinic, "rollback", name, dry_run=True)
+    result = step(clinic, plan, name, dry_run=True)
     assert result.dry_run
     assert result.outcome in {"would_do", "refused"}
     assert clinic.rows(look) == before

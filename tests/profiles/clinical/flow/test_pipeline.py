@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.profiles.clinical.flow.conftest import KEY, Scene
+from tests.profiles.clinical.flow.test_provider import Clock
 from trunkline.profiles.clinical.stubs import answers
 from trunkline.profiles.clinical.stubs.provider import Model, Provider
 from trunkline.profiles.clinical.stubs.scans import report_lines, scan, typeset
@@ -140,6 +141,50 @@ def test_cp_60_a_failed_call_stays_charged_and_is_tried_again(scene: Scene) -> N
     (job,) = (job for job in scene.jobs(made.file_id) if job.job_type == "ai_queue_pass1")
     assert (job.status, job.retry_count) == ("completed", 1)
     assert scene.clinic.limit().active_requests == 0
+
+
+def test_cp_69_what_a_provider_says_is_left_holds_the_limit(scene: Scene) -> None:
+    """CP-69, CP-73: two calls a minute where we know of 500; the third waits for the reset."""
+    clock = Clock()
+    scene.provider.close()
+    scene.provider = Provider(Model(requests_per_minute=2), key=KEY, clock=clock)
+    scene.work()
+    made = scene.upload()
+    look = "select held_until - trunkline.clock() from trunkline.limits where name = %s"
+    scene.wait(
+        lambda: scene.clinic.operator.value(look, f"openai/{MODEL}"), "the headers hold the limit"
+    )
+    # Nothing is claimed meanwhile, by anybody.
+    scene.wait(lambda: len(scene.jobs(made.file_id)) == 6, "the third pass waits")
+    assert scene.clinic.claim("other", "ai_queue_pass3") is None
+    assert scene.provider.account().calls == 2
+    left = scene.clinic.operator.value(look, f"openai/{MODEL}").total_seconds()
+    assert 30 < left <= 60
+    clock.now += 60
+    scene.later("61 seconds")
+    scene.finished(made.file_id)
+    account = scene.provider.account()
+    assert (account.calls, account.refused, account.over) == (3, 0, {})
+    assert {(job.retry_count, job.deferrals) for job in scene.jobs(made.file_id)} == {(0, 0)}
+
+
+def test_cp_67_an_answer_that_takes_too_long_is_a_failed_attempt(scene: Scene) -> None:
+    """CP-67, CP-60: the call is given up and stays charged; the next attempt completes it."""
+    scene.provider.hold.clear()
+    scene.work(TRUNKLINE_CLINICAL_TIMEOUT="0.5")
+    made = scene.upload()
+    (failed,) = scene.wait(
+        lambda: [job for job in scene.jobs(made.file_id) if job.retry_count], "an attempt failed"
+    )
+    assert (failed.job_type, failed.status) == ("ai_queue_pass1", "retrying")
+    assert "Timeout" in json.dumps(failed.error_details)
+    limit = scene.clinic.limit()
+    assert (limit.active_requests, limit.current_tokens_minute) == (0, 1000)
+    scene.provider.hold.set()
+    scene.later("50 seconds")
+    scene.finished(made.file_id)
+    assert [job.retry_count for job in scene.jobs(made.file_id)] == [0, 0, 0, 1, 0, 0]
+    assert scene.records(made.file_id)["entities"]["entities"]
 
 
 @pytest.mark.parametrize("nonsense", ["I am sorry", '{"entities": 5}', "{}"])
