@@ -1,6 +1,8 @@
 """The profile installed in a fresh database, and short calls of its outer names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -232,3 +234,22 @@ def clinic(database: Database, install: Callable[..., tuple[str, ...]]) -> Clini
 def nobody() -> UUID:
     """An id that nothing has."""
     return uuid4()
+
+
+@pytest.fixture
+def health() -> Iterator[str]:
+    """A health endpoint: /ok is well, everything else is not."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/ok" else 503)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()

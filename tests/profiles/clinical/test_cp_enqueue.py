@@ -1,5 +1,6 @@
 """The way in: types, payloads, estimates and what an enqueue leaves in the audit."""
 
+import json
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -9,6 +10,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from tests.profiles.clinical.conftest import AI, PLAIN, TYPES, Clinic
+from trunkline.errors import LimitQueueFull
 
 WAITING = "select count(*) from clinical.job_queue"
 
@@ -230,9 +232,15 @@ def test_cp_25_a_full_queue_is_a_refusal_of_its_own(clinic: Clinic) -> None:
         clinic.enqueue(AI)
     with pytest.raises(psycopg.Error) as caught:
         clinic.enqueue(AI)
-    assert caught.value.sqlstate is not None
-    assert caught.value.sqlstate.startswith("TL")
-    assert "full" in str(caught.value) or "depth" in str(caught.value)
+    assert caught.value.sqlstate == LimitQueueFull.sqlstate == "TL034"
+    assert json.loads(caught.value.diag.message_detail or "{}") == {
+        "code": "limit_queue_full",
+        "limit": "openai/gpt-4o-mini",
+        "waiting": 3,
+        "asked": 1,
+        "depth_limit": 3,
+    }
+    assert len(clinic.rows("select id from clinical.job_queue where job_type = %s", AI)) == 3
     assert clinic.row(clinic.enqueue("fast_queue_ocr")).status == "pending"
 
 
@@ -258,11 +266,10 @@ def test_cp_s06_backpressure_above_the_threshold(clinic: Clinic, used: int, dela
 
 def test_cp_s06_an_old_window_counts_nothing(clinic: Clinic) -> None:
     """CP-S06, CP-23: 490 calls of two minutes ago put nothing off."""
-    clinic.operator.connection.execute(
-        "update clinical.api_rate_limits set requests_per_minute = 20"
-    )
-    for _ in range(19):
-        clinic.acquire(0)
+    for _ in range(490):
+        clinic.release(clinic.acquire(0).permit_id, 0)
+    limit = clinic.limit()
+    assert (limit.current_requests_minute, limit.requests_per_minute) == (490, 500)
     late = clinic.row(clinic.enqueue(AI))
     assert late.scheduled_at - late.created_at == timedelta(seconds=5)
     clinic.pass_time("2 minutes")

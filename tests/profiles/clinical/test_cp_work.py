@@ -144,6 +144,18 @@ def test_cp_44_a_job_that_is_only_put_off_is_an_alert(
     assert clinic.metric("deferred_without_progress") == (1, True)
 
 
+def test_cp_44_a_hundred_deferrals_are_no_alert_yet(clinic: Clinic) -> None:
+    """CP-44: without a row of configuration it is one more than a hundred."""
+    job = clinic.enqueue()
+    for turn in range(101):
+        assert clinic.claim().job_id == job
+        assert clinic.reschedule(job, 0)
+        if turn == 99:
+            assert clinic.row(job).deferrals == 100
+            assert not clinic.metric("deferred_without_progress").alert
+    assert clinic.metric("deferred_without_progress") == (1, True)
+
+
 def test_cp_45_complete_is_true_once(clinic: Clinic, nobody: UUID) -> None:
     """CP-45, CP-47, CP-101: the call that changed it; lease fields cleared, the result kept."""
     job = clinic.start()
