@@ -6,12 +6,15 @@ from threading import Thread
 from typing import Any
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
+from psycopg import sql
 from psycopg.rows import namedtuple_row
 from psycopg.types.json import Jsonb
 
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from tests.support.platform_roles import generous_platform
 from trunkline import profiles
 from trunkline.profiles import Profile, installer
 
@@ -31,6 +34,8 @@ TYPES = (
 )
 AI = "ai_queue_pass1"
 PLAIN = "report_generation"
+# Roles of a platform that must not be let in.
+CLIENTS = ("anon", "authenticated")
 
 
 class Clinic:
@@ -253,3 +258,22 @@ def health() -> Iterator[str]:
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture
+def platform(database: Database) -> Iterator[Database]:
+    """A database whose platform gives every new object to its public roles."""
+    with generous_platform(database, (*CLIENTS, "service_role"), "somebody"):
+        database.superuser().execute("grant trunkline_producer, trunkline_worker to service_role")
+        installer.install(database.dsn, profiles.get("clinical"), ["1", "2"])
+        yield database
+
+
+def sign_in(
+    database: Database, user: UUID | None, role: str = "authenticated"
+) -> psycopg.Connection:
+    """A connection as the gateway makes it for a signed-in user."""
+    connection = database.connect(role)
+    claims = sql.Literal(f'{{"sub": "{user}", "role": "authenticated"}}' if user else "")
+    connection.execute(sql.SQL("set request.jwt.claims = {}").format(claims))
+    return connection

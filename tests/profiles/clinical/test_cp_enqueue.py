@@ -277,6 +277,51 @@ def test_cp_s06_an_old_window_counts_nothing(clinic: Clinic) -> None:
     assert row.scheduled_at == row.created_at
 
 
+@pytest.mark.parametrize(("used", "delay"), [(5, 0), (6, 7)])
+def test_cp_23_the_threshold_and_the_delay_are_the_endpoints(
+    clinic: Clinic, used: int, delay: int
+) -> None:
+    """CP-23: above the threshold later by the delay of its row; other types are not put off."""
+    clinic.operator.connection.execute(
+        "update clinical.api_rate_limits set requests_per_minute = 10,"
+        " backpressure_threshold = 0.5, backpressure_delay_seconds = 7"
+        " where provider_name = 'openai'"
+    )
+    for _ in range(used):
+        clinic.acquire(0)
+
+    def put_off(kind: str) -> timedelta:
+        row = clinic.row(clinic.enqueue(kind))
+        found: timedelta = row.scheduled_at - row.created_at
+        return found
+
+    assert put_off(AI) == timedelta(seconds=delay)
+    assert {put_off(kind) for kind in (PLAIN, "fast_queue_ocr")} == {timedelta(0)}
+    clinic.pass_time("62 seconds")
+    assert put_off(AI) == timedelta(0)
+
+
+def test_cp_99_the_endpoints_of_types(clinic: Clinic) -> None:
+    """CP-99: three passes, and the OCR; all others call nobody."""
+    rows = clinic.rows("select * from clinical.job_types")
+    found = {row.job_type: (row.provider_name, row.api_endpoint) for row in rows}
+    called = dict.fromkeys(TYPES[3:6], ("openai", "gpt-4o-mini"))
+    called["fast_queue_ocr"] = ("google", "vision-api")
+    assert found == dict.fromkeys(TYPES, (None, None)) | called
+
+
+@pytest.mark.parametrize(("given", "kept"), [(None, 1000), ("500", 500), ("007", 7)])
+def test_cp_104_an_estimate_as_null_or_as_digits(clinic: Clinic, given: Any, kept: int) -> None:
+    """CP-104: null is absent, digits are the number; a worker's delay is 30 s where none is set."""
+    row = clinic.row(clinic.enqueue(AI, {"estimated_tokens": given}))
+    assert row.job_payload["estimated_tokens"] == kept
+    key = "queue.backpressure_delay_seconds"
+    clinic.operator.connection.execute(
+        "delete from clinical.system_configuration where config_key = %s", (key,)
+    )
+    assert clinic.operator.value("select clinical.configured(%s)", key) == "30"
+
+
 @pytest.mark.parametrize("status", ["maintenance", "disabled"])
 def test_cp_100_no_backpressure_where_nothing_runs(clinic: Clinic, status: str) -> None:
     """CP-100: the job is accepted without delay, and waits at the claim."""

@@ -23,7 +23,7 @@ def change(clinic: Clinic, what: str) -> None:
 
 
 def test_cp_51_settings_and_their_defaults(clinic: Clinic) -> None:
-    """CP-51, CP-52, CP-105: an endpoint of which only the name is given."""
+    """CP-51: an endpoint of which only the name is given."""
     clinic.operator.connection.execute(
         "insert into clinical.api_rate_limits (provider_name, api_endpoint) values ('a', 'b')"
     )
@@ -36,16 +36,55 @@ def test_cp_51_settings_and_their_defaults(clinic: Clinic) -> None:
         1000,
         "active",
     )
+    assert row.queue_depth_refuses
+
+
+def test_cp_52_what_is_used_is_shown(clinic: Clinic) -> None:
+    """CP-52: all of it zero at first; counted at a call, and a refusal apart."""
+    clinic.operator.connection.execute(
+        "insert into clinical.api_rate_limits (provider_name, api_endpoint, requests_per_hour,"
+        " tokens_per_hour, concurrent_requests) values ('a', 'b', 100, 100000, 1)"
+    )
+    row = clinic.limit("a/b")
     used = ("requests_minute", "requests_hour", "tokens_minute", "tokens_hour")
     assert [getattr(row, f"current_{name}") for name in used] == [0] * 4
     assert (row.active_requests, row.rate_limit_violations) == (0, 0)
-    assert (row.last_rate_limit_hit, row.queue_depth_refuses) == (None, True)
+    assert row.last_rate_limit_hit is None
     now = clinic.operator.clock()
     assert now - row.minute_reset_at >= timedelta(minutes=1)
     assert now - row.hour_reset_at >= timedelta(hours=1)
     assert now - row.created_at < timedelta(minutes=1)
     assert row.updated_at >= row.created_at - timedelta(seconds=1)
-    assert row.id is not None
+    assert [clinic.acquire(700, "a/b").granted for _ in range(2)] == [True, False]
+    row = clinic.limit("a/b")
+    assert [getattr(row, f"current_{name}") for name in used] == [1, 1, 700, 700]
+    assert (row.active_requests, row.rate_limit_violations) == (1, 1)
+    assert row.last_rate_limit_hit >= now
+
+
+def test_cp_105_ids_and_decimals(clinic: Clinic) -> None:
+    """CP-105: a uuid; a threshold of two decimals, above 0 and at most 1."""
+    rows = clinic.rows("select id, pg_typeof(id)::text as kind from clinical.api_rate_limits")
+    assert {row.kind for row in rows} == {"uuid"}
+    assert len({row.id for row in rows}) == 4
+    for good, kept in (("0.01", "0.01"), ("1", "1.00"), ("0.755", "0.76")):
+        change(clinic, f"backpressure_threshold = {good}")
+        assert str(clinic.limit().backpressure_threshold) == kept
+    for bad in ("0", "-0.5", "1.01"):
+        with pytest.raises(psycopg.Error):
+            change(clinic, f"backpressure_threshold = {bad}")
+
+
+def test_cp_68_an_error_is_not_want_of_capacity(clinic: Clinic) -> None:
+    """CP-68: no capacity is an answer with a reason; what is wrong is raised, and shows nothing."""
+    change(clinic, "concurrent_requests = 0")
+    found = clinic.acquire()
+    assert (found.granted, found.permit_id, found.reason) == (False, None, "concurrency")
+    for name, tokens in (("openai/unheard-of", 1), ("openai/gpt-4o-mini", -1)):
+        with pytest.raises(psycopg.Error) as caught:
+            clinic.acquire(tokens, name)
+        assert str(caught.value.sqlstate)[:2] in {"CP", "TL"}
+    assert clinic.limit().rate_limit_violations == 1
 
 
 def test_cp_51_a_pair_is_unique(clinic: Clinic) -> None:

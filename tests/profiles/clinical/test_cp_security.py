@@ -1,19 +1,14 @@
 """Who may do what: explicit revokes, forced row security, no trust in what a session can set."""
 
-from collections.abc import Iterator
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import psycopg
 import pytest
 from psycopg import sql
 
-from tests.profiles.clinical.conftest import TYPES, Clinic
+from tests.profiles.clinical.conftest import CLIENTS, TYPES, Clinic, sign_in
 from tests.support.databases import Database
-from tests.support.platform_roles import generous_platform
-from trunkline import profiles
-from trunkline.profiles import installer
 
-CLIENTS = ("anon", "authenticated")
 RPCS = {
     "acquire_api_capacity": "('openai', 'gpt-4o-mini')",
     "release_api_capacity": "('openai', 'gpt-4o-mini')",
@@ -52,28 +47,9 @@ TABLES = (
 )
 
 
-@pytest.fixture
-def platform(database: Database) -> Iterator[Database]:
-    """A database whose platform gives every new object to its public roles."""
-    with generous_platform(database, (*CLIENTS, "service_role"), "somebody"):
-        database.superuser().execute("grant trunkline_producer, trunkline_worker to service_role")
-        installer.install(database.dsn, profiles.get("clinical"), ["1", "2"])
-        yield database
-
-
-def sign_in(
-    database: Database, user: UUID | None, role: str = "authenticated"
-) -> psycopg.Connection:
-    """A connection as the gateway makes it for a signed-in user."""
-    connection = database.connect(role)
-    claims = sql.Literal(f'{{"sub": "{user}", "role": "authenticated"}}' if user else "")
-    connection.execute(sql.SQL("set request.jwt.claims = {}").format(claims))
-    return connection
-
-
 @pytest.mark.parametrize("role", CLIENTS)
 @pytest.mark.parametrize("way", ["authorization", "set role"])
-def test_cp_s09_every_rpc_is_denied_to_clients(platform: Database, role: str, way: str) -> None:
+def test_cp_81_every_rpc_is_denied_to_clients(platform: Database, role: str, way: str) -> None:
     """CP-S09, CP-76, CP-81: on a platform with permissive defaults, each call fails."""
     if way == "authorization":
         connection = platform.connect(role)
