@@ -155,3 +155,35 @@ def test_a_depth_of_zero_lets_nobody_in(desk: Desk) -> None:
     with pytest.raises(psycopg.Error):
         desk.producer.enqueue()
     assert stored(desk) == 0
+
+
+CLOSED = {
+    "limit_queue_full": "select trunkline.set_limit('api', '{\"depth_limit\": 1}')",
+    "quota_spent": "select trunkline.set_limit('api',"
+    ' \'{"quota": 0, "quota_unit": "requests", "quota_window": "1 hour"}\')',
+    "queue_full": "select trunkline.limit_queue('default', 1)",
+    "queue_paused": "select trunkline.pause_queue('default', 'x', p_refuse_enqueue => true)",
+}
+
+
+@pytest.mark.parametrize("closed", CLOSED)
+def test_what_was_accepted_before_waits(desk: Desk, closed: str) -> None:
+    """CP-08: what follows from a job that was taken is not refused where a new one is."""
+    desk.limit("api", concurrency=1).task("api")
+    desk.enqueue(1)
+    desk.operator.connection.execute(CLOSED[closed].encode())
+    with pytest.raises(psycopg.Error) as refused:
+        desk.producer.value("select trunkline.enqueue('work')")
+    assert desk.detail(refused.value)["code"] == closed
+    state = desk.producer.value("select (trunkline.enqueue('work', p_accepted => true)).state")
+    assert (state, stored(desk)) == ("ready", 2)
+    many = 'select state from trunkline.enqueue_many(\'[{"task": "work", "accepted": true}]\')'
+    assert (desk.producer.value(many), stored(desk)) == ("ready", 3)
+
+
+def test_what_was_accepted_is_put_off_as_others_are(desk: Desk) -> None:
+    """Only refusals are passed over: a limit that puts jobs off does so."""
+    desk.limit("api", concurrency=1, depth_limit=1, depth_refuses=False).task("api")
+    desk.enqueue(1)
+    state = desk.producer.value("select (trunkline.enqueue('work', p_accepted => true)).state")
+    assert state == "scheduled"

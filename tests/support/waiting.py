@@ -52,9 +52,18 @@ def until_blocked(observer: psycopg.Connection[Any], pid: int) -> list[int]:
 
 
 def together(actions: Sequence[Callable[[], _T]], *, deadline: float = DEADLINE) -> list[_T]:
-    """Run all actions at once, each in a thread; return their results or raise the first error."""
+    """Run all actions at once, each in a thread; return their results or raise the first error.
+
+    Nobody begins before all threads are there.
+    """
+    gate = Barrier(len(actions))
+
+    def start(action: Callable[[], _T]) -> _T:
+        gate.wait(deadline)
+        return action()
+
     with ThreadPoolExecutor(max_workers=len(actions)) as pool:
-        futures = [pool.submit(action) for action in actions]
+        futures = [pool.submit(start, action) for action in actions]
         end = time.monotonic() + deadline
         return [future.result(timeout=max(0.0, end - time.monotonic())) for future in futures]
 

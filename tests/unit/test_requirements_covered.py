@@ -1,6 +1,7 @@
 """Every requirement that the engine has to meet is named by a test, or listed here with the reason.
 
 A test names requirements in the first line of an SQL file, or in a docstring of a Python file.
+Those of the clinical system have a test function that is named by their number.
 """
 
 import ast
@@ -10,6 +11,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
 
+_CP_TEST = re.compile(r"test_cp_(\d{2,3})_")
 _ID = re.compile(r"\b(?:CP|RC|RF|TA|EX)-\d{2,3}\b")
 
 # First and last number of each span, by the source the requirement comes from.
@@ -51,6 +53,22 @@ def texts() -> Iterator[str]:
 
 def named() -> set[str]:
     return {found for text in texts() for found in _ID.findall(text)}
+
+
+def functions() -> set[str]:
+    """Requirements of the clinical system by which a test function is named."""
+    return {
+        f"CP-{found[1]}"
+        for path in TESTS.rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (found := _CP_TEST.match(node.name))
+    }
+
+
+def test_every_requirement_of_the_clinical_system_names_a_test() -> None:
+    wanted = {requirement for requirement in required() if requirement.startswith("CP-")}
+    assert sorted(wanted - functions()) == []
 
 
 def test_every_requirement_of_the_engine_is_named_by_a_test() -> None:

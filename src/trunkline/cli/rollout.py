@@ -109,7 +109,7 @@ def step(
             plan,
             step_name,
             dry_run=dry_run,
-            evidence=evidence,
+            evidence=evidence or (f"asked {', '.join(urls)}" if urls else None),
             problems=rollout.ask_health(urls),
             schema=schema,
         )

@@ -1,15 +1,20 @@
 """The profile installed in a fresh database, and short calls of its outer names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 from typing import Any
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
+from psycopg import sql
 from psycopg.rows import namedtuple_row
 from psycopg.types.json import Jsonb
 
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from tests.support.platform_roles import generous_platform
 from trunkline import profiles
 from trunkline.profiles import Profile, installer
 
@@ -29,6 +34,8 @@ TYPES = (
 )
 AI = "ai_queue_pass1"
 PLAIN = "report_generation"
+# Roles of a platform that must not be let in.
+CLIENTS = ("anon", "authenticated")
 
 
 class Clinic:
@@ -232,3 +239,41 @@ def clinic(database: Database, install: Callable[..., tuple[str, ...]]) -> Clini
 def nobody() -> UUID:
     """An id that nothing has."""
     return uuid4()
+
+
+@pytest.fixture
+def health() -> Iterator[str]:
+    """A health endpoint: /ok is well, everything else is not."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/ok" else 503)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def platform(database: Database) -> Iterator[Database]:
+    """A database whose platform gives every new object to its public roles."""
+    with generous_platform(database, (*CLIENTS, "service_role"), "somebody"):
+        database.superuser().execute("grant trunkline_producer, trunkline_worker to service_role")
+        installer.install(database.dsn, profiles.get("clinical"), ["1", "2"])
+        yield database
+
+
+def sign_in(
+    database: Database, user: UUID | None, role: str = "authenticated"
+) -> psycopg.Connection:
+    """A connection as the gateway makes it for a signed-in user."""
+    connection = database.connect(role)
+    claims = sql.Literal(f'{{"sub": "{user}", "role": "authenticated"}}' if user else "")
+    connection.execute(sql.SQL("set request.jwt.claims = {}").format(claims))
+    return connection

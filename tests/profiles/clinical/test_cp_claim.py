@@ -1,7 +1,7 @@
 """Claim, reclaim, dead letters: the life of a job that nobody ends."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -82,6 +82,17 @@ def test_cp_29_a_claim_sets_the_lease(clinic: Clinic) -> None:
     assert timedelta(0) <= row.heartbeat_at - now < timedelta(seconds=5)
 
 
+@pytest.mark.parametrize("kind", [PLAIN, AI])
+def test_cp_30_one_row_under_any_plan(clinic: Clinic, kind: str) -> None:
+    """CP-30: also where joins are nested loops and nothing is hashed or sorted."""
+    jobs = {clinic.enqueue(kind) for _ in range(20)}
+    for node in ("hashjoin", "mergejoin", "seqscan", "bitmapscan", "material", "sort"):
+        clinic.worker.connection.execute(f"set enable_{node} = off".encode())
+    for number in range(1, 4):
+        assert clinic.claim().job_id in jobs
+        assert clinic.operator.value("select count(*) from trunkline.stale_monitor") == number
+
+
 def test_cp_31_lost_after_the_timeout_and_not_before(clinic: Clinic) -> None:
     """CP-31, CP-35: at 299 seconds it is not, at 301 it is, with nobody claiming."""
     job = clinic.start()
@@ -122,6 +133,68 @@ def test_cp_32_the_jitter_is_drawn_for_each_job(clinic: Clinic) -> None:
         "select (error_details ->> 'reclaim_jitter_seconds')::numeric as s from clinical.job_queue"
     )
     assert len({row.s for row in drawn}) > 5
+
+
+def test_cp_33_a_lost_job_says_who_lost_it(clinic: Clinic) -> None:
+    """CP-33: the worker that held it, not the one that claims next, and when."""
+    job = clinic.start(worker="loser")
+    clinic.enqueue("audit_cleanup")
+    clinic.pass_time("301 seconds")
+    before = clinic.operator.clock()
+    assert clinic.claim("other", "audit_cleanup").job_id != job
+    reclaim(clinic)
+    details = clinic.row(job).error_details
+    assert (details["error_type"], details["original_worker"]) == ("worker_timeout", "loser")
+    assert datetime.fromisoformat(details["timeout_at"]) >= before
+    assert details["reclaim_jitter_seconds"] in range(61)
+    assert "final_worker" not in details
+
+
+def test_cp_34_a_job_that_is_lost_for_good(clinic: Clinic) -> None:
+    """CP-34: failed, the lease cleared, why and by whom."""
+    clinic.operator.connection.execute(
+        "update clinical.job_types set max_retries = 0 where job_type = %s", (PLAIN,)
+    )
+    job = clinic.start(worker="last")
+    lose(clinic, job)
+    row = clinic.row(job)
+    assert (row.status, row.retry_count, row.worker_id) == ("failed", 0, None)
+    assert (row.started_at, row.heartbeat_at) == (None, None)
+    details = row.error_details
+    assert details["dead_letter_reason"] == "exceeded_max_retries_after_timeout"
+    assert details["final_worker"] == "last"
+    assert datetime.fromisoformat(details["dead_lettered_at"]) == row.dead_letter_at
+    assert clinic.claim() is None
+
+
+def test_cp_35_a_lost_job_is_back_with_nobody_claiming(clinic: Clinic) -> None:
+    """CP-35: the sweeper is a duty of its own; no worker polls."""
+    job = clinic.start()
+    clinic.pass_time("301 seconds")
+    clinic.worker.connection.execute("select trunkline.run_duties()")
+    row = clinic.row(job)
+    assert (row.status, row.retry_count) == ("pending", 1)
+    assert clinic.rows("select * from trunkline.workers where alive") == []
+
+
+def test_cp_37_what_went_wrong_before_is_kept(clinic: Clinic) -> None:
+    """CP-37: an entry for each attempt, in their order; the last is in front."""
+    job = clinic.start()
+    assert clinic.fail(job, error={"type": "First", "message": "one"})
+    clinic.pass_time("10 minutes")
+    assert clinic.claim().job_id == job
+    assert clinic.reschedule(job, 0)
+    assert clinic.claim("loser").job_id == job
+    lose(clinic, job)
+    details = clinic.row(job).error_details
+    assert [(e["attempt"], e.get("error_type")) for e in details["history"]] == [
+        (1, "First"),
+        (2, None),
+        (3, "worker_timeout"),
+    ]
+    assert details["history"][1]["reschedule_reason"] == "api_rate_limit_backpressure"
+    assert details["history"][0]["message"] == "one"
+    assert details["error_type"] == "worker_timeout"
 
 
 def test_cp_s04_the_last_retry_is_a_dead_letter(clinic: Clinic) -> None:

@@ -42,13 +42,16 @@ def test_cp_87_the_checklist_from_the_command_line(clinic: Clinic) -> None:
     assert found["rollback_rehearsed"]["outcome"] == "refused"
 
 
-def test_cp_103_health_endpoints_are_asked(clinic: Clinic) -> None:
-    """CP-103, CP-88: one that does not answer refuses the step."""
-    health = ("--health", "http://127.0.0.1:9/health")
+def test_cp_103_health_endpoints_are_asked(clinic: Clinic, health: str) -> None:
+    """CP-103, CP-88: one that does not answer refuses the step, and so does asking none."""
     step = ("step", "clinical", "cutover", "functions_healthy")
-    refused = answer(clinic.database, *step, *health, code=1)
+    nobody = ("--health", "http://127.0.0.1:9/health")
+    refused = answer(clinic.database, *step, *nobody, code=1)
     assert "did not answer" in refused["detail"]["problems"][0]
-    assert answer(clinic.database, *step)["outcome"] == "done"
+    refused = answer(clinic.database, *step, code=1)
+    assert refused["detail"]["problems"] == ["say with evidence how it was seen"]
+    done = answer(clinic.database, *step, "--health", f"{health}/ok")
+    assert (done["outcome"], done["evidence"]) == ("done", f"asked {health}/ok")
 
 
 def test_cp_85_an_installation_is_tried_first(database: Database) -> None:

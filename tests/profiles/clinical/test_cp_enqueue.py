@@ -1,5 +1,6 @@
 """The way in: types, payloads, estimates and what an enqueue leaves in the audit."""
 
+import json
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -9,6 +10,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from tests.profiles.clinical.conftest import AI, PLAIN, TYPES, Clinic
+from trunkline.errors import LimitQueueFull
 
 WAITING = "select count(*) from clinical.job_queue"
 
@@ -230,9 +232,15 @@ def test_cp_25_a_full_queue_is_a_refusal_of_its_own(clinic: Clinic) -> None:
         clinic.enqueue(AI)
     with pytest.raises(psycopg.Error) as caught:
         clinic.enqueue(AI)
-    assert caught.value.sqlstate is not None
-    assert caught.value.sqlstate.startswith("TL")
-    assert "full" in str(caught.value) or "depth" in str(caught.value)
+    assert caught.value.sqlstate == LimitQueueFull.sqlstate == "TL034"
+    assert json.loads(caught.value.diag.message_detail or "{}") == {
+        "code": "limit_queue_full",
+        "limit": "openai/gpt-4o-mini",
+        "waiting": 3,
+        "asked": 1,
+        "depth_limit": 3,
+    }
+    assert len(clinic.rows("select id from clinical.job_queue where job_type = %s", AI)) == 3
     assert clinic.row(clinic.enqueue("fast_queue_ocr")).status == "pending"
 
 
@@ -258,16 +266,60 @@ def test_cp_s06_backpressure_above_the_threshold(clinic: Clinic, used: int, dela
 
 def test_cp_s06_an_old_window_counts_nothing(clinic: Clinic) -> None:
     """CP-S06, CP-23: 490 calls of two minutes ago put nothing off."""
-    clinic.operator.connection.execute(
-        "update clinical.api_rate_limits set requests_per_minute = 20"
-    )
-    for _ in range(19):
-        clinic.acquire(0)
+    for _ in range(490):
+        clinic.release(clinic.acquire(0).permit_id, 0)
+    limit = clinic.limit()
+    assert (limit.current_requests_minute, limit.requests_per_minute) == (490, 500)
     late = clinic.row(clinic.enqueue(AI))
     assert late.scheduled_at - late.created_at == timedelta(seconds=5)
     clinic.pass_time("2 minutes")
     row = clinic.row(clinic.enqueue(AI))
     assert row.scheduled_at == row.created_at
+
+
+@pytest.mark.parametrize(("used", "delay"), [(5, 0), (6, 7)])
+def test_cp_23_the_threshold_and_the_delay_are_the_endpoints(
+    clinic: Clinic, used: int, delay: int
+) -> None:
+    """CP-23: above the threshold later by the delay of its row; other types are not put off."""
+    clinic.operator.connection.execute(
+        "update clinical.api_rate_limits set requests_per_minute = 10,"
+        " backpressure_threshold = 0.5, backpressure_delay_seconds = 7"
+        " where provider_name = 'openai'"
+    )
+    for _ in range(used):
+        clinic.acquire(0)
+
+    def put_off(kind: str) -> timedelta:
+        row = clinic.row(clinic.enqueue(kind))
+        found: timedelta = row.scheduled_at - row.created_at
+        return found
+
+    assert put_off(AI) == timedelta(seconds=delay)
+    assert {put_off(kind) for kind in (PLAIN, "fast_queue_ocr")} == {timedelta(0)}
+    clinic.pass_time("62 seconds")
+    assert put_off(AI) == timedelta(0)
+
+
+def test_cp_99_the_endpoints_of_types(clinic: Clinic) -> None:
+    """CP-99: three passes, and the OCR; all others call nobody."""
+    rows = clinic.rows("select * from clinical.job_types")
+    found = {row.job_type: (row.provider_name, row.api_endpoint) for row in rows}
+    called = dict.fromkeys(TYPES[3:6], ("openai", "gpt-4o-mini"))
+    called["fast_queue_ocr"] = ("google", "vision-api")
+    assert found == dict.fromkeys(TYPES, (None, None)) | called
+
+
+@pytest.mark.parametrize(("given", "kept"), [(None, 1000), ("500", 500), ("007", 7)])
+def test_cp_104_an_estimate_as_null_or_as_digits(clinic: Clinic, given: Any, kept: int) -> None:
+    """CP-104: null is absent, digits are the number; a worker's delay is 30 s where none is set."""
+    row = clinic.row(clinic.enqueue(AI, {"estimated_tokens": given}))
+    assert row.job_payload["estimated_tokens"] == kept
+    key = "queue.backpressure_delay_seconds"
+    clinic.operator.connection.execute(
+        "delete from clinical.system_configuration where config_key = %s", (key,)
+    )
+    assert clinic.operator.value("select clinical.configured(%s)", key) == "30"
 
 
 @pytest.mark.parametrize("status", ["maintenance", "disabled"])

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from tests.profiles.clinical.conftest import TYPES, Clinic
+from tests.profiles.clinical.conftest import AI, TYPES, Clinic
 from tests.support.databases import Database
 
 COLUMNS = {
@@ -15,6 +15,16 @@ COLUMNS = {
     "patient_id": ("uuid", True),
     "processing_error": ("jsonb", False),
     "idempotency_key": ("text", False),
+}
+
+
+# What turns a new request away, by the code of the refusal.
+CLOSED = {
+    "limit_queue_full": "update clinical.api_rate_limits set queue_depth_limit = 1",
+    "quota_spent": "select trunkline.set_limit('openai/gpt-4o-mini',"
+    """ '{"quota": 0, "quota_unit": "requests", "quota_window": "1 hour"}')""",
+    "queue_full": "select trunkline.limit_queue('clinical', 1)",
+    "queue_paused": "select trunkline.pause_queue('clinical', 'x', true)",
 }
 
 
@@ -110,6 +120,31 @@ def test_cp_08_no_file_without_its_job(clinic: Clinic) -> None:
     with pytest.raises(psycopg.Error, match="paused"):
         clinic.upload()
     assert clinic.rows("select id from clinical.shell_files") == []
+
+
+@pytest.mark.parametrize("closed", CLOSED)
+def test_cp_08_what_was_accepted_waits(clinic: Clinic, closed: str) -> None:
+    """CP-08, CP-25, CP-106: a next stage is never refused, also where a new request is."""
+    made = [clinic.upload() for _ in range(3)]
+    started = [clinic.claim(f"w{n}", "fast_queue_spatial") for n in range(3)]
+    assert started == [None] * 3
+    for stage in TYPES[:2]:
+        assert [finish(clinic) for _ in made] == [stage] * 3
+    running = [clinic.claim() for _ in made]
+    assert {row.job_type for row in running} == {TYPES[2]}
+    clinic.enqueue(AI, {"shell_file_id": str(made[0].file_id)})
+    clinic.operator.connection.execute(CLOSED[closed].encode())
+    with pytest.raises(psycopg.Error) as refused:
+        clinic.enqueue(AI, {"shell_file_id": str(made[0].file_id)})
+    assert f'"{closed}"' in str(refused.value.diag.message_detail)
+    # By the call of other workers and by the one of ours.
+    assert clinic.complete(running[0].job_id)
+    for row in running[1:]:
+        assert clinic.worker.value(
+            "select clinical.finish_stage(%s, %s, 'w1')", row.job_id, row.attempt
+        )
+    waiting = clinic.rows("select * from clinical.job_queue where job_type = %s", AI)
+    assert [(row.status, row.retry_count) for row in waiting] == [("pending", 0)] * 4
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """Limits of providers in the words of the source: rows, permits, windows, settlement."""
 
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from contextlib import ExitStack
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -9,6 +11,7 @@ import pytest
 
 from tests.profiles.clinical.conftest import AI, Clinic
 from tests.support.databases import Database
+from tests.support.waiting import together
 from trunkline import profiles
 from trunkline.profiles import installer
 
@@ -20,7 +23,7 @@ def change(clinic: Clinic, what: str) -> None:
 
 
 def test_cp_51_settings_and_their_defaults(clinic: Clinic) -> None:
-    """CP-51, CP-52, CP-105: an endpoint of which only the name is given."""
+    """CP-51: an endpoint of which only the name is given."""
     clinic.operator.connection.execute(
         "insert into clinical.api_rate_limits (provider_name, api_endpoint) values ('a', 'b')"
     )
@@ -33,16 +36,55 @@ def test_cp_51_settings_and_their_defaults(clinic: Clinic) -> None:
         1000,
         "active",
     )
+    assert row.queue_depth_refuses
+
+
+def test_cp_52_what_is_used_is_shown(clinic: Clinic) -> None:
+    """CP-52: all of it zero at first; counted at a call, and a refusal apart."""
+    clinic.operator.connection.execute(
+        "insert into clinical.api_rate_limits (provider_name, api_endpoint, requests_per_hour,"
+        " tokens_per_hour, concurrent_requests) values ('a', 'b', 100, 100000, 1)"
+    )
+    row = clinic.limit("a/b")
     used = ("requests_minute", "requests_hour", "tokens_minute", "tokens_hour")
     assert [getattr(row, f"current_{name}") for name in used] == [0] * 4
     assert (row.active_requests, row.rate_limit_violations) == (0, 0)
-    assert (row.last_rate_limit_hit, row.queue_depth_refuses) == (None, True)
+    assert row.last_rate_limit_hit is None
     now = clinic.operator.clock()
     assert now - row.minute_reset_at >= timedelta(minutes=1)
     assert now - row.hour_reset_at >= timedelta(hours=1)
     assert now - row.created_at < timedelta(minutes=1)
     assert row.updated_at >= row.created_at - timedelta(seconds=1)
-    assert row.id is not None
+    assert [clinic.acquire(700, "a/b").granted for _ in range(2)] == [True, False]
+    row = clinic.limit("a/b")
+    assert [getattr(row, f"current_{name}") for name in used] == [1, 1, 700, 700]
+    assert (row.active_requests, row.rate_limit_violations) == (1, 1)
+    assert row.last_rate_limit_hit >= now
+
+
+def test_cp_105_ids_and_decimals(clinic: Clinic) -> None:
+    """CP-105: a uuid; a threshold of two decimals, above 0 and at most 1."""
+    rows = clinic.rows("select id, pg_typeof(id)::text as kind from clinical.api_rate_limits")
+    assert {row.kind for row in rows} == {"uuid"}
+    assert len({row.id for row in rows}) == 4
+    for good, kept in (("0.01", "0.01"), ("1", "1.00"), ("0.755", "0.76")):
+        change(clinic, f"backpressure_threshold = {good}")
+        assert str(clinic.limit().backpressure_threshold) == kept
+    for bad in ("0", "-0.5", "1.01"):
+        with pytest.raises(psycopg.Error):
+            change(clinic, f"backpressure_threshold = {bad}")
+
+
+def test_cp_68_an_error_is_not_want_of_capacity(clinic: Clinic) -> None:
+    """CP-68: no capacity is an answer with a reason; what is wrong is raised, and shows nothing."""
+    change(clinic, "concurrent_requests = 0")
+    found = clinic.acquire()
+    assert (found.granted, found.permit_id, found.reason) == (False, None, "concurrency")
+    for name, tokens in (("openai/unheard-of", 1), ("openai/gpt-4o-mini", -1)):
+        with pytest.raises(psycopg.Error) as caught:
+            clinic.acquire(tokens, name)
+        assert str(caught.value.sqlstate)[:2] in {"CP", "TL"}
+    assert clinic.limit().rate_limit_violations == 1
 
 
 def test_cp_51_a_pair_is_unique(clinic: Clinic) -> None:
@@ -310,20 +352,16 @@ def test_cp_101_a_result_settles_its_tokens(
 def test_cp_61_a_hundred_at_once(clinic: Clinic, database: Database) -> None:
     """CP-61: 100 parallel acquires against 20 slots grant exactly 20."""
     change(clinic, "concurrent_requests = 20")
+    query = "select granted from clinical.acquire_api_capacity('openai', 'gpt-4o-mini')"
+    with ExitStack() as open_ones:
+        hands = [open_ones.enter_context(database.connect("trunkline_worker")) for _ in range(100)]
 
-    def ask(_: int) -> bool:
-        connection = psycopg.connect(database.superuser_dsn, autocommit=True)
-        connection.execute("set session authorization trunkline_worker")
-        with connection:
-            row = connection.execute(
-                "select granted from clinical.acquire_api_capacity('openai', 'gpt-4o-mini')"
-            ).fetchone()
-        assert row is not None
-        return bool(row[0])
+        def ask(number: int) -> tuple[Any, ...] | None:
+            return hands[number].execute(query).fetchone()
 
-    with ThreadPoolExecutor(20) as pool:
-        granted = list(pool.map(ask, range(100)))
-    assert (len(granted), sum(granted)) == (100, 20)
+        # Each on a connection of its own, when all are ready.
+        granted = Counter(together([partial(ask, number) for number in range(len(hands))]))
+    assert granted == {(True,): 20, (False,): 80}
     assert clinic.limit().active_requests == 20
 
 

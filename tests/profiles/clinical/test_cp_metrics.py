@@ -64,3 +64,14 @@ def test_cp_95_the_objectives_are_alerts(clinic: Clinic) -> None:
     assert clinic.metric("claim_latency_seconds_p99").alert
     assert clinic.complete(job)
     assert clinic.metric("double_completions") == (0, False)
+
+
+def test_cp_95_waiting_for_a_limit_is_no_late_claim(clinic: Clinic) -> None:
+    """CP-95: a limit that holds a job back does what it is there for."""
+    clinic.operator.connection.execute("update clinical.api_rate_limits set status = 'maintenance'")
+    job = clinic.enqueue(AI)
+    assert clinic.claim() is None
+    clinic.pass_time("60 seconds")
+    clinic.operator.connection.execute("update clinical.api_rate_limits set status = 'active'")
+    assert clinic.claim().job_id == job
+    assert clinic.metric("claim_latency_seconds_p99") == (0, False)

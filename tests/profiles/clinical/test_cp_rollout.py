@@ -1,8 +1,5 @@
 """Checklist, cut-over and roll-back: each step with a dry run and a result on record."""
 
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -54,25 +51,6 @@ def finish_upload(clinic: Clinic) -> None:
     clinic.upload()
     for _ in TYPES[:6]:
         assert clinic.complete(clinic.claim().job_id)
-
-
-@pytest.fixture
-def health() -> Iterator[str]:
-    """A health endpoint: /ok is well, everything else is not."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200 if self.path == "/ok" else 503)
-            self.end_headers()
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
 
 
 def test_cp_87_the_checklist(clinic: Clinic) -> None:
@@ -139,7 +117,12 @@ def test_cp_88_the_cut_over(clinic: Clinic, health: str) -> None:
     assert step(clinic, "cutover", "functions_healthy", problems=ill).outcome == "refused"
     assert step(clinic, "cutover", "remove_legacy", evidence="x").outcome == "refused"
     well = rollout.ask_health([f"{health}/ok"])
-    assert step(clinic, "cutover", "functions_healthy", problems=well).outcome == "done"
+    # Nobody looked at what is deployed.
+    unseen = step(clinic, "cutover", "functions_healthy")
+    assert unseen.detail["problems"] == ["say with evidence how it was seen"]
+    assert step(clinic, "cutover", "remove_legacy", evidence="x").outcome == "refused"
+    seen = step(clinic, "cutover", "functions_healthy", problems=well, evidence="asked")
+    assert seen.outcome == "done"
     assert step(clinic, "cutover", "remove_legacy").outcome == "refused"
     assert step(clinic, "cutover", "remove_legacy", evidence="deleted").detail["changed"] == 12
     # Workers up, and only then claims on.
@@ -157,6 +140,21 @@ def test_cp_88_the_cut_over(clinic: Clinic, health: str) -> None:
     assert {one.outcome for one in last.values()} == {"done"}
     assert last["remove_legacy"].evidence == "deleted"
     assert all(one.actor and one.last_at for one in last.values())
+
+
+def test_cp_103_a_function_that_tells_nothing_is_not_healthy(clinic: Clinic) -> None:
+    """CP-103: the step has looked at both functions, or it is refused."""
+    result = step(clinic, "cutover", "functions_healthy", evidence="seen")
+    assert [one["function"] for one in result.detail["health"]] == [
+        "shell-file-processor-v3",
+        "audit-logger-v3",
+    ]
+    clinic.database.superuser().execute(
+        "create or replace function clinical.client_health(p_function text) returns jsonb"
+        " language sql stable as 'select null::jsonb'"
+    )
+    refused = step(clinic, "cutover", "functions_healthy", evidence="seen")
+    assert refused.detail["problems"] == ["shell-file-processor-v3", "audit-logger-v3"]
 
 
 def test_cp_s12_the_roll_back_with_25_jobs_in_flight(clinic: Clinic) -> None:
@@ -216,18 +214,26 @@ def test_cp_89_old_readers_find_old_words(clinic: Clinic) -> None:
         reader.execute(look, (str(job),))
 
 
-@pytest.mark.parametrize("name", ROLLBACK)
-def test_cp_90_a_dry_run_changes_nothing_but_the_record(clinic: Clinic, name: str) -> None:
-    """CP-90: configuration, jobs and lists are as they were."""
+@pytest.mark.parametrize(
+    ("plan", "name"),
+    [*(("cutover", name) for name in CUTOVER), *(("rollback", name) for name in ROLLBACK)],
+)
+def test_cp_90_a_dry_run_changes_nothing_but_the_record(
+    clinic: Clinic, plan: str, name: str
+) -> None:
+    """CP-90: configuration, limits, jobs and lists are as they were."""
     list_legacy(clinic)
     clinic.start()
     look = (
         "select (select json_agg(c) from clinical.system_configuration as c)::text as a,"
         " (select json_agg(f) from clinical.legacy_functions as f)::text as b,"
-        " (select json_agg(j.status) from clinical.job_queue as j)::text as c"
+        " (select json_agg((j.status, j.worker_id)) from clinical.job_queue as j)::text as c,"
+        " (select json_agg((l.status, l.active_requests) order by l.id)"
+        " from clinical.api_rate_limits as l)::text as d,"
+        " (select json_agg(w.state) from trunkline.workers as w)::text as e"
     )
     before = clinic.rows(look)
-    result = step(clinic, "rollback", name, dry_run=True)
+    result = step(clinic, plan, name, dry_run=True)
     assert result.dry_run
     assert result.outcome in {"would_do", "refused"}
     assert clinic.rows(look) == before

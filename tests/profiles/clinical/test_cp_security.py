@@ -1,19 +1,14 @@
 """Who may do what: explicit revokes, forced row security, no trust in what a session can set."""
 
-from collections.abc import Iterator
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import psycopg
 import pytest
 from psycopg import sql
 
-from tests.profiles.clinical.conftest import TYPES, Clinic
+from tests.profiles.clinical.conftest import CLIENTS, TYPES, Clinic, sign_in
 from tests.support.databases import Database
-from tests.support.platform_roles import generous_platform
-from trunkline import profiles
-from trunkline.profiles import installer
 
-CLIENTS = ("anon", "authenticated")
 RPCS = {
     "acquire_api_capacity": "('openai', 'gpt-4o-mini')",
     "release_api_capacity": "('openai', 'gpt-4o-mini')",
@@ -52,28 +47,9 @@ TABLES = (
 )
 
 
-@pytest.fixture
-def platform(database: Database) -> Iterator[Database]:
-    """A database whose platform gives every new object to its public roles."""
-    with generous_platform(database, (*CLIENTS, "service_role"), "somebody"):
-        database.superuser().execute("grant trunkline_producer, trunkline_worker to service_role")
-        installer.install(database.dsn, profiles.get("clinical"), ["1", "2"])
-        yield database
-
-
-def sign_in(
-    database: Database, user: UUID | None, role: str = "authenticated"
-) -> psycopg.Connection:
-    """A connection as the gateway makes it for a signed-in user."""
-    connection = database.connect(role)
-    claims = sql.Literal(f'{{"sub": "{user}", "role": "authenticated"}}' if user else "")
-    connection.execute(sql.SQL("set request.jwt.claims = {}").format(claims))
-    return connection
-
-
 @pytest.mark.parametrize("role", CLIENTS)
 @pytest.mark.parametrize("way", ["authorization", "set role"])
-def test_cp_s09_every_rpc_is_denied_to_clients(platform: Database, role: str, way: str) -> None:
+def test_cp_81_every_rpc_is_denied_to_clients(platform: Database, role: str, way: str) -> None:
     """CP-S09, CP-76, CP-81: on a platform with permissive defaults, each call fails."""
     if way == "authorization":
         connection = platform.connect(role)
@@ -128,18 +104,44 @@ def test_cp_76_the_service_role_may_call_them(platform: Database) -> None:
 
 
 def test_cp_75_row_security_is_on_and_forced(platform: Database) -> None:
-    """CP-75: on this profile's tables of patients and on the engine's tables of jobs."""
+    """CP-75: on every table of patients, jobs and limits, here and in the engine."""
+    ours = ("shell_files", "clinical_records", "user_profiles", "profile_access")
+    tables = [f"clinical.{name}" for name in (*ours, "imported_jobs", "api_endpoints")]
+    jobs = ("waiting", "running", "finished", "dead", "bodies", "events")
+    limits = ("limits", "gate_states", "gate_names", "gate_queues", "gate_corrections", "grants")
+    tables += [
+        f"trunkline_internal.{name}" for name in (*jobs, *limits, "quota_hours", "spendings")
+    ]
     rows = platform.superuser().execute(
-        "select c.relname, c.relrowsecurity and c.relforcerowsecurity from pg_class as c"
-        " where c.oid in ('clinical.shell_files'::regclass, 'clinical.clinical_records'::regclass,"
-        " 'clinical.user_profiles'::regclass, 'clinical.profile_access'::regclass)"
+        "select t.name, c.relrowsecurity and c.relforcerowsecurity"
+        " from unnest(%s::text[]) as t (name) join pg_class as c on c.oid = t.name::regclass",
+        (tables,),
     )
-    assert {forced for _, forced in rows} == {True}
-    jobs = platform.superuser().execute(
-        "select c.relrowsecurity from pg_class as c where c.oid in"
-        " ('trunkline_internal.waiting'::regclass, 'trunkline_internal.running'::regclass)"
+    assert dict(rows.fetchall()) == dict.fromkeys(tables, True)
+
+
+@pytest.mark.parametrize("role", CLIENTS)
+def test_cp_75_a_grant_by_mistake_shows_nothing(platform: Database, role: str) -> None:
+    """CP-75: the second wall; 0 rows are read and none is written."""
+    Clinic(platform).upload()
+    superuser = platform.superuser()
+    superuser.execute(
+        "insert into clinical.imported_jobs (old_id, job_id, old_status, retry_count)"
+        " values ('1', gen_random_uuid(), 'pending', 0)"
     )
-    assert {on for (on,) in jobs} == {True}
+    superuser.execute(f"grant usage on schema clinical, trunkline_internal to {role}".encode())
+    connection = platform.connect(role)
+    for table in (
+        "clinical.imported_jobs",
+        "clinical.api_endpoints",
+        "trunkline_internal.waiting",
+        "trunkline_internal.limits",
+    ):
+        superuser.execute(f"grant all on {table} to {role}".encode())
+        count = f"select count(*) > 0 from {table}".encode()
+        assert superuser.execute(count).fetchone() == (True,)
+        assert connection.execute(count).fetchone() == (False,)
+        assert connection.execute(f"delete from {table}".encode()).rowcount == 0
 
 
 @pytest.mark.parametrize("role", [*CLIENTS, "somebody"])

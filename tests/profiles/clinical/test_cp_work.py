@@ -144,6 +144,18 @@ def test_cp_44_a_job_that_is_only_put_off_is_an_alert(
     assert clinic.metric("deferred_without_progress") == (1, True)
 
 
+def test_cp_44_a_hundred_deferrals_are_no_alert_yet(clinic: Clinic) -> None:
+    """CP-44: without a row of configuration it is one more than a hundred."""
+    job = clinic.enqueue()
+    for turn in range(101):
+        assert clinic.claim().job_id == job
+        assert clinic.reschedule(job, 0)
+        if turn == 99:
+            assert clinic.row(job).deferrals == 100
+            assert not clinic.metric("deferred_without_progress").alert
+    assert clinic.metric("deferred_without_progress") == (1, True)
+
+
 def test_cp_45_complete_is_true_once(clinic: Clinic, nobody: UUID) -> None:
     """CP-45, CP-47, CP-101: the call that changed it; lease fields cleared, the result kept."""
     job = clinic.start()
@@ -169,6 +181,32 @@ def test_cp_46_the_audit_of_a_completion(clinic: Clinic) -> None:
     expected = {"status": "completed", "job_id": str(job), "worker_id": "w1"}
     assert (event.new_values, event.patient_id) == (expected, clinic.patient)
     assert event.reason
+
+
+def test_cp_98_the_event_of_a_completion(clinic: Clinic) -> None:
+    """CP-98: which table, record, action and origin; no old values, a reason, the new ones."""
+    job = clinic.start()
+    assert clinic.complete(job, result={"kept": "elsewhere"})
+    event = clinic.audit(job)[-1]
+    assert (event.table_name, event.record_id, event.action) == ("job_queue", str(job), "UPDATE")
+    assert (event.origin, event.old_values, event.job_id) == ("system", None, job)
+    assert event.reason
+    assert event.new_values == {"status": "completed", "job_id": str(job), "worker_id": "w1"}
+
+
+def test_cp_69_a_retry_waits_for_its_limit(clinic: Clinic) -> None:
+    """CP-69: due after its back-off it is claimed when its endpoint takes calls, not before."""
+    job = clinic.start(AI)
+    assert clinic.fail(job)
+    clinic.operator.connection.execute(
+        "update clinical.api_rate_limits set concurrent_requests = 1"
+    )
+    permit = clinic.acquire()
+    clinic.pass_time("2 minutes")
+    assert clinic.claim() is None
+    assert clinic.release(permit.permit_id, 10)
+    assert clinic.claim().job_id == job
+    assert clinic.row(job).retry_count == 1
 
 
 def test_cp_47_the_losing_worker_changes_nothing(clinic: Clinic) -> None:

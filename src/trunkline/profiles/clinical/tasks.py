@@ -50,8 +50,6 @@ class Services:
     # Where copies of files are kept.
     backup: Files | None = None
     providers: Mapping[str, Provider] = field(default_factory=dict)
-    # Of passes whose job does not name an endpoint, as provider/model.
-    endpoint: str = "openai/gpt-4o-mini"
     # Seconds for one call.
     timeout: float = 60.0
 
@@ -61,13 +59,7 @@ def build(app: Trunkline, services: Services) -> dict[str, Task[..., Any]]:
     missing = unserved(services)
     for name, reason in missing.items():
         _log.warning("%s is not served by this worker: %s", name, reason)
-    stages = Stages(
-        services.files,
-        services.tools,
-        services.providers,
-        endpoint=services.endpoint,
-        timeout=services.timeout,
-    )
+    stages = Stages(services.files, services.tools, services.providers, timeout=services.timeout)
     chores = Chores(services.files, services.backup, services.providers, timeout=services.timeout)
     declare = app.task(queue=QUEUE, profile="clinical")
     for name in TYPES:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.profiles.clinical.flow.conftest import KEY, Scene
+from tests.profiles.clinical.flow.test_provider import Clock
 from trunkline.profiles.clinical.stubs import answers
 from trunkline.profiles.clinical.stubs.provider import Model, Provider
 from trunkline.profiles.clinical.stubs.scans import report_lines, scan, typeset
@@ -142,6 +143,50 @@ def test_cp_60_a_failed_call_stays_charged_and_is_tried_again(scene: Scene) -> N
     assert scene.clinic.limit().active_requests == 0
 
 
+def test_cp_69_what_a_provider_says_is_left_holds_the_limit(scene: Scene) -> None:
+    """CP-69, CP-73: two calls a minute where we know of 500; the third waits for the reset."""
+    clock = Clock()
+    scene.provider.close()
+    scene.provider = Provider(Model(requests_per_minute=2), key=KEY, clock=clock)
+    scene.work()
+    made = scene.upload()
+    look = "select held_until - trunkline.clock() from trunkline.limits where name = %s"
+    scene.wait(
+        lambda: scene.clinic.operator.value(look, f"openai/{MODEL}"), "the headers hold the limit"
+    )
+    # Nothing is claimed meanwhile, by anybody.
+    scene.wait(lambda: len(scene.jobs(made.file_id)) == 6, "the third pass waits")
+    assert scene.clinic.claim("other", "ai_queue_pass3") is None
+    assert scene.provider.account().calls == 2
+    left = scene.clinic.operator.value(look, f"openai/{MODEL}").total_seconds()
+    assert 30 < left <= 60
+    clock.now += 60
+    scene.later("61 seconds")
+    scene.finished(made.file_id)
+    account = scene.provider.account()
+    assert (account.calls, account.refused, account.over) == (3, 0, {})
+    assert {(job.retry_count, job.deferrals) for job in scene.jobs(made.file_id)} == {(0, 0)}
+
+
+def test_cp_67_an_answer_that_takes_too_long_is_a_failed_attempt(scene: Scene) -> None:
+    """CP-67, CP-60: the call is given up and stays charged; the next attempt completes it."""
+    scene.provider.hold.clear()
+    scene.work(TRUNKLINE_CLINICAL_TIMEOUT="0.5")
+    made = scene.upload()
+    (failed,) = scene.wait(
+        lambda: [job for job in scene.jobs(made.file_id) if job.retry_count], "an attempt failed"
+    )
+    assert (failed.job_type, failed.status) == ("ai_queue_pass1", "retrying")
+    assert "Timeout" in json.dumps(failed.error_details)
+    limit = scene.clinic.limit()
+    assert (limit.active_requests, limit.current_tokens_minute) == (0, 1000)
+    scene.provider.hold.set()
+    scene.later("50 seconds")
+    scene.finished(made.file_id)
+    assert [job.retry_count for job in scene.jobs(made.file_id)] == [0, 0, 0, 1, 0, 0]
+    assert scene.records(made.file_id)["entities"]["entities"]
+
+
 @pytest.mark.parametrize("nonsense", ["I am sorry", '{"entities": 5}', "{}"])
 def test_a_model_that_answers_nonsense_is_asked_again(scene: Scene, nonsense: str) -> None:
     """CP-48: its answer is not taken, and what it cost is charged."""
@@ -177,6 +222,44 @@ def test_cp_24_the_registry_says_what_a_pass_calls(scene: Scene) -> None:
         "gpt-4-vision": 1,
     }
     assert scene.clinic.limit("openai/gpt-4-vision").current_requests_minute == 1
+
+
+def test_cp_24_a_pass_of_its_own_calls_what_the_registry_says(scene: Scene) -> None:
+    """CP-24: also one that is enqueued by itself; what it calls is what its claim is charged."""
+    scene.provider.set_model("gpt-4-vision", Model())
+    scene.work()
+    made = scene.upload()
+    scene.finished(made.file_id)
+    scene.clinic.operator.connection.execute(
+        "update clinical.job_types set api_endpoint = 'gpt-4-vision' where job_type = %s",
+        ("ai_queue_pass2",),
+    )
+    before = scene.clinic.limit().current_requests_minute
+    found = scene.result(scene.chore("ai_queue_pass2", shell_file_id=str(made.file_id)))
+    assert found["endpoint"] == "openai/gpt-4-vision"
+    assert {name: a.calls for name, a in scene.provider.accounts().items()} == {
+        MODEL: 3,
+        "gpt-4-vision": 1,
+    }
+    assert scene.clinic.limit("openai/gpt-4-vision").current_requests_minute == 1
+    assert scene.clinic.limit().current_requests_minute == before
+
+
+def test_cp_25_a_full_lane_holds_documents_up_and_kills_none(scene: Scene) -> None:
+    """CP-25, CP-08, CP-106: one may wait for an endpoint, three come; none is tried again."""
+    change = "update clinical.api_rate_limits set queue_depth_limit = 1, status = %s"
+    openai = "where provider_name = 'openai'"
+    scene.clinic.operator.connection.execute(f"{change} {openai}".encode(), ("maintenance",))
+    made = [scene.upload(name=f"scan-{n}.png") for n in range(3)]
+    scene.work()
+    scene.wait(
+        lambda: all(len(scene.jobs(one.file_id)) == 4 for one in made), "all wait for the endpoint"
+    )
+    scene.clinic.operator.connection.execute(f"{change} {openai}".encode(), ("active",))
+    scene.finished(*(one.file_id for one in made))
+    jobs = [job for one in made for job in scene.jobs(one.file_id)]
+    assert {(job.status, job.retry_count) for job in jobs} == {("completed", 0)}
+    assert scene.provider.account().calls == 9
 
 
 def test_cp_73_more_workers_do_not_exceed_a_limit(scene: Scene) -> None:

@@ -37,11 +37,34 @@ def test_cp_66_the_environment_says_how_a_worker_runs() -> None:
             options({variable: "many"})
 
 
+def as_worker(scene: Scene) -> str:
+    """A login with the rights of a worker and no others."""
+    return f"{scene.clinic.database.superuser_dsn}&options=-c%20role%3Dtrunkline_worker"
+
+
+def test_cp_83_a_worker_does_its_part_with_the_rights_of_a_worker(scene: Scene) -> None:
+    """CP-83: the slow work, correlation ids, patients in the audit, errors with a stable code."""
+    scene.work(TRUNKLINE_DSN=as_worker(scene))
+    good = scene.upload()
+    bad = scene.upload(b"%PDF-1.4 nothing", name="bad.pdf", kind="application/pdf")
+    scene.wait(lambda: scene.clinic.row(bad.job_id).status == "failed", "the check failed")
+    scene.finished(good.file_id)
+    jobs = [*scene.jobs(good.file_id), *scene.jobs(bad.file_id)]
+    assert [job.correlation_id for job in jobs] == [str(good.file_id)] * 6 + [str(bad.file_id)]
+    for job in jobs:
+        events = scene.clinic.audit(job.id)
+        assert {event.patient_id for event in events} == {scene.clinic.patient}
+    details = scene.clinic.row(bad.job_id).error_details
+    assert details["dead_letter_reason"] == "not_retryable"
+    assert details["message"].startswith("damaged: ")
+    told = {line.get("job_id") for line in log_lines(scene)}
+    assert told >= {str(job.id) for job in jobs}
+
+
 def test_cp_66_ids_are_unique_and_credentials_stay_where_they_are(scene: Scene) -> None:
-    """CP-66, CP-78, CP-83: two processes of one service; the rights of a worker are enough."""
-    role = f"{scene.clinic.database.superuser_dsn}&options=-c%20role%3Dtrunkline_worker"
+    """CP-66, CP-78: two processes of one service; keys are in their environment alone."""
     for _ in range(2):
-        scene.work(TRUNKLINE_DSN=role, WORKER_NAME_PREFIX="clinic")
+        scene.work(TRUNKLINE_DSN=as_worker(scene), WORKER_NAME_PREFIX="clinic")
     made = scene.upload()
     scene.finished(made.file_id)
     found = scene.clinic.rows("select worker, pid from trunkline.workers")

@@ -52,7 +52,11 @@ class Chores:
         self._timeout = timeout
 
     async def audit_cleanup(
-        self, ctx: Context, older_than: str = "1 hour", estimated_tokens: int = 0
+        self,
+        ctx: Context,
+        older_than: str = "1 hour",
+        estimated_tokens: int = 0,
+        endpoint: str | None = None,
     ) -> dict[str, Any]:
         """Take events about jobs over into the audit, before the engine forgets them."""
         with at_work(ctx):
@@ -63,7 +67,7 @@ class Chores:
                 return found
 
     async def system_maintenance(
-        self, ctx: Context, limit: int = 100, estimated_tokens: int = 0
+        self, ctx: Context, limit: int = 100, estimated_tokens: int = 0, endpoint: str | None = None
     ) -> dict[str, Any]:
         """Note at files that their pipeline has stopped."""
         with at_work(ctx):
@@ -74,7 +78,11 @@ class Chores:
                 return found
 
     async def report_generation(
-        self, ctx: Context, shell_file_id: UUID, estimated_tokens: int = 0
+        self,
+        ctx: Context,
+        shell_file_id: UUID,
+        estimated_tokens: int = 0,
+        endpoint: str | None = None,
     ) -> dict[str, Any]:
         """Put all that was found in a file into one report, in the patient's folder."""
         with at_work(ctx):
@@ -96,7 +104,11 @@ class Chores:
                 return found
 
     async def backup_operation(
-        self, ctx: Context, shell_file_id: UUID, estimated_tokens: int = 0
+        self,
+        ctx: Context,
+        shell_file_id: UUID,
+        estimated_tokens: int = 0,
+        endpoint: str | None = None,
     ) -> dict[str, Any]:
         """Copy an uploaded file, and read the copy to be sure of it."""
         with at_work(ctx):
@@ -111,7 +123,12 @@ class Chores:
                 return found
 
     async def notification_delivery(
-        self, ctx: Context, shell_file_id: UUID, message: str, estimated_tokens: int = 0
+        self,
+        ctx: Context,
+        shell_file_id: UUID,
+        message: str,
+        estimated_tokens: int = 0,
+        endpoint: str | None = None,
     ) -> dict[str, Any]:
         """Tell whoever delivers messages to patients; the job's id lets them tell it once."""
         with at_work(ctx):
@@ -119,7 +136,11 @@ class Chores:
             return {"delivered": True, "answer": answer}
 
     async def consent_verification(
-        self, ctx: Context, shell_file_id: UUID, estimated_tokens: int = 0
+        self,
+        ctx: Context,
+        shell_file_id: UUID,
+        estimated_tokens: int = 0,
+        endpoint: str | None = None,
     ) -> dict[str, Any]:
         """Ask whether the patient agrees, and keep the answer with the file."""
         with at_work(ctx):

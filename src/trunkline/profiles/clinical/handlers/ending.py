@@ -23,15 +23,9 @@ select clinical.write_record(
   p_file => %(file)s, p_job => %(job)s, p_stage => %(stage)s, p_kind => %(kind)s, p_body => %(body)s
 )
 """
-# What the next stage calls is read where it is enqueued: its claim waits for that very limit.
 _FINISH: Final = """
 select clinical.finish_stage(
-  p_job => %(job)s, p_attempt => %(attempt)s, p_worker => %(worker)s,
-  p_result => %(result)s || jsonb_build_object('next_payload', jsonb_build_object('endpoints', (
-    select coalesce(jsonb_object_agg(t.job_type, t.provider_name || '/' || t.api_endpoint), '{}')
-    from clinical.job_types as t
-    where t.api_endpoint is not null
-  )))
+  p_job => %(job)s, p_attempt => %(attempt)s, p_worker => %(worker)s, p_result => %(result)s
 )
 """
 

@@ -27,9 +27,6 @@ from clinical.shell_files as f
 where f.id = %(file)s and f.patient_id = %(patient)s
 """
 
-# Jobs carry it from stage to stage: which endpoint each type calls.
-Endpoints = dict[str, str]
-
 
 class Stages:
     """The handlers, on what they work with."""
@@ -40,13 +37,11 @@ class Stages:
         tools: Tools,
         providers: Mapping[str, Provider],
         *,
-        endpoint: str,
         timeout: float,
     ) -> None:
         self._files = files
         self._tools = tools
         self._providers = providers
-        self._endpoint = endpoint
         self._timeout = timeout
 
     async def fast_queue_security(
@@ -54,7 +49,7 @@ class Stages:
         ctx: Context,
         shell_file_id: UUID,
         estimated_tokens: int = 0,
-        endpoints: Endpoints | None = None,
+        endpoint: str | None = None,
     ) -> dict[str, Any]:
         """Let a file into the pipeline, or not."""
         with at_work(ctx):
@@ -79,7 +74,7 @@ class Stages:
         ctx: Context,
         shell_file_id: UUID,
         estimated_tokens: int = 0,
-        endpoints: Endpoints | None = None,
+        endpoint: str | None = None,
     ) -> dict[str, Any]:
         """Read the pages."""
         with at_work(ctx):
@@ -100,7 +95,7 @@ class Stages:
         ctx: Context,
         shell_file_id: UUID,
         estimated_tokens: int = 0,
-        endpoints: Endpoints | None = None,
+        endpoint: str | None = None,
     ) -> dict[str, Any]:
         """Find lines and their places."""
         with at_work(ctx):
@@ -122,38 +117,39 @@ class Stages:
         ctx: Context,
         shell_file_id: UUID,
         estimated_tokens: int = 1000,
-        endpoints: Endpoints | None = None,
+        endpoint: str | None = None,
     ) -> dict[str, Any]:
         """Find what the document names."""
-        return await self._pass(ctx, shell_file_id, estimated_tokens, endpoints)
+        return await self._pass(ctx, shell_file_id, estimated_tokens, endpoint)
 
     async def ai_queue_pass2(
         self,
         ctx: Context,
         shell_file_id: UUID,
         estimated_tokens: int = 1000,
-        endpoints: Endpoints | None = None,
+        endpoint: str | None = None,
     ) -> dict[str, Any]:
         """Make clinical facts of it."""
-        return await self._pass(ctx, shell_file_id, estimated_tokens, endpoints)
+        return await self._pass(ctx, shell_file_id, estimated_tokens, endpoint)
 
     async def ai_queue_pass3(
         self,
         ctx: Context,
         shell_file_id: UUID,
         estimated_tokens: int = 1000,
-        endpoints: Endpoints | None = None,
+        endpoint: str | None = None,
     ) -> dict[str, Any]:
         """Tell the patient."""
-        return await self._pass(ctx, shell_file_id, estimated_tokens, endpoints)
+        return await self._pass(ctx, shell_file_id, estimated_tokens, endpoint)
 
     async def _pass(
-        self, ctx: Context, file: UUID, estimate: int, endpoints: Endpoints | None
+        self, ctx: Context, file: UUID, estimate: int, endpoint: str | None
     ) -> dict[str, Any]:
-        endpoint = (endpoints or {}).get(ctx.task, self._endpoint)
-        name, _, model = endpoint.partition("/")
         asked = PASSES[ctx.task]
         with at_work(ctx):
+            if endpoint is None:
+                raise BadDocument(f"The registry named no endpoint for {ctx.task}")
+            name, _, model = endpoint.partition("/")
             provider = self._providers.get(name)
             if provider is None:
                 # Another worker may know it; nothing is wrong with the document.

@@ -1,7 +1,8 @@
 -- Asks the limits of a new job whether it may come: tells by how much it is put off, or refuses it.
 -- Above a share of the minute, and where so many wait that the limit puts further ones off: backpressure_delay. A limit
--- that is not active puts nobody off: its jobs wait at the claim. Where a quota is spent, or too many wait: refused.
-create or replace function trunkline_internal.admit(p_need bigint[], p_priority integer, p_now timestamptz)
+-- that is not active puts nobody off: its jobs wait at the claim. Where a quota is spent, or too many wait: refused,
+-- unless it was accepted before; then it waits at the claim, too.
+create or replace function trunkline_internal.admit(p_need bigint[], p_priority integer, p_accepted boolean, p_now timestamptz)
 returns interval
 language plpgsql
 volatile
@@ -22,15 +23,15 @@ begin
     ) as p
   loop
     v_limit := v_gate.allowed;
-    if v_gate.is_spent or (v_gate.is_low_spent and p_priority < v_limit.quota_low_below) then
+    if not p_accepted and (v_gate.is_spent or (v_gate.is_low_spent and p_priority < v_limit.quota_low_below)) then
       perform trunkline_internal.refuse_spent(
         p_gate => v_gate.gate, p_limit => v_limit, p_is_low => not v_gate.is_spent, p_now => p_now, p_index => null
       );
     end if;
     if v_gate.waiting >= v_limit.depth_limit then
-      if v_limit.depth_refuses then
+      if v_limit.depth_refuses and not p_accepted then
         perform trunkline_internal.refuse_full(p_gate => v_gate.gate, p_limit => v_limit, p_waiting => v_gate.waiting, p_jobs => 1);
-      elsif v_limit.status = 'active' then
+      elsif not v_limit.depth_refuses and v_limit.status = 'active' then
         v_delay := greatest(v_delay, coalesce(v_limit.backpressure_delay, interval '5 seconds'));
       end if;
     end if;
@@ -39,4 +40,4 @@ begin
   return v_delay;
 end;
 $$;
-comment on function trunkline_internal.admit(bigint[], integer, timestamptz) is 'Asks the limits of a new job whether it may come: tells by how much it is put off, or refuses it.';
+comment on function trunkline_internal.admit(bigint[], integer, boolean, timestamptz) is 'Asks the limits of a new job whether it may come: tells by how much it is put off, or refuses it.';

@@ -2,6 +2,8 @@
 -- none -> ready | scheduled. Locks: idempotency key, unique key, then nothing: the job is new.
 -- Notifies workers that sleep on the queue, also when the job is due within a minute: they reckoned
 -- without it how long they may sleep, and poll once a minute.
+-- With p_accepted it is not refused for want of room: it follows from a job that was taken, or was taken elsewhere, and
+-- waits where a new request would be turned away: at a full or paused queue, a full lane, a spent quota.
 create or replace function trunkline.enqueue(
   p_task text,
   p_payload jsonb default '{}',
@@ -15,7 +17,8 @@ create or replace function trunkline.enqueue(
   p_correlation_id text default null,
   p_max_attempts integer default null,
   p_tags text[] default null,
-  p_cost jsonb default null
+  p_cost jsonb default null,
+  p_accepted boolean default false
 )
 returns trunkline.enqueued
 language plpgsql
@@ -137,12 +140,14 @@ begin
       raise exception using errcode = 'serialization_failure', message = 'holder of the unique key kept changing';
     end if;
   end if;
-  if v_is_special then
+  if v_is_special and p_accepted is not true then
     perform trunkline_internal.check_queue_open(p_queue => v_queue, p_jobs => 1);
   end if;
   -- Only now: a request that was kept before is answered whatever its limits say today.
   if v_is_guarded then
-    v_delay := trunkline_internal.admit(p_need => v_need, p_priority => v_priority, p_now => v_now);
+    v_delay := trunkline_internal.admit(
+      p_need => v_need, p_priority => v_priority, p_accepted => coalesce(p_accepted, false), p_now => v_now
+    );
     if v_now + v_delay > v_run_at then
       v_run_at := v_now + v_delay;
       v_state := 'scheduled';
@@ -190,4 +195,4 @@ begin
   return row(v_job, true, v_state, v_run_at)::trunkline.enqueued;
 end;
 $$;
-comment on function trunkline.enqueue(text, jsonb, text, integer, timestamptz, interval, text, text, text, text, integer, text[], jsonb) is 'Enqueues one job in the caller''s transaction; a duplicate returns the existing job and raises its priority.';
+comment on function trunkline.enqueue(text, jsonb, text, integer, timestamptz, interval, text, text, text, text, integer, text[], jsonb, boolean) is 'Enqueues one job in the caller''s transaction; a duplicate returns the existing job and raises its priority.';

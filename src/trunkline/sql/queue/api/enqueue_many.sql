@@ -1,6 +1,6 @@
 -- Enqueues thousands of jobs in one statement, all or none; answers in the order of the request.
 -- p_jobs is a JSON array of objects with the arguments of enqueue as keys, without the p_.
--- Jobs that carry a key are enqueued one by one, in key order, so that two batches cannot deadlock.
+-- Jobs that carry a key or were accepted before are enqueued one by one, in key order, so that two batches cannot deadlock.
 -- none -> ready | scheduled. One pass over the document: checking, drawing and writing are parts of
 -- a single statement, since expanding the document costs a third of the whole.
 create or replace function trunkline.enqueue_many(p_jobs jsonb)
@@ -46,10 +46,12 @@ begin
     );
   end if;
   if v_has_more then
-    perform trunkline_internal.check_fields(p_jobs => p_jobs, p_known => c_fields || array['unique_key', 'idempotency_key', 'cost']);
+    perform trunkline_internal.check_fields(
+      p_jobs => p_jobs, p_known => c_fields || array['unique_key', 'idempotency_key', 'cost', 'accepted']
+    );
   end if;
   if v_has_more and exists (
-    select from jsonb_array_elements(p_jobs) as j (job) where j.job ?| array['unique_key', 'idempotency_key']
+    select from jsonb_array_elements(p_jobs) as j (job) where j.job ?| array['unique_key', 'idempotency_key', 'accepted']
   ) then
     return query select e.* from trunkline_internal.enqueue_each(p_jobs => p_jobs) as e;
     return;

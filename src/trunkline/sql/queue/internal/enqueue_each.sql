@@ -23,11 +23,11 @@ begin
       jsonb_to_recordset(p_jobs) as (
         task text, payload jsonb, queue text, priority integer, run_at timestamptz, delay interval,
         tenant text, unique_key text, idempotency_key text, correlation_id text, max_attempts integer,
-        tags text[], cost jsonb
+        tags text[], cost jsonb, accepted boolean
       )
     ) with ordinality as j (
       task, payload, queue, priority, run_at, delay, tenant, unique_key, idempotency_key,
-      correlation_id, max_attempts, tags, cost, place
+      correlation_id, max_attempts, tags, cost, accepted, place
     )
     order by j.tenant nulls first, j.idempotency_key nulls first, j.unique_key nulls first, j.place
   loop
@@ -45,7 +45,8 @@ begin
       p_priority => v_job.priority, p_run_at => v_job.run_at, p_delay => v_job.delay,
       p_tenant => v_job.tenant, p_unique_key => v_job.unique_key,
       p_idempotency_key => v_job.idempotency_key, p_correlation_id => v_job.correlation_id,
-      p_max_attempts => v_job.max_attempts, p_tags => v_job.tags, p_cost => v_job.cost
+      p_max_attempts => v_job.max_attempts, p_tags => v_job.tags, p_cost => v_job.cost,
+      p_accepted => v_job.accepted
     );
   end loop;
   return query select a.* from unnest(v_answers) as a;

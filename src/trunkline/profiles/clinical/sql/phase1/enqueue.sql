@@ -44,6 +44,22 @@ end;
 $$;
 comment on function clinical.checked_estimate(jsonb, text, text) is 'The estimated tokens of a payload as a whole number, 1000 where it names none; refuses what is none, negative or more than the endpoint ever gives.';
 
+create or replace function clinical.job_payload(p_payload jsonb, p_type clinical.job_types, p_tokens bigint)
+returns jsonb
+language sql
+immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  -- What the job calls is what its claim waits for: decided here for both, whatever a caller or the stage before says.
+  select (p_payload - 'endpoint') || jsonb_strip_nulls(jsonb_build_object(
+    'estimated_tokens', p_tokens, 'endpoint', p_type.provider_name || '/' || p_type.api_endpoint
+  ))
+$$;
+comment on function clinical.job_payload(jsonb, clinical.job_types, bigint) is 'A payload as it is stored: with its estimate, and the endpoint that the registry names for its type.';
+
+-- With one argument less in earlier versions, which create or replace would leave beside this one.
+drop function if exists clinical.make_job(text, text, jsonb, text, integer, timestamptz, uuid, text);
+
 create or replace function clinical.make_job(
   p_type text,
   p_name text,
@@ -52,7 +68,8 @@ create or replace function clinical.make_job(
   p_priority integer default null,
   p_run_at timestamptz default null,
   p_workflow uuid default null,
-  p_idempotency_key text default null
+  p_idempotency_key text default null,
+  p_accepted boolean default false
 )
 returns uuid
 language plpgsql
@@ -99,7 +116,7 @@ begin
   end if;
   return (trunkline.enqueue(
     p_task => p_type,
-    p_payload => p_payload || jsonb_build_object('estimated_tokens', v_tokens),
+    p_payload => clinical.job_payload(p_payload => p_payload, p_type => v_type, p_tokens => v_tokens),
     p_priority => coalesce(p_priority, 5),
     p_run_at => p_run_at,
     p_tenant => v_patient::text,
@@ -108,11 +125,13 @@ begin
     p_tags => array_remove(array[
       'job_name:' || coalesce(p_name, p_type), 'job_category:' || coalesce(p_category, 'standard'), 'workflow:' || p_workflow
     ], null),
-    p_cost => case when v_type.api_endpoint is not null then jsonb_build_object('tokens', v_tokens) end
+    p_cost => case when v_type.api_endpoint is not null then jsonb_build_object('tokens', v_tokens) end,
+    -- What was taken in once waits for room; it is not sent away in the middle.
+    p_accepted => p_accepted
   )).job_id;
 end;
 $$;
-comment on function clinical.make_job(text, text, jsonb, text, integer, timestamptz, uuid, text) is 'Checks a request and makes a job of it, for the patient of its file, at the estimated cost; the engine writes its audit event.';
+comment on function clinical.make_job(text, text, jsonb, text, integer, timestamptz, uuid, text, boolean) is 'Checks a request and makes a job of it, for the patient of its file, at the estimated cost; the engine writes its audit event.';
 
 create or replace function clinical.require_enqueue()
 returns void

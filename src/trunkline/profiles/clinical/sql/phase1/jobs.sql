@@ -11,6 +11,13 @@ create table if not exists clinical.imported_jobs (
 );
 comment on table clinical.imported_jobs is 'Jobs taken over from the older table: what they are here, and the retries they had used there.';
 
+-- Jobs themselves are in the engine's tables, where row security is forced, too.
+alter table clinical.imported_jobs enable row level security;
+alter table clinical.imported_jobs force row level security;
+drop policy if exists job_queue_service_role_only on clinical.imported_jobs;
+create policy job_queue_service_role_only on clinical.imported_jobs
+to trunkline_owner, trunkline_producer, trunkline_worker, trunkline_operator using (true) with check (true);
+
 create or replace function clinical.job_status(p_state text, p_reason text default null)
 returns text
 language sql

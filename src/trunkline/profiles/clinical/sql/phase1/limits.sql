@@ -13,6 +13,13 @@ create table if not exists clinical.api_endpoints (
 );
 comment on table clinical.api_endpoints is 'Endpoints of providers; what is allowed and used is kept by the engine''s limit of the same name.';
 
+-- Limits themselves are in the engine's tables, where row security is forced, too.
+alter table clinical.api_endpoints enable row level security;
+alter table clinical.api_endpoints force row level security;
+drop policy if exists api_rate_limits_service_role_only on clinical.api_endpoints;
+create policy api_rate_limits_service_role_only on clinical.api_endpoints
+to trunkline_owner, trunkline_producer, trunkline_worker, trunkline_operator using (true) with check (true);
+
 create or replace view clinical.api_rate_limits with (security_barrier = true) as
 select
   e.id, e.provider_name, e.api_endpoint,

@@ -36,7 +36,7 @@ from (
     ('checklist', 8, 'legacy_listed', 'auto', 'T-?', 'the twelve older functions are listed'),
     ('checklist', 9, 'rollback_rehearsed', 'auto', 'T-?', 'every step of the roll-back was tried: taken, or as a dry run'),
     ('cutover', 1, 'maintenance_on', 'auto', 'T+0', 'maintenance on: claims stop, uploads if so configured'),
-    ('cutover', 2, 'functions_healthy', 'auto', 'T+5', 'the two client functions are deployed and healthy'),
+    ('cutover', 2, 'functions_healthy', 'evidence', 'T+5', 'the two client functions are deployed and healthy'),
     ('cutover', 3, 'remove_legacy', 'evidence', 'T+10', 'the older functions are removed, after the new ones were found healthy'),
     ('cutover', 4, 'claims_on', 'auto', 'T+15', 'workers are up and claim again'),
     ('cutover', 5, 'claims_checked', 'auto', 'T+15', 'workers claim and send heartbeats'),
@@ -187,10 +187,11 @@ begin
     when 'cutover/functions_healthy' then (
       select jsonb_build_object(
         'health', jsonb_agg(h.health),
-        'problems', coalesce(jsonb_agg(h.health ->> 'function') filter (where not (h.health ->> 'healthy')::boolean), '[]')
+        -- One that tells nothing about itself is not healthy either.
+        'problems', coalesce(jsonb_agg(h.name) filter (where (h.health ->> 'healthy')::boolean is not true), '[]')
       )
       from (
-        select clinical.client_health(p_function => f.name) as health
+        select f.name, clinical.client_health(p_function => f.name) as health
         from unnest(array['shell-file-processor-v3', 'audit-logger-v3']) as f (name)
       ) as h
     )
@@ -259,8 +260,9 @@ begin
     )
     when 'rollback/verify' then (
       select jsonb_build_object('uploads', count(*), 'problems', coalesce(jsonb_agg(f.id) filter (
-        where f.job_id is null or f.completed_at is null and not exists (
-          select from trunkline.jobs as j where j.correlation_id = f.id::text
+        where f.completed_at is null and f.processing_error is null and not exists (
+          -- A stage that is done with and no next one would be a pipeline that is lost.
+          select from trunkline.jobs as j where j.correlation_id = f.id::text and j.state <> 'completed'
         )
       ), '[]'))
       from clinical.shell_files as f
@@ -313,7 +315,10 @@ begin
         join clinical.job_types as t on t.job_type = m.task
         group by m.worker
       loop
-        -- Handed back as not started: neither a retry nor a deferral is counted.
+        -- Charged as estimated first: nobody knows how far they came. Then handed back as not started: neither a retry nor
+        -- a deferral is counted, and what is settled is not taken back.
+        perform trunkline.settle_job(p_job => j.job, p_attempt => j.attempt)
+        from unnest(v_job.jobs, v_job.attempts) as j (job, attempt);
         perform trunkline.release(
           p_worker => v_job.worker, p_jobs => v_job.jobs, p_attempts => v_job.attempts, p_reason => 'rollback', p_unstarted => true
         );

@@ -138,7 +138,8 @@ begin
     p_priority => v_job.priority,
     p_workflow => v_workflow,
     -- One next stage for a job, however often its end is reported.
-    p_idempotency_key => 'stage:' || p_job || ':' || v_next
+    p_idempotency_key => 'stage:' || p_job || ':' || v_next,
+    p_accepted => true
   );
 end;
 $$;

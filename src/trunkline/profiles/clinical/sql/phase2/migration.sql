@@ -66,14 +66,14 @@ begin
     )
   loop
     insert into clinical.shell_files (
-      id, patient_id, storage_path, filename, mime_type, size_bytes, idempotency_key, processing_error, created_at
+      id, patient_id, storage_path, filename, mime_type, size_bytes, idempotency_key, processing_error, completed_at, created_at
     )
     select
       f.id, f.patient_id, coalesce(f.storage_path, f.patient_id || '/' || f.id), f.filename, f.mime_type, f.size_bytes, f.idempotency_key,
-      f.processing_error, coalesce(f.created_at, trunkline.clock())
+      f.processing_error, f.completed_at, coalesce(f.created_at, trunkline.clock())
     from jsonb_to_record(v_file) as f (
       id uuid, patient_id uuid, storage_path text, filename text, mime_type text, size_bytes bigint, idempotency_key text,
-      processing_error jsonb, created_at timestamptz
+      processing_error jsonb, completed_at timestamptz, created_at timestamptz
     );
     perform clinical.log_audit_event(
       p_table_name => 'shell_files', p_record_id => v_file ->> 'id', p_action => 'INSERT',
@@ -86,6 +86,101 @@ end;
 $$;
 comment on function clinical.import_files(regclass) is 'Takes files over from the older table, each with an audit event; those that are here already are left alone. Tells how many.';
 
+create or replace function clinical.check_import(p_table regclass)
+returns void
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_files jsonb;
+  v_types jsonb;
+begin
+  execute format(
+    'select jsonb_agg(r.job -> %L) filter (where k.job_type is null), jsonb_agg(r.job -> %L) filter (where k.needs_file and f.id is null) '
+    'from (select to_jsonb(t) as job from %s as t) as r '
+    'left join clinical.job_types as k on k.job_type = r.job ->> %L '
+    'left join clinical.shell_files as f on f.id = clinical.as_uuid(p_text => r.job -> %L ->> %L) '
+    'where r.job ->> %L not in (%L, %L, %L) and not exists '
+    '(select from clinical.imported_jobs as i where i.old_id = r.job ->> %L)',
+    'id', 'id', p_table, 'job_type', 'job_payload', 'shell_file_id', 'status', 'completed', 'failed', 'cancelled', 'id'
+  ) into v_types, v_files;
+  if v_types is not null then
+    perform clinical.refuse(
+      p_code => 'invalid_import', p_message => 'open jobs have types that are not in job_types',
+      p_detail => jsonb_build_object('jobs', v_types)
+    );
+  elsif v_files is not null then
+    -- They would belong to no patient: no worker could do anything with them.
+    perform clinical.refuse(
+      p_code => 'invalid_import', p_message => 'open jobs name files that are not in shell_files: take files over first',
+      p_detail => jsonb_build_object('jobs', v_files)
+    );
+  end if;
+end;
+$$;
+comment on function clinical.check_import(regclass) is 'Refuses open jobs of an older table whose type or file is unknown here, with their ids.';
+
+create or replace function clinical.stages_left(p_job_type text)
+returns integer
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with recursive stages (job_type, depth) as (
+    select t.next_stage, 0 from clinical.job_types as t where t.job_type = p_job_type
+    union all
+    select t.next_stage, s.depth + 1 from stages as s join clinical.job_types as t on t.job_type = s.job_type where s.depth < 100
+  )
+  select max(s.depth) from stages as s
+$$;
+comment on function clinical.stages_left(text) is 'How many stages follow a type in the registry, whether or not they are switched on.';
+
+create or replace function clinical.limits_of(p_types text[], p_is_wide boolean)
+returns jsonb
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  -- As wide as can be, not without: what is not limited is not counted either.
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'name', l.name, 'status', case when p_is_wide then 'active' else l.status end, 'reason', l.reason,
+    'parts', (
+      select coalesce(jsonb_object_agg(p.part, case when p_is_wide then p.most else p.allowed end), '{}')
+      from (
+        values
+          ('requests_per_minute', l.requests_per_minute::numeric, 1e12), ('requests_per_hour', l.requests_per_hour, 1e12),
+          ('tokens_per_minute', l.tokens_per_minute, 1e12), ('tokens_per_hour', l.tokens_per_hour, 1e12),
+          ('concurrency', l.concurrency, 1e5), ('quota', l.quota, 1e15)
+      ) as p (part, allowed, most)
+      where p.allowed is not null
+    )
+  )), '[]')
+  from trunkline.limits as l
+  where l.name in (
+    select t.provider_name || '/' || t.api_endpoint from clinical.job_types as t where t.job_type = any (p_types)
+  )
+$$;
+comment on function clinical.limits_of(text[], boolean) is 'The limits of the endpoints of types as they are, or as wide as the engine takes them.';
+
+create or replace function clinical.put_limits(p_limits jsonb)
+returns void
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit jsonb;
+begin
+  for v_limit in select l.value from jsonb_array_elements(p_limits) as l loop
+    perform trunkline.set_limit(
+      p_limit => v_limit ->> 'name', p_parts => v_limit -> 'parts', p_status => v_limit ->> 'status', p_reason => v_limit ->> 'reason'
+    );
+  end loop;
+end;
+$$;
+comment on function clinical.put_limits(jsonb) is 'Sets limits as limits_of tells them.';
+
 create or replace function clinical.import_jobs(p_table regclass)
 returns table (waiting bigint, running bigint)
 language plpgsql
@@ -93,109 +188,171 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_claimed uuid;
-  v_id uuid;
-  v_job record;
+  v_is_furthest boolean;
+  v_limits jsonb;
   v_row jsonb;
-  v_unknown jsonb;
+  v_types text[];
 begin
   waiting := 0;
   running := 0;
-  execute format(
-    'select jsonb_agg(to_jsonb(t) -> %L) from %s as t where (to_jsonb(t) ->> %L) not in '
-    '(select j.job_type from clinical.job_types as j) and to_jsonb(t) ->> %L not in (%L, %L, %L)',
-    'id', p_table, 'job_type', 'status', 'completed', 'failed', 'cancelled'
-  ) into v_unknown;
-  if v_unknown is not null then
-    perform clinical.refuse(
-      p_code => 'invalid_import', p_message => 'open jobs have types that are not in job_types',
-      p_detail => jsonb_build_object('jobs', v_unknown)
-    );
-  end if;
-  for v_row in
+  perform clinical.check_import(p_table => p_table);
+  execute format('select array_agg(distinct t.job_type) from %s as t where t.status in (%L, %L)', p_table, 'running', 'processing')
+  into v_types;
+  -- What runs runs, whatever the limits say, and is charged for. Nobody sees the wide ones: they are back before the commit.
+  v_limits := clinical.limits_of(p_types => v_types, p_is_wide => false);
+  perform clinical.put_limits(p_limits => clinical.limits_of(p_types => v_types, p_is_wide => true));
+  for v_row, v_is_furthest in
     execute format(
-      'select r.job from (select to_jsonb(t) as job from %s as t) as r '
+      'select r.job, row_number() over ('
+      'partition by r.job -> %L ->> %L order by clinical.stages_left(p_job_type => r.job ->> %L), r.job ->> %L, r.job ->> %L'
+      ') = 1 from (select to_jsonb(t) as job from %s as t) as r '
       'where r.job ->> %L in (%L, %L, %L, %L, %L) and not exists '
       '(select from clinical.imported_jobs as i where i.old_id = r.job ->> %L) order by r.job ->> %L, r.job ->> %L',
-      p_table, 'status', 'pending', 'retrying', 'deferred', 'running', 'processing', 'id', 'created_at', 'id'
+      'job_payload', 'shell_file_id', 'job_type', 'created_at', 'id', p_table,
+      'status', 'pending', 'retrying', 'deferred', 'running', 'processing', 'id', 'created_at', 'id'
     )
   loop
-    select r.* into v_job
-    from jsonb_to_record(v_row) as r (
-      id text, job_type text, job_name text, job_payload jsonb, job_category text, priority integer, scheduled_at timestamptz,
-      status text, worker_id text, retry_count integer, max_retries integer
-    );
-    v_id := clinical.import_job(
-      p_type => v_job.job_type, p_name => v_job.job_name, p_payload => v_job.job_payload, p_category => v_job.job_category,
-      p_priority => v_job.priority, p_run_at => v_job.scheduled_at,
-      p_max_attempts => greatest(coalesce(v_job.max_retries, 3) - coalesce(v_job.retry_count, 0), 0) + 1,
-      p_is_running => v_job.status in ('running', 'processing')
-    );
-    insert into clinical.imported_jobs (old_id, job_id, old_status, retry_count)
-    values (
-      v_job.id, v_id, clinical.job_status(p_state => v_job.status), least(coalesce(v_job.retry_count, 0), coalesce(v_job.max_retries, 3))
-    );
-    if v_job.status in ('running', 'processing') then
-      -- Claimed anew for its old worker: the lease starts now, so that it ends if nobody is there.
-      loop
-        select c.job_id into v_claimed
-        from trunkline.claim(
-          p_worker => coalesce(nullif(v_job.worker_id, ''), 'legacy'), p_queues => array['clinical-import'],
-          p_tasks => array[v_job.job_type]
-        ) as c;
-        exit when v_claimed is null or v_claimed = v_id;
-      end loop;
+    if clinical.import_job(p_row => v_row, p_is_furthest => v_is_furthest) then
       running := running + 1;
     else
       waiting := waiting + 1;
     end if;
   end loop;
+  perform clinical.put_limits(p_limits => v_limits);
+  perform clinical.import_ends(p_table => p_table);
   return next;
 end;
 $$;
 comment on function clinical.import_jobs(regclass) is 'Takes open jobs over from the older table: waiting ones wait, running ones run under a new lease that can end; those taken over before are left alone.';
 
-create or replace function clinical.import_job(
-  p_type text,
-  p_name text,
-  p_payload jsonb,
-  p_category text,
-  p_priority integer,
-  p_run_at timestamptz,
-  p_max_attempts integer,
-  p_is_running boolean
-)
-returns uuid
+-- With other arguments before.
+drop function if exists clinical.import_job(text, text, jsonb, text, integer, timestamptz, integer, boolean);
+
+create or replace function clinical.import_job(p_row jsonb, p_is_furthest boolean)
+returns boolean
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_patient uuid;
+  v_claimed uuid;
+  v_file clinical.shell_files;
+  v_id uuid;
+  v_is_running boolean := p_row ->> 'status' in ('running', 'processing');
+  v_job record;
+  v_tokens bigint;
   v_type clinical.job_types;
+  v_workflow uuid;
 begin
-  select t.* into v_type from clinical.job_types as t where t.job_type = p_type;
-  select f.patient_id into v_patient
-  from clinical.shell_files as f
-  where f.id = clinical.as_uuid(p_text => p_payload ->> 'shell_file_id');
-  return (trunkline.enqueue(
-    p_task => p_type,
-    p_payload => coalesce(p_payload, '{}'::jsonb)
-      || jsonb_build_object('estimated_tokens', coalesce(p_payload -> 'estimated_tokens', '1000'::jsonb)),
-    p_queue => case when p_is_running then 'clinical-import' else 'clinical' end,
+  select r.* into v_job
+  from jsonb_to_record(p_row) as r (
+    id text, job_type text, job_name text, job_payload jsonb, job_category text, priority integer, scheduled_at timestamptz,
+    status text, worker_id text, retry_count integer, max_retries integer
+  );
+  select t.* into v_type from clinical.job_types as t where t.job_type = v_job.job_type;
+  select f.* into v_file from clinical.shell_files as f where f.id = clinical.as_uuid(p_text => v_job.job_payload ->> 'shell_file_id');
+  -- One job of a file carries its pipeline on: the one that is furthest.
+  if p_is_furthest and v_type.needs_file and v_file.job_id is null and v_file.completed_at is null then
+    v_workflow := v_file.id;
+  end if;
+  v_tokens := clinical.checked_estimate(
+    p_payload => v_job.job_payload, p_provider => v_type.provider_name, p_endpoint => v_type.api_endpoint
+  );
+  v_id := (trunkline.enqueue(
+    p_task => v_job.job_type,
+    p_payload => clinical.job_payload(p_payload => coalesce(v_job.job_payload, '{}'::jsonb), p_type => v_type, p_tokens => v_tokens),
+    p_queue => case when v_is_running then 'clinical-import' else 'clinical' end,
     -- What ran before goes first.
-    p_priority => case when p_is_running then 49 else greatest(least(coalesce(p_priority, 5), 49), -50) end,
-    p_run_at => case when not p_is_running then p_run_at end,
-    p_tenant => v_patient::text,
-    p_max_attempts => p_max_attempts,
-    p_tags => array['job_name:' || left(coalesce(p_name, p_type), 90), 'job_category:' || left(coalesce(p_category, 'standard'), 90)],
-    p_cost => case when v_type.api_endpoint is not null then jsonb_build_object('tokens', clinical.checked_estimate(
-      p_payload => p_payload, p_provider => v_type.provider_name, p_endpoint => v_type.api_endpoint
-    )) end
+    p_priority => case when v_is_running then 49 else greatest(least(coalesce(v_job.priority, 5), 49), -50) end,
+    p_run_at => case when not v_is_running then v_job.scheduled_at end,
+    p_tenant => v_file.patient_id::text,
+    p_correlation_id => v_file.id::text,
+    p_max_attempts => greatest(coalesce(v_job.max_retries, 3) - coalesce(v_job.retry_count, 0), 0) + 1,
+    p_tags => array_remove(array[
+      'job_name:' || left(coalesce(v_job.job_name, v_job.job_type), 60),
+      'job_category:' || left(coalesce(v_job.job_category, 'standard'), 40), 'workflow:' || v_workflow
+    ], null),
+    p_cost => case when v_type.api_endpoint is not null then jsonb_build_object('tokens', v_tokens) end,
+    p_accepted => true
   )).job_id;
+  while v_is_running and v_claimed is distinct from v_id loop
+    -- Claimed anew for its old worker: the lease starts now, so that it ends if nobody is there.
+    select c.job_id into v_claimed
+    from trunkline.claim(
+      p_worker => coalesce(nullif(v_job.worker_id, ''), 'legacy'), p_queues => array['clinical-import'], p_tasks => array[v_job.job_type]
+    ) as c
+    where c.job_id is not null;
+    -- Not while claims are off, or its provider wants no calls: then it waits, and is told as waiting.
+    v_is_running := v_claimed is not null;
+  end loop;
+  insert into clinical.imported_jobs (old_id, job_id, old_status, retry_count)
+  values (
+    v_job.id, v_id,
+    case
+      when v_is_running or v_job.status not in ('running', 'processing') then clinical.job_status(p_state => v_job.status)
+      else 'pending'
+    end,
+    least(coalesce(v_job.retry_count, 0), coalesce(v_job.max_retries, 3))
+  );
+  if v_workflow is not null then
+    update clinical.shell_files as f set job_id = v_id, updated_at = trunkline.clock() where f.id = v_workflow;
+    perform clinical.log_audit_event(
+      p_table_name => 'shell_files', p_record_id => v_workflow::text, p_action => 'UPDATE',
+      p_new_values => jsonb_build_object('job_id', v_id, 'old_job_id', v_job.id), p_reason => 'job taken over',
+      p_patient_id => v_file.patient_id, p_job_id => v_id
+    );
+  end if;
+  return v_is_running;
 end;
 $$;
-comment on function clinical.import_job(text, text, jsonb, text, integer, timestamptz, integer, boolean) is 'Makes a job of an older row, with the attempts that it has left.';
+comment on function clinical.import_job(jsonb, boolean) is 'Makes a job of an older row, with the attempts that it has left, and links it with its file; tells whether it runs.';
+
+create or replace function clinical.import_ends(p_table regclass)
+returns bigint
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_count bigint := 0::bigint;
+  v_file uuid;
+  v_old jsonb;
+  v_patient uuid;
+begin
+  -- Ended jobs stay where they are, but that a file is done with is known from nothing else.
+  for v_file, v_old in
+    execute format(
+      'select distinct on (f.id) f.id, r.job '
+      'from clinical.shell_files as f '
+      'join (select to_jsonb(t) as job from %s as t) as r on clinical.as_uuid(p_text => r.job -> %L ->> %L) = f.id '
+      'where f.job_id is null and f.completed_at is null and f.processing_error is null and r.job ->> %L in (%L, %L, %L) '
+      'order by f.id, clinical.stages_left(p_job_type => r.job ->> %L), r.job ->> %L desc',
+      p_table, 'job_payload', 'shell_file_id', 'status', 'completed', 'failed', 'cancelled', 'job_type', 'created_at'
+    )
+  loop
+    update clinical.shell_files as f
+    set
+      completed_at = case
+        when v_old ->> 'status' = 'completed' then coalesce((v_old ->> 'completed_at')::timestamptz, trunkline.clock())
+      end,
+      processing_error = case
+        when v_old ->> 'status' <> 'completed'
+          then jsonb_build_object('legacy_status', v_old ->> 'status', 'old_job_id', v_old ->> 'id')
+      end,
+      updated_at = trunkline.clock()
+    where f.id = v_file
+    returning f.patient_id into v_patient;
+    perform clinical.log_audit_event(
+      p_table_name => 'shell_files', p_record_id => v_file::text, p_action => 'UPDATE',
+      p_new_values => jsonb_build_object('old_job_id', v_old -> 'id', 'status', v_old -> 'status'), p_reason => 'end taken over',
+      p_patient_id => v_patient
+    );
+    v_count := v_count + 1;
+  end loop;
+  return v_count;
+end;
+$$;
+comment on function clinical.import_ends(regclass) is 'Notes at files that were taken over, and have no open job, how their last job ended in the older table. Tells how many.';
 
 create or replace function clinical.take_over(p_step text, p_table text)
 returns jsonb
