@@ -187,3 +187,17 @@ def test_what_was_accepted_is_put_off_as_others_are(desk: Desk) -> None:
     desk.enqueue(1)
     state = desk.producer.value("select (trunkline.enqueue('work', p_accepted => true)).state")
     assert state == "scheduled"
+
+
+def test_a_tenant_cannot_say_that_its_work_was_accepted(desk: Desk) -> None:
+    """It would pass by its own budget."""
+    desk.task()
+    desk.producer.value("select set_config('trunkline.tenant', 'acme', false)")
+    with pytest.raises(psycopg.Error) as refused:
+        desk.producer.value("select trunkline.enqueue('work', p_accepted => true)")
+    assert desk.detail(refused.value)["argument"] == "p_accepted"
+    with pytest.raises(psycopg.Error, match="invalid"):
+        desk.producer.value(
+            'select trunkline.enqueue_many(\'[{"task": "work", "accepted": true}]\')'
+        )
+    assert stored(desk) == 0

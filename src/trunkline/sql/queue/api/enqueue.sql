@@ -3,7 +3,8 @@
 -- Notifies workers that sleep on the queue, also when the job is due within a minute: they reckoned
 -- without it how long they may sleep, and poll once a minute.
 -- With p_accepted it is not refused for want of room: it follows from a job that was taken, or was taken elsewhere, and
--- waits where a new request would be turned away: at a full or paused queue, a full lane, a spent quota.
+-- waits where a new request would be turned away: at a full or paused queue, a full lane, a spent quota. Who acts for a
+-- tenant cannot say that.
 create or replace function trunkline.enqueue(
   p_task text,
   p_payload jsonb default '{}',
@@ -51,6 +52,13 @@ begin
     v_tenant := p_tenant;
   else
     v_tenant := trunkline_internal.scoped_tenant(p_tenant => p_tenant);
+    -- Or a tenant could pass by its own budget.
+    if p_accepted then
+      perform trunkline_internal.refuse(
+        p_name => 'invalid_argument',
+        p_detail => jsonb_build_object('argument', 'p_accepted', 'must_be', 'false where the caller acts for one tenant')
+      );
+    end if;
   end if;
   -- One look at all that decides about an ordinary job: a statement each would cost 10 µs each.
   select
