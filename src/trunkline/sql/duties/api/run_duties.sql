@@ -14,7 +14,10 @@ begin
   for v_before in
     select d.duty, d.runs
     from trunkline_internal.duties as d
-    where d.started_at is null or d.started_at <= trunkline.clock() - d.every
+    where d.started_at is null
+      or d.started_at <= trunkline.clock() - d.every
+      -- The clock was set back: nobody waits until it has come that far again.
+      or d.started_at > trunkline.clock()
     -- Last, because a partition it attaches stays locked until this transaction ends.
     order by d.duty = 'maintain_partitions', d.duty
   loop

@@ -131,6 +131,8 @@ begin
     v_charged := floor(extract(epoch from v_job.claimed_at))::bigint;
     -- A call that takes more than its claim did has to find room for all of it.
     if v_job.claimed_at > v_now - interval '1 second'
+      -- Of a second that has not come: the clock was set back, and it may be long ago.
+      and v_job.claimed_at <= v_now + interval '1 second'
       and v_need[1] <= v_job.need[1] and v_need[2] <= v_job.need[2] and v_need[3] <= v_job.need[3]
     then
       v_need[1:3] := v_job.need[1:3];

@@ -49,7 +49,7 @@ begin
   update trunkline_internal.gate_states as s
   set started_at = null, started = null
   where s.gate = any(v_closed);
-  perform trunkline_internal.wake_gate(p_gate => c.gate) from unnest(v_closed) as c (gate);
+  perform trunkline_internal.wake_gates(p_gates => v_closed, p_queues => array[]::text[], p_slots => false, p_elsewhere => true);
   return cardinality(v_closed);
 end;
 $$;

@@ -7,6 +7,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_back interval;
   v_done integer := 0;
   v_gates bigint[];
   v_limits integer[];
@@ -29,7 +30,15 @@ begin
       from trunkline_internal.gate_queues as g
       order by g.gate, g.limit_id desc
     ) as g;
-    v_done := trunkline_internal.bury_misfits(p_gates => v_gates, p_limits => v_limits, p_now => trunkline.clock())
+    -- First: the rest goes by the clock.
+    select greatest(d.ended_at - trunkline.clock(), interval '0')
+    into v_back
+    from trunkline_internal.duties as d
+    where d.duty = 'sweep_gates';
+    v_done := trunkline_internal.mend_gates(
+        p_limit => p_limit, p_back => coalesce(v_back, interval '0'), p_now => trunkline.clock()
+      )
+      + trunkline_internal.bury_misfits(p_gates => v_gates, p_limits => v_limits, p_now => trunkline.clock())
       + trunkline_internal.close_empty_gates()
       + trunkline_internal.sweep_breakers(p_limit => p_limit, p_now => trunkline.clock())
       + trunkline_internal.forget_old_charges(p_limit => p_limit, p_now => trunkline.clock())

@@ -1,7 +1,8 @@
 -- Gives the windows of a gate after a charge: what was given out now and what was corrected is added, what no window sees any more is left out.
 -- Corrections of transactions below p_below, all of which have ended, become part of it. What is past the minute is put
 -- together by minutes, under the last second of each: an hour takes 60 numbers.
--- A clock that was set back leaves charges in the future; they count as of now.
+-- A clock that was set back leaves charges in the future; they count as of now. What is given back for such a second
+-- does not count: it would be forgotten later than its charge, and open the window twice.
 create or replace function trunkline_internal.charge_gate(
   p_limit trunkline_internal.limits,
   p_state trunkline_internal.gate_states,
@@ -19,6 +20,7 @@ set enable_seqscan = off
 set jit = off
 as $$
 declare
+  c_slack constant integer := 2;
   v_length integer := case when num_nonnulls(p_limit.requests_per_hour, p_limit.tokens_per_hour) > 0 then 3602 else 62 end;
   v_next trunkline_internal.gate_states := p_state;
   v_second bigint := floor(extract(epoch from p_now))::bigint;
@@ -36,7 +38,10 @@ begin
         select c.at, c.requests, c.tokens
         from unnest(p_state.charged_at, p_state.charged_requests, p_state.charged_tokens) as c (at, requests, tokens)
         union all
-        select c.at, c.requests, c.tokens
+        select
+          c.at,
+          case when c.at > v_second + c_slack then greatest(c.requests, 0) else c.requests end,
+          case when c.at > v_second + c_slack then greatest(c.tokens, 0) else c.tokens end
         from trunkline_internal.gate_corrections as c
         where c.gate = p_gate and c.xid >= coalesce(p_state.corrected_below, '0'::xid8) and c.xid < p_below
       ) as c

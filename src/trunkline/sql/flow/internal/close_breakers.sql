@@ -39,7 +39,7 @@ begin
   )
   select array_agg(c.gate) into v_closed from closed as c;
   if v_closed is not null then
-    perform trunkline_internal.wake_gate(p_gate => c.gate) from unnest(v_closed) as c (gate);
+    perform trunkline_internal.wake_gates(p_gates => v_closed, p_queues => array[]::text[], p_slots => false, p_elsewhere => true);
   end if;
 end;
 $$;

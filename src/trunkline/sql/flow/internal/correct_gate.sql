@@ -1,5 +1,6 @@
 -- Notes that a gate was charged too much or too little in a second; counts from the commit on, and waits for nobody.
--- Whoever waits for what comes free is woken.
+-- Whoever waits for what comes free is woken. For a second that has not come, since the clock was set back, nothing is
+-- given back: its charge counts as of the step, is forgotten before what was given back, and the window would be open twice.
 create or replace function trunkline_internal.correct_gate(
   p_gate bigint,
   p_at bigint,
@@ -12,13 +13,18 @@ language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_ahead boolean;
+  v_least bigint;
 begin
   if p_requests = 0 and p_tokens = 0 and p_units = 0 then
     return;
   end if;
+  v_ahead := p_at > extract(epoch from trunkline.clock()) + 2;
+  v_least := case when v_ahead then 0 else least(p_requests, p_tokens, p_units) end;
   insert into trunkline_internal.gate_corrections (gate, at, requests, tokens, units)
-  values (p_gate, p_at, p_requests, p_tokens, p_units);
-  if least(p_requests, p_tokens, p_units) < 0 then
+  values (p_gate, p_at, greatest(p_requests, v_least), greatest(p_tokens, v_least), greatest(p_units, v_least));
+  if v_least < 0 then
     perform trunkline_internal.wake_gate(p_gate => p_gate);
   end if;
 end;

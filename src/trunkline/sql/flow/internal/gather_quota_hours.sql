@@ -1,7 +1,8 @@
 -- Puts the rows of an hour together, one for each gate and hour, and forgets those that no quota can see; tells how many it removed.
 -- A claim adds a row each time, so that nobody waits for another's; sums stay the same whoever reads meanwhile. Only gates
 -- that gave something out in this hour or the last are looked at, and of those a day: it runs every few seconds. What is
--- too old to be seen is looked for in the first seconds of an hour.
+-- too old to be seen is looked for in the first seconds of an hour. An hour that has not come, since the clock was set
+-- back, becomes this one.
 create or replace function trunkline_internal.gather_quota_hours(p_limit integer, p_now timestamptz)
 returns integer
 language plpgsql
@@ -12,6 +13,8 @@ set jit = off
 as $$
 declare
   c_many constant integer := 100;
+  -- Whoever read the clock a moment later is not ahead.
+  v_ahead bigint := floor(extract(epoch from p_now + interval '2 seconds') / 3600)::bigint;
   v_hour bigint := floor(extract(epoch from p_now) / 3600)::bigint;
   v_removed integer;
   v_rows integer;
@@ -24,7 +27,7 @@ begin
       from trunkline_internal.quota_hours as q
       where q.gate = s.gate and q.hour >= v_hour - 25
       group by q.gate, q.hour
-      having count(*) > case when q.hour < v_hour then 1 else c_many end
+      having count(*) > case when q.hour < v_hour then 1 else c_many end or q.hour > v_ahead
     ) as q
     limit p_limit
   ),
@@ -36,9 +39,9 @@ begin
   ),
   gathered as (
     insert into trunkline_internal.quota_hours (gate, hour, amount)
-    select r.gate, r.hour, sum(r.amount)::bigint
+    select r.gate, case when r.hour > v_ahead then v_hour else r.hour end, sum(r.amount)::bigint
     from removed as r
-    group by r.gate, r.hour
+    group by 1, 2
   )
   select count(*)::integer into v_removed from removed;
   if extract(epoch from p_now) - v_hour * 3600 < 15 then

@@ -7,7 +7,7 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_gate bigint;
+  v_gates bigint[];
   v_locked uuid[];
 begin
   if not exists (select from trunkline_internal.running as r where r.job_id = any(p_jobs) and r.need is not null) then
@@ -16,40 +16,39 @@ begin
   v_locked := trunkline_internal.lock_running(
     p_worker => p_worker, p_jobs => p_jobs, p_attempts => p_attempts, p_scope => trunkline.tenant_scope()
   );
-  for v_gate in
-    with charged as (
-      select
-        r.job_id, r.attempt, r.task, r.tenant, r.need, r.need[i.place]::integer as limit_id, r.need[i.place + 1] as gate,
-        floor(extract(epoch from r.claimed_at))::bigint as at
-      from trunkline_internal.running as r
-      cross join lateral generate_series(4, cardinality(r.need), 2) as i (place)
-      where r.job_id = any(v_locked)
-    ),
-    -- The zero in the books says that it is settled.
-    taken as (
-      insert into trunkline_internal.spendings (
-        at, job_id, attempt, gate, limit_id, task, tenant, requests, tokens, units, cost
-      )
-      select
-        trunkline.clock(), c.job_id, c.attempt, c.gate, trunkline_internal.limit_of(p_gate => c.gate, p_limit => c.limit_id),
-        c.task, c.tenant, 0, 0, 0, 0
-      from charged as c
-      order by c.job_id, c.gate
-      on conflict (job_id, attempt, gate) where grant_id is null do nothing
-      returning job_id, gate
-    ),
-    corrected as (
-      insert into trunkline_internal.gate_corrections (gate, at, requests, tokens, units)
-      select c.gate, c.at, -sum(c.need[1])::bigint, -sum(c.need[2])::bigint, -sum(c.need[3])::bigint
-      from charged as c
-      join taken as t on t.job_id = c.job_id and t.gate = c.gate
-      group by c.gate, c.at
-      returning gate
+  with charged as (
+    select
+      r.job_id, r.attempt, r.task, r.tenant, r.need, r.need[i.place]::integer as limit_id, r.need[i.place + 1] as gate,
+      floor(extract(epoch from r.claimed_at))::bigint as at
+    from trunkline_internal.running as r
+    cross join lateral generate_series(4, cardinality(r.need), 2) as i (place)
+    where r.job_id = any(v_locked)
+  ),
+  -- The zero in the books says that it is settled.
+  taken as (
+    insert into trunkline_internal.spendings (
+      at, job_id, attempt, gate, limit_id, task, tenant, requests, tokens, units, cost
     )
-    select distinct c.gate from corrected as c order by c.gate
-  loop
-    perform trunkline_internal.wake_gate(p_gate => v_gate);
-  end loop;
+    select
+      trunkline.clock(), c.job_id, c.attempt, c.gate, trunkline_internal.limit_of(p_gate => c.gate, p_limit => c.limit_id),
+      c.task, c.tenant, 0, 0, 0, 0
+    from charged as c
+    order by c.job_id, c.gate
+    on conflict (job_id, attempt, gate) where grant_id is null do nothing
+    returning job_id, gate
+  ),
+  corrected as (
+    insert into trunkline_internal.gate_corrections (gate, at, requests, tokens, units)
+    select c.gate, c.at, -sum(c.need[1])::bigint, -sum(c.need[2])::bigint, -sum(c.need[3])::bigint
+    from charged as c
+    join taken as t on t.job_id = c.job_id and t.gate = c.gate
+    -- As correct_gate has it.
+    where c.at <= extract(epoch from trunkline.clock()) + 2
+    group by c.gate, c.at
+    returning gate
+  )
+  select array_agg(distinct c.gate) into v_gates from corrected as c;
+  perform trunkline_internal.wake_gates(p_gates => v_gates, p_queues => array[]::text[], p_slots => false, p_elsewhere => true);
 end;
 $$;
 comment on function trunkline_internal.refund_unstarted(text, uuid[], integer[]) is 'Takes back what the claims of attempts have charged that a worker hands back unstarted: no call was made.';

@@ -66,7 +66,8 @@ begin
     status = coalesce(p_status, l.status),
     reason = case when p_status is not null then p_reason else l.reason end,
     declared = coalesce(p_declared, l.declared),
-    updated_at = v_now,
+    -- What was reckoned by it is older, also after the clock was set back.
+    updated_at = greatest(v_now, l.updated_at + interval '1 microsecond'),
     updated_by = session_user
   where l.name = p_limit;
   if v_limit is not null then

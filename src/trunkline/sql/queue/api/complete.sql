@@ -27,6 +27,7 @@ declare
   v_audited uuid[];
   v_costly trunkline_internal.costly_attempt[];
   v_done uuid[];
+  v_freed trunkline_internal.costly_attempt[];
   v_jobs uuid[];
   v_keyed uuid[];
   v_large boolean := false;
@@ -86,8 +87,11 @@ begin
     array_agg(e.job_id) filter (where e.audit),
     array_agg(e.queue) filter (where e.need is not null),
     array_agg(row(e.job_id, e.attempt, e.task, e.tenant, e.need)::trunkline_internal.costly_attempt)
-      filter (where e.need[2] > 0 or e.need[3] > 0)
-  into v_done, v_keyed, v_audited, v_limited, v_costly
+      filter (where e.need[2] > 0 or e.need[3] > 0),
+    -- Looked at once, and by limited jobs alone: while all are busy this is nothing.
+    array_agg(row(e.job_id, e.attempt, e.task, e.tenant, e.need)::trunkline_internal.costly_attempt)
+      filter (where e.need is not null and (select exists (select from trunkline_internal.sleepers)))
+  into v_done, v_keyed, v_audited, v_limited, v_costly, v_freed
   from ended as e;
   -- What few jobs need is done apart: as parts of the statement above these three would cost every
   -- batch the opening of two partitioned tables, a tenth of the whole.
@@ -102,7 +106,7 @@ begin
   end if;
   if v_limited is not null then
     -- Their capacity came free, and one of them may have been a probe.
-    perform trunkline_internal.wake_sleepers(p_queues => v_limited);
+    perform trunkline_internal.wake_freed(p_jobs => v_done, p_queues => v_limited, p_ended => v_freed);
     perform trunkline_internal.close_breakers(p_jobs => v_done, p_now => v_now);
   end if;
   if v_costly is not null then

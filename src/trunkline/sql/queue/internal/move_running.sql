@@ -1,6 +1,7 @@
 -- Carries out where locked running jobs go when an attempt ends without success: back to waiting, to dead or to cancelled, with one event each.
 -- running -> ready | scheduled | dead | cancelled. The caller has locked the rows in id order and decided.
--- Notifies workers that sleep on a queue into which a job comes back within a minute.
+-- Notifies workers that sleep on a queue into which a job comes back within a minute, or in which one may wait for what
+-- came free.
 create or replace function trunkline_internal.move_running(p_moves trunkline_internal.move[], p_now timestamptz)
 returns void
 language plpgsql
@@ -13,6 +14,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_costly trunkline_internal.costly_attempt[];
+  v_freed trunkline_internal.costly_attempt[];
   v_jobs uuid[] := array(select m.job_id from unnest(p_moves) as m);
   v_limited text[];
   v_soon uuid[] := array(
@@ -23,14 +25,15 @@ declare
   v_front uuid[] := array(select m.job_id from unnest(p_moves) as m where m.to_state = 'ready' and m.front);
 begin
   -- Their capacity comes free with them, and they may come back to wait for it.
-  v_limited := array(
-    select r.queue from trunkline_internal.running as r where r.job_id = any(v_jobs) and r.need is not null
-  );
-  if cardinality(v_limited) > 0 then
-    select array_agg(row(r.job_id, r.attempt, r.task, r.tenant, r.need)::trunkline_internal.costly_attempt)
-    into v_costly
-    from trunkline_internal.running as r
-    where r.job_id = any(v_jobs) and (r.need[2] > 0 or r.need[3] > 0);
+  select
+    array_agg(r.queue),
+    array_agg(row(r.job_id, r.attempt, r.task, r.tenant, r.need)::trunkline_internal.costly_attempt),
+    array_agg(row(r.job_id, r.attempt, r.task, r.tenant, r.need)::trunkline_internal.costly_attempt)
+      filter (where r.need[2] > 0 or r.need[3] > 0)
+  into v_limited, v_freed, v_costly
+  from trunkline_internal.running as r
+  where r.job_id = any(v_jobs) and r.need is not null;
+  if v_limited is not null then
     perform trunkline_internal.note_failures(p_moves => p_moves, p_now => p_now);
   end if;
   insert into trunkline_internal.lanes (queue, lane)
@@ -106,13 +109,14 @@ begin
     p_now, g.job_id, g.attempt, g.kind, g.to_state, g.task, g.queue, g.tenant, g.worker, session_user,
     jsonb_strip_nulls(jsonb_build_object('reason', g.reason, 'error', g.error, 'run_at', g.next_run_at) || coalesce(g.detail, '{}'::jsonb))
   from gone as g;
-  if v_limited <> '{}' then
+  if v_limited is not null then
     perform trunkline_internal.open_gates(p_jobs => v_jobs);
     if v_costly is not null then
       perform trunkline_internal.book_estimates(p_ended => v_costly, p_now => p_now);
     end if;
-    perform trunkline_internal.wake_sleepers(p_queues => v_limited);
   end if;
+  -- Also of jobs without limits: one may have ended that had asked for a grant and still held it.
+  perform trunkline_internal.wake_freed(p_jobs => v_jobs, p_queues => coalesce(v_limited, array[]::text[]), p_ended => v_freed);
   if cardinality(v_soon) > 0 and exists (select from trunkline_internal.sleepers as s) then
     perform trunkline_internal.wake_sleepers(p_queues => array(
       select distinct w.queue from trunkline_internal.waiting as w where w.job_id = any(v_soon)

@@ -1,0 +1,98 @@
+-- Mends what a clock that was set back has left in the future, at most p_limit gates a run; tells how many rows it changed.
+-- p_back is how far the clock was seen to go back since the last run, zero where it did not. No limit is shut for longer
+-- than its longest span from now: what was given out counts as of now, a hold lasts an hour at most, and what tells when
+-- it began (breakers, grants) lasts as long as it was to. Never sooner than it was meant: windows begin again at the step.
+-- A gate that somebody holds is left to the next run. Claims that read the clock a moment before another's are no step.
+create or replace function trunkline_internal.mend_gates(p_limit integer, p_back interval, p_now timestamptz)
+returns integer
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_longest_hold constant interval := interval '1 hour';
+  c_slack constant interval := interval '2 seconds';
+  v_ahead bigint := floor(extract(epoch from p_now + c_slack))::bigint;
+  v_charges trunkline_internal.gate_charge[] := array[]::trunkline_internal.gate_charge[];
+  v_gate bigint;
+  v_gates bigint[];
+  v_limit integer;
+  v_mended integer := 0;
+  v_minute bigint := floor(extract(epoch from p_now) / 60)::bigint;
+  v_rows integer;
+  v_state trunkline_internal.gate_states;
+begin
+  v_gates := array(
+    select s.gate
+    from trunkline_internal.gate_states as s
+    where s.held_until > p_now + case when p_back > interval '0' then interval '0' else c_longest_hold end
+      or s.spent_hour > v_ahead / 3600
+      or s.charged_at[cardinality(s.charged_at)] > v_ahead
+      or s.started_at[cardinality(s.started_at)] > v_ahead / 60
+    limit p_limit
+  );
+  v_gates := array(
+    select g.gate from (select distinct g.gate from unnest(v_gates) as g (gate) order by g.gate) as g
+    where trunkline_internal.try_gate(p_gate => g.gate)
+  );
+  foreach v_gate in array v_gates loop
+    -- In a statement of its own: what was read before the gate was held may be old.
+    select s.* into v_state from trunkline_internal.gate_states as s where s.gate = v_gate order by s.epoch desc limit 1;
+    continue when not found;
+    if v_state.held_until is not null then
+      v_state.held_until := least(v_state.held_until - p_back, p_now + c_longest_hold);
+    end if;
+    v_state.spent_hour := case when v_state.spent_hour <= v_ahead / 3600 then v_state.spent_hour end;
+    select array_agg(b.minute order by b.minute), array_agg(b.starts order by b.minute)
+    into v_state.started_at, v_state.started
+    from (
+      select least(b.minute, v_minute) as minute, sum(b.starts)::bigint as starts
+      from unnest(v_state.started_at, v_state.started) as b (minute, starts)
+      group by least(b.minute, v_minute)
+    ) as b;
+    perform trunkline_internal.next_epoch(p_gate => v_gate, p_state => v_state);
+    select n.limit_id into v_limit from trunkline_internal.gate_names as n where n.gate = v_gate order by n.limit_id desc limit 1;
+    v_limit := trunkline_internal.limit_of(p_gate => v_gate, p_limit => v_limit);
+    if v_limit is not null then
+      v_charges := v_charges || row(v_gate, v_limit, 0, 0, 0, array[]::uuid[], 0)::trunkline_internal.gate_charge;
+    end if;
+    v_mended := v_mended + 1;
+  end loop;
+  -- A charge of nothing: it puts what lies ahead to now, and reckons when there is room.
+  if cardinality(v_charges) > 0 then
+    perform trunkline_internal.charge_gates(
+      p_charges => v_charges, p_queues => null, p_lanes => null, p_bound => null, p_rooms => null,
+      p_snapshot => pg_current_snapshot(), p_now => p_now
+    );
+    -- Nobody has started: a probe that is due stays so.
+    update trunkline_internal.breakers as b
+    set state = 'open', probe_at = p_now
+    where b.gate = any(v_gates) and b.state = 'half_open' and b.probe_job is null;
+  end if;
+  update trunkline_internal.breakers as b
+  set
+    probe_at = p_now + (b.probe_at - b.changed_at),
+    opened_at = least(b.opened_at, p_now),
+    closed_at = least(b.closed_at, p_now),
+    changed_at = p_now
+  where b.gate = any(array(
+    select o.gate from trunkline_internal.breakers as o where o.changed_at > p_now + c_slack order by o.gate for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  v_mended := v_mended + v_rows;
+  update trunkline_internal.breaker_failures as f set at = p_now where f.at > p_now + c_slack;
+  get diagnostics v_rows = row_count;
+  v_mended := v_mended + v_rows;
+  -- The second it was charged in stays: what is given back for one that has not come is not counted.
+  update trunkline_internal.grants as g
+  set granted_at = p_now, expires_at = p_now + (g.expires_at - g.granted_at)
+  where g.expires_at > p_now and g.granted_at > p_now + c_slack and g.job_id is null and g.settled_at is null;
+  get diagnostics v_rows = row_count;
+  v_mended := v_mended + v_rows;
+  if v_mended > 0 then
+    perform trunkline_internal.wake_gates(p_gates => v_gates, p_queues => array[]::text[], p_slots => false, p_elsewhere => true);
+  end if;
+  return v_mended;
+end;
+$$;
+comment on function trunkline_internal.mend_gates(integer, interval, timestamptz) is 'Mends what a clock that was set back has left in the future, at most p_limit gates a run; tells how many rows it changed.';
