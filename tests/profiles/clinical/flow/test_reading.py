@@ -190,3 +190,14 @@ def test_a_page_without_words_is_a_page() -> None:
     found = spatial.layout([table])
     assert (found.words, found.confidence, found.pages[0].height) == (0, 0.0, 20)
     assert Tools().missing == ("ImageMagick", "poppler", "tesseract")
+
+
+def test_cp_78_programs_that_read_documents_are_told_no_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CP-78: what strangers send is read by programs that could not tell a key to anybody."""
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    monkeypatch.setenv("TRUNKLINE_DSN", "postgresql://user:secret@host/db")
+    told = asyncio.run(tools.run(["/usr/bin/env"], folder=tmp_path)).decode()
+    assert "secret" not in told
+    assert {"PATH", "OMP_THREAD_LIMIT"} <= {line.partition("=")[0] for line in told.splitlines()}

@@ -25,6 +25,9 @@ _TIMEOUT: Final = 120.0
 # Bytes: a page full of small print has some hundred thousand.
 _MOST_PRINTED: Final = 16 << 20
 _LANGUAGE: Final = "eng"
+# Of the worker's environment: the rest holds keys of providers and the way to the database, and
+# these programs read what strangers have sent.
+_TOLD: Final = ("PATH", "HOME", "LANG", "LC_", "TMPDIR", "MAGICK_", "TESSDATA_", "FONTCONFIG_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +81,7 @@ async def run(command: Sequence[str | Path], *, folder: Path, timeout: float = _
             stdin=asyncio.subprocess.DEVNULL,
             stdout=printed,
             stderr=said,
-            # One core for a page: the worker runs several pages at once.
-            env=os.environ | {"OMP_THREAD_LIMIT": "1", "MAGICK_THREAD_LIMIT": "1"},
+            env=_environment(),
         )
         try:
             async with asyncio.timeout(timeout):
@@ -99,3 +101,9 @@ async def run(command: Sequence[str | Path], *, folder: Path, timeout: float = _
             raise BadDocument(f"{name} found more than {_MOST_PRINTED} bytes to tell")
         printed.seek(0)
         return printed.read()
+
+
+def _environment() -> dict[str, str]:
+    told = {name: value for name, value in os.environ.items() if name.startswith(_TOLD)}
+    # One core for a page: the worker runs several pages at once.
+    return told | {"OMP_THREAD_LIMIT": "1", "MAGICK_THREAD_LIMIT": "1"}
