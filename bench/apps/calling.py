@@ -5,7 +5,7 @@ import os
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
-from trunkline import Backoff, Trunkline
+from trunkline import Backoff, Context, Trunkline
 
 __all__ = ["LIMIT", "MODEL", "PROVIDER_VARIABLE", "app"]
 
@@ -20,7 +20,7 @@ app = Trunkline()
 
 
 @app.task(limit=LIMIT, max_attempts=1000, crash_limit=1000, backoff=_AT_ONCE)
-def ask(tokens: int) -> int:
+def ask(ctx: Context, tokens: int, settles: bool = False) -> int:
     """Ask the model something that takes so many tokens, as the provider counts them."""
     connection = HTTPConnection(urlsplit(os.environ[PROVIDER_VARIABLE]).netloc, timeout=_TIMEOUT)
     try:
@@ -31,4 +31,6 @@ def ask(tokens: int) -> int:
         answer.read()
     finally:
         connection.close()
+    if settles:
+        ctx.settle(tokens=tokens)
     return answer.status

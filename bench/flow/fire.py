@@ -54,6 +54,8 @@ class Fire:
     kill_every: float | None = None
     # How long the provider takes for an answer, between these.
     latency: tuple[float, float] = (0.05, 0.15)
+    # How much more than it takes a job is thought to take, until it settles; 1: it is known.
+    estimate: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,11 @@ def _fill(connection: psycopg.Connection, fire: Fire) -> None:
         (TASK, [LIMIT]),
     )
     jobs = [
-        {"task": TASK, "payload": {"tokens": tokens}, "cost": {"tokens": tokens}}
+        {
+            "task": TASK,
+            "payload": {"tokens": tokens, "settles": fire.estimate != 1},
+            "cost": {"tokens": round(tokens * fire.estimate)},
+        }
         for tokens in fire.tokens
     ]
     connection.execute(
