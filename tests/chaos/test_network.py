@@ -141,6 +141,7 @@ def test_a_slow_network_is_only_slow(
     scene.until_all("completed", scene.enqueue("quick", 20))
     scene.open("meanwhile")
     scene.until_all("completed")
-    assert {scene.job(job).attempt for job in scene.jobs} == {1}
+    # What was claimed and could not start within a second is handed back: that is no failure.
+    assert {scene.job(job).failures for job in scene.jobs} == {0}
     assert scene.lost(*scene.jobs) == []
     scene.require_balance()

@@ -166,9 +166,9 @@ def test_opening_is_a_part_of_the_failure(desk: Desk) -> None:
 def test_after_a_minute_one_job_is_tried_and_its_success_closes_it(desk: Desk) -> None:
     """RF-86, D36: no full batch at a provider that may still be broken."""
     opened(desk)
-    desk.database.move_time("59 seconds")
+    desk.database.move_time("50 seconds")
     assert desk.claim() == []
-    desk.database.move_time("1 second")
+    desk.database.move_time("10 seconds")
     [probe] = desk.claim()
     found = seen(desk)
     assert (found["state"], found["probe_job"]) == ("half_open", probe.job)
@@ -191,9 +191,9 @@ def test_a_failed_probe_keeps_it_open_for_as_long_again(desk: Desk) -> None:
     ended(desk, "fail", 1)
     found = seen(desk)
     assert (found["state"], found["opened_at"]) == ("open", since)
-    desk.database.move_time("59 seconds")
+    desk.database.move_time("50 seconds")
     assert desk.claim() == []
-    desk.database.move_time("2 seconds")
+    desk.database.move_time("11 seconds")
     [probe] = desk.claim()
     desk.end([probe])
     assert state(desk) == "closed"

@@ -90,9 +90,10 @@ def test_cp_s11_a_thousand_files_and_seven_running_jobs(older: Clinic) -> None:
     assert [row.status for row in rows] == ["processing"] * 7
     assert {row.worker_id for row in rows} == {f"old-{number}" for number in range(7)}
     assert all(row.started_at and row.heartbeat_at for row in rows)
-    older.pass_time("299 seconds")
+    # Some of the lease has passed meanwhile, more on a busy machine.
+    older.pass_time("270 seconds")
     assert older.rows("select * from trunkline.reclaim()") == []
-    older.pass_time("2 seconds")
+    older.pass_time("31 seconds")
     assert len(older.rows("select * from trunkline.reclaim()")) == 7
     older.pass_time("61 seconds")
     assert older.claim() is not None

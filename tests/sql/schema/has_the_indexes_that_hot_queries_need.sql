@@ -5,9 +5,9 @@ select plan(11);
 create function pg_temp.index(p_name text) returns text language sql as $$
   select regexp_replace(indexdef, '^.* USING btree ', '') from pg_indexes where schemaname = 'trunkline_internal' and indexname = p_name
 $$;
-select is(pg_temp.index('waiting_ready'), $$(queue, lane, sequence) WHERE ((state = 'ready'::text) AND (gate IS NULL))$$, 'claims: ready jobs by queue, priority and order');
-select is(pg_temp.index('waiting_gated'), $$(gate, queue, lane, sequence) WHERE ((state = 'ready'::text) AND (gate IS NOT NULL))$$, 'claims: limited jobs by limit, queue, priority and order');
-select is(pg_temp.index('waiting_gated_later'), $$(gate) WHERE ((state = 'scheduled'::text) AND (gate IS NOT NULL))$$, 'depth limits: how many wait for a limit, due or not');
+select is(pg_temp.index('waiting_ready'), $$(queue, lane, sequence) WHERE ((gate IS NULL) AND (state = 'ready'::text))$$, 'claims: ready jobs by queue, priority and order');
+select is(pg_temp.index('waiting_gated'), $$(gate, queue, lane, sequence) WHERE ((gate IS NOT NULL) AND (state = 'ready'::text))$$, 'claims: limited jobs by limit, queue, priority and order');
+select is(pg_temp.index('waiting_gated_later'), $$(gate) WHERE ((gate IS NOT NULL) AND (state = 'scheduled'::text))$$, 'depth limits: how many wait for a limit, due or not');
 select is(pg_temp.index('waiting_due'), $$(run_at) WHERE (state = 'scheduled'::text)$$, 'promotions: scheduled jobs by due time');
 select is(pg_temp.index('running_expiry'), '(lease_expires_at)', 'reclaims: running jobs, in a table of their own, by the end of their lease');
 select is(pg_temp.index('dead_by_time'), '(died_at)', 'dead letters by time');
