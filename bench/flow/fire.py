@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import IO
 
@@ -105,17 +106,17 @@ def judge(calls: Sequence[Call], limits: Mapping[str, int]) -> tuple[float, floa
     """Tell which share of a minute's and of an hour's capacity the calls used.
 
     Of the minute: what was called until the last window opened, over what the time until then
-    allows. So a window that is not over yet counts neither way. Whichever of requests and tokens
-    comes closer to its limit is what bound it.
+    allows. So a window that is not over yet counts neither way. Of each window, whichever of
+    requests and tokens comes closer to its limit is what bound it.
     """
     openings = [
         place for place in range(1, len(calls)) if calls[place].at - calls[place - 1].at > _PAUSE
     ]
     minute = 0.0
     if openings:
-        last = openings[-1]
-        minutes = (calls[last].at - calls[0].at) / 60
-        minute = _share(calls[:last], limits, "minute") / minutes
+        minutes = (calls[openings[-1]].at - calls[0].at) / 60
+        windows = [calls[begin:end] for begin, end in pairwise([0, *openings])]
+        minute = sum(_share(window, limits, "minute") for window in windows) / minutes
     return minute, _share(calls, limits, "hour")
 
 

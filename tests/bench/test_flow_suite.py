@@ -68,5 +68,13 @@ def test_whatever_binds_is_what_was_used() -> None:
     assert hour == 0.5
 
 
+def test_each_window_is_judged_by_what_bound_it() -> None:
+    """Requests the first, tokens the second: both were full."""
+    sizes = [(0.0, 10), (0.1, 10), (62.0, 90), (124.0, 1)]
+    calls = [Call(at=at, tokens=tokens, at_once=1) for at, tokens in sizes]
+    limits = {"requests_per_minute": 2, "tokens_per_minute": 90, "requests_per_hour": 100}
+    assert judge(calls, limits)[0] == pytest.approx(2 * 60 / 124)
+
+
 def test_calls_that_no_limit_ever_held_back_prove_nothing() -> None:
     assert judge([Call(at=0.1, tokens=1, at_once=1)], {"requests_per_hour": 10})[0] == 0
