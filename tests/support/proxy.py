@@ -10,6 +10,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -93,7 +94,7 @@ class Link:
             # A side is gone; the other one learns it by the reset.
             pass
         finally:
-            self._close()
+            self.close()
 
     def reset(self) -> None:
         """Close at once without the usual farewell; in the proxy's own thread."""
@@ -120,7 +121,8 @@ class Link:
             else:
                 self.to_client += len(data)
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Close both sides, once or again."""
         for side in (self._client, self._upstream):
             if side is None:
                 continue
@@ -128,6 +130,10 @@ class Link:
                 # Whoever closed properly is not disturbed by it; the others get a reset.
                 side.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             side.close()
+
+
+def _close_link(link: Link, _: asyncio.Task[None]) -> None:
+    link.close()
 
 
 class FaultProxy:
@@ -255,6 +261,8 @@ class FaultProxy:
             link = Link(self, client)
             link.delay = self._delay
             link.task = self._start(link.run(self._upstream, passes=self._new == "pass"))
+            # One that is cancelled before its first step never comes to close anything.
+            link.task.add_done_callback(partial(_close_link, link))
             self._links = [*(known for known in self._links if known.alive), link]
 
     async def _shut(self) -> None:
