@@ -1,8 +1,6 @@
 -- Charges gates with what a claim starts or a grant takes: the next epoch of each is written and the last one deleted.
 -- The caller holds the gates. Corrections that are there by now become part of the new epochs.
--- A gate with much traffic keeps the place up to which its lanes have no job any more. Nothing that lives is ever
--- passed: it is the place before the first job that is there, whether this claim wants it or not, and at most p_bound,
--- the last number drawn before this transaction had an id; null: no place is moved.
+-- A gate with much traffic keeps the place up to which its lanes have no job any more: see next_place.
 -- p_rooms is what gates had left when the caller, which held them already, looked at them; null: it did not.
 create or replace function trunkline_internal.charge_gates(
   p_charges trunkline_internal.gate_charge[],
@@ -30,12 +28,23 @@ declare
   c_unasked_times constant integer := 2;
   -- Read before the corrections are: whoever is below has ended, and what it wrote is seen.
   v_below xid8 := pg_snapshot_xmin(pg_current_snapshot());
-  v_grants boolean := exists (select from trunkline_internal.grants);
   v_hour bigint := floor(extract(epoch from p_now) / 3600)::bigint;
   v_last tid[];
   v_probes bigint[];
   v_probing uuid[];
 begin
+  if not exists (
+    select
+    from unnest(p_charges) as c
+    join trunkline_internal.limits as l on l.limit_id = c.limit_id
+    where not l.slots_alone
+  ) then
+    perform trunkline_internal.charge_slots(
+      p_charges => p_charges, p_queues => p_queues, p_lanes => p_lanes, p_bound => p_bound, p_rooms => p_rooms,
+      p_snapshot => p_snapshot, p_now => p_now
+    );
+    return;
+  end if;
   with charged as materialized (
     select
       u.gate, u.holders, u.starts, m, q.amount, r.living, s.tid,
@@ -112,50 +121,15 @@ begin
           <= least((c.m).concurrency, greatest(c_unasked, c_unasked_times * cardinality(c.holders))) then c.listed || c.holders
         -- The look has asked already, wherever so many might have been too many.
         when c.living is not null then c.living || c.holders
-        else array(select r.job_id from trunkline_internal.running as r where r.job_id = any(c.listed))
-          || case when v_grants then array(
-            select o.grant_id
-            from trunkline_internal.grants as o
-            where o.grant_id = any(c.listed)
-              and o.settled_at is null
-              and case
-                when o.job_id is null then o.expires_at > p_now
-                else exists (select from trunkline_internal.running as r where r.job_id = o.job_id and r.attempt = o.attempt)
-              end
-          ) end
-          || c.holders
+        else trunkline_internal.living_holders(p_holders => c.listed, p_now => p_now) || c.holders
       end,
       (c.state).charged_at, (c.state).charged_requests, (c.state).charged_tokens,
       case
-        when (c.state).place is not null and p_bound is not null then trunkline_internal.next_position(
-          p_position => (c.state).place, p_for => 'gate',
-          p_names => array(
-            select l.queue || '/' || l.lane from unnest(p_queues, p_lanes) with ordinality as l (queue, lane, nr) order by l.nr
-          ),
-          p_covered => array(
-            select least(
-              (
-                select w.sequence - 1
-                from trunkline_internal.waiting as w
-                where w.gate = c.gate
-                  and w.queue = l.queue
-                  and w.lane = l.lane
-                  and w.state = 'ready'
-                  and w.sequence > trunkline_internal.position_floor(
-                    p_position => (c.state).place, p_name => l.queue || '/' || l.lane, p_snapshot => p_snapshot
-                  )
-                order by w.sequence
-                limit 1
-              ),
-              p_bound
-            )
-            from unnest(p_queues, p_lanes) with ordinality as l (queue, lane, nr)
-            order by l.nr
-          ),
+        when (c.state).place is null and cardinality(c.holders) >= c_busy then '{}'::jsonb
+        when (c.state).place is not null then trunkline_internal.next_place(
+          p_gate => c.gate, p_place => (c.state).place, p_queues => p_queues, p_lanes => p_lanes, p_bound => p_bound,
           p_snapshot => p_snapshot, p_now => p_now
         )
-        when (c.state).place is null and cardinality(c.holders) >= c_busy then '{}'::jsonb
-        else (c.state).place
       end,
       case when (c.state).held_until > p_now then (c.state).held_until end,
       case when (c.state).held_until > p_now then (c.state).held_reason end,

@@ -72,7 +72,7 @@ begin
           else array(
             select distinct h.holder
             from unnest(l.holders) as h (holder)
-            where h.holder in (select h.holder from alive as a cross join unnest(a.holders) as h (holder))
+            where (h.holder in (select h.holder from alive as a cross join unnest(a.holders) as h (holder))) is true
           )
         end as living
       from listed as l

@@ -103,7 +103,7 @@ begin
         else array(
           select distinct h.holder
           from unnest(g.holders) as h (holder)
-          where h.holder in (select h.holder from alive as a cross join unnest(a.holders) as h (holder))
+          where (h.holder in (select h.holder from alive as a cross join unnest(a.holders) as h (holder))) is true
         )
       end as living
       offset 0

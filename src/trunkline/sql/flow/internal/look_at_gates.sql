@@ -36,12 +36,11 @@ declare
   -- jobs looks at more.
   c_fewest_gates constant integer := 100;
   c_fewest_of_one_lane constant integer := 16;
-  -- So many lines beside a state, and whoever comes next counts them in.
-  c_lines constant integer := 8;
   c_most_gates constant integer := 200;
   v_after bigint;
   v_amounts boolean;
   v_begin bigint;
+  v_certain boolean := false;
   v_fair bigint[];
   v_fair_limits integer[];
   v_fewest integer := case when cardinality(p_lanes) > 1 then c_fewest_gates else c_fewest_of_one_lane end;
@@ -54,142 +53,30 @@ declare
   v_left trunkline_internal.gate_left[];
   v_limits integer[];
   v_looked integer := 0;
+  v_most integer;
   v_open_limits integer[];
   v_part integer;
   v_places jsonb[];
   v_plain boolean;
   v_rows integer;
-  v_second bigint := floor(extract(epoch from p_now))::bigint;
   v_several boolean;
   v_slots bigint[];
+  v_tried integer := 0;
   v_wanted integer := p_limit;
   v_width integer;
   v_wrapped boolean := false;
 begin
-  select t.after, t.after, least(c_most_gates, greatest(v_fewest, t.gates))
+  -- A few to spare: each costs a hundredth of what a second part does.
+  select t.after, t.after, least(c_most_gates, greatest(v_fewest, t.gates * 9 / 8))
   into v_after, v_begin, v_part
   from trunkline_internal.begin_gate_turn(p_limit => p_limit) as t;
   loop
-    select
-      array_agg(g.gate), array_agg(g.limit_id), array_agg(g.gate) filter (where g.pool is not null), array_agg(g.place),
-      count(*)::integer,
-      (array_agg(g.gate))[count(*)], (array_agg(g.wrapped))[count(*)], min(g.width), bool_or(g.amounts),
-      not bool_or(g.amounts or g.more)
+    select n.gates, n.limits, n.fair, n.places, n.listed, n.last, n.wrapped, n.width, n.amounts, n.plain
     into v_gates, v_limits, v_fair, v_places, v_rows, v_after, v_wrapped, v_width, v_amounts, v_plain
-    from (
-      select
-        g.gate, l.limit_id, l.pool, s.place, g.wrapped,
-        num_nonnulls(l.requests_per_minute, l.requests_per_hour, l.tokens_per_minute, l.tokens_per_hour, l.quota) > 0 as amounts,
-        l.concurrency is null or num_nonnulls(l.pool, l.breaker_failures) > 0 as more,
-        -- 2: to be shared; 1: to be held when it is known what is charged; 0: before anything is looked at.
-        case
-          when not p_eager or num_nonnulls(l.pool, l.quota, l.breaker_failures) > 0 then 0
-          when l.concurrency < u.holders + 2 * p_limit then 0
-          else least(
-            case
-              when u.lines >= c_lines or 16 * p_limit > least(l.concurrency, l.requests_per_minute, l.requests_per_hour) then 1
-              when 2 * u.holders > l.concurrency then 1
-              else 2
-            end,
-            case when num_nonnulls(l.requests_per_minute, l.requests_per_hour, l.tokens_per_minute, l.tokens_per_hour) > 0 then (
-              -- Of tokens nobody knows yet how many they need.
-              select case
-                when c.requests_of_minute + 2 * p_limit > l.requests_per_minute
-                  or c.requests + 2 * p_limit > l.requests_per_hour
-                  or 2 * c.tokens_of_minute > l.tokens_per_minute
-                  or 2 * c.tokens > l.tokens_per_hour
-                then 0
-                when 2 * c.requests_of_minute > l.requests_per_minute or 2 * c.requests > l.requests_per_hour then 1
-                else 2
-              end
-              from (
-                select
-                  coalesce(sum(c.requests) filter (where c.at > v_second - 62), 0) as requests_of_minute,
-                  coalesce(sum(c.requests), 0) as requests,
-                  coalesce(sum(c.tokens) filter (where c.at > v_second - 62), 0) as tokens_of_minute,
-                  coalesce(sum(c.tokens), 0) as tokens
-                from unnest(s.charged_at, s.charged_requests, s.charged_tokens) as c (at, requests, tokens)
-              ) as c
-            ) end
-          )
-        end as width
-      from (
-        (
-          select g.gate, g.limit_id, v_wrapped as wrapped
-          from trunkline_internal.gate_queues as g
-          where g.gate > v_after and (g.gate <= v_begin or not v_wrapped) and g.queue = any(p_queues)
-          order by g.gate
-        )
-        union all
-        (
-          select g.gate, g.limit_id, true
-          from trunkline_internal.gate_queues as g
-          where g.gate <= v_begin and not v_wrapped and g.queue = any(p_queues)
-          order by g.gate
-        )
-      ) as g
-      left join trunkline_internal.limits as o on o.gate = g.gate
-      join trunkline_internal.limits as l on l.limit_id = coalesce(o.limit_id, g.limit_id)
-      left join lateral (
-        select s.*
-        from trunkline_internal.gate_states as s
-        where s.gate = g.gate
-        order by s.epoch desc
-        limit 1
-      ) as s on true
-      left join lateral (
-        select count(*) as lines, coalesce(cardinality(s.holders), 0) + coalesce(sum(cardinality(c.holders)), 0) as holders
-        from (
-          select c.holders
-          from trunkline_internal.gate_corrections as c
-          where p_eager
-            -- Where it is narrow anyway nobody need know.
-            and (l.concurrency >= 2 * p_limit or l.concurrency is null)
-            and c.gate = g.gate
-            and c.xid >= coalesce(s.corrected_below, '0'::xid8)
-          limit c_lines
-        ) as c
-      ) as u on true
-      where l.status = 'active'
-        -- Gates stay listed for seconds after their last job. One that keeps a place is asked from there: before it are
-        -- the dead entries that the place is kept for.
-        and case
-          when s.place is null then exists (
-            select
-            from trunkline_internal.waiting as w
-            where w.gate = g.gate and w.queue = any(p_queues) and w.state = 'ready'
-          )
-          else exists (
-            select
-            from unnest(p_queues, p_lanes) as n (queue, lane)
-            cross join lateral (
-              select
-              from trunkline_internal.waiting as w
-              where w.gate = g.gate
-                and w.queue = n.queue
-                and w.lane = n.lane
-                and w.state = 'ready'
-                and w.sequence > trunkline_internal.position_floor(
-                  p_position => s.place, p_name => n.queue || '/' || n.lane, p_snapshot => p_snapshot
-                )
-              limit 1
-            ) as w
-          )
-        end
-        and (s.held_until is null or s.held_until <= p_now)
-        and (
-          s.free_at is null
-          or s.free_at <= p_now
-          or s.reckoned_by < l.updated_at
-          -- Something was given back since.
-          or exists (
-            select
-            from trunkline_internal.gate_corrections as c
-            where c.gate = g.gate and c.xid >= coalesce(s.corrected_below, '0'::xid8)
-          )
-        )
-      limit v_part
-    ) as g;
+    from trunkline_internal.next_gates(
+      p_queues => p_queues, p_lanes => p_lanes, p_limit => p_limit, p_now => p_now, p_snapshot => p_snapshot, p_eager => p_eager,
+      p_begin => v_begin, p_after => v_after, p_wrapped => v_wrapped, p_part => v_part, p_certain => v_certain
+    ) as n;
     exit when v_rows = 0;
     v_looked := v_looked + v_rows;
     v_held := null;
@@ -295,8 +182,25 @@ begin
       );
       exit;
     end if;
+    exit when v_rows < v_part;
+    -- Gates without jobs do not count: after a burst of keys that come once there are very many.
+    v_tried := v_tried + case
+      when v_certain or (v_found.charges is null and v_found.tids is not null) then v_rows
+      else coalesce(cardinality(v_found.charges), 0)
+    end;
+    v_certain := v_certain or 2 * v_tried < v_looked;
     -- Who found nothing goes on for longer: it would go to sleep.
-    exit when v_rows < v_part or v_looked >= c_most_gates * case when v_jobs.tids is null then 5 else 1 end;
+    v_most := case when v_jobs.tids is null then 5 * c_most_gates else c_most_gates end;
+    if v_tried >= v_most then
+      if v_jobs.tids is not null then
+        perform trunkline_internal.end_gate_turn(
+          p_begin => v_begin, p_last => v_after, p_gates => v_looked, p_jobs => p_limit - v_wanted
+        );
+        -- There may be more at those that come after.
+        perform trunkline_internal.wake_sleepers(p_queues => p_queues);
+      end if;
+      exit;
+    end if;
     -- As many as seem to be needed for the rest, since each part costs a millisecond, and few to spare: who is held and
     -- not needed has cost as much as who is.
     v_part := least(c_most_gates, 4 + v_looked * v_wanted * 17 / (16 * (p_limit - v_wanted + 1)));
