@@ -56,14 +56,11 @@ class Held:
         "stop",
     )
 
-    def __init__(self, job: ClaimedJob, now: float, sent: float | None = None) -> None:
+    def __init__(self, job: ClaimedJob, now: float, start_before: float | None = None) -> None:
         self.job = job
         self.last_beat = now
-        # Counted from when the claim was sent, which was before the engine's clock was read.
-        self.start_before: float | None = None
-        if job.start_by is not None:
-            within = (job.start_by - job.claimed_at).total_seconds()
-            self.start_before = (now if sent is None else sent) + within
+        # Of a limited job; of others there is none.
+        self.start_before = start_before
         # There is reason to ask the engine before the next beat is due.
         self.beat_now = False
         self._limits: tuple[float, float] | None = None
@@ -120,7 +117,9 @@ class Roster:
     def add(self, jobs: list[ClaimedJob], sent: float | None = None) -> list[Held]:
         """Take claimed jobs in; `sent` is when they were asked for, by monotonic time."""
         now = time.monotonic()
-        new = [Held(job, now, sent) for job in jobs]
+        # Counted from when the claim was sent, which was before the engine's clock was read.
+        start = _start_before(jobs, now if sent is None else sent)
+        new = [Held(job, now, None if job.start_by is None else start) for job in jobs]
         with self._lock:
             earlier = [self._held.get(job.job_id) for job in jobs]
             for held in new:
@@ -151,3 +150,11 @@ class Roster:
         """A copy."""
         with self._lock:
             return list(self._held.values())
+
+
+def _start_before(jobs: list[ClaimedJob], sent: float) -> float | None:
+    """Until when the limited ones of a claim must start: one moment for all of them."""
+    for job in jobs:
+        if job.start_by is not None:
+            return sent + (job.start_by - job.claimed_at).total_seconds()
+    return None

@@ -13,7 +13,7 @@ declare
   v_place bigint := v_turn >> 34;
 begin
   -- Where nobody has begun since, the next begins at the very end of this one.
-  if v_place = (v_begin + (v_turn >> 10) % c_steps) % c_steps then
+  if v_place = (v_begin + (v_turn >> 10) % c_steps * 5 / 4) % c_steps then
     v_place := v_end;
   end if;
   perform setval(

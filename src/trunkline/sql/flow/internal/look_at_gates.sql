@@ -40,7 +40,7 @@ declare
   v_after bigint;
   v_amounts boolean;
   v_begin bigint;
-  v_certain boolean := false;
+  v_certain boolean;
   v_fair bigint[];
   v_fair_limits integer[];
   v_fewest integer := case when cardinality(p_lanes) > 1 then c_fewest_gates else c_fewest_of_one_lane end;
@@ -61,14 +61,16 @@ declare
   v_rows integer;
   v_several boolean;
   v_slots bigint[];
+  v_taken bigint[];
   v_tried integer := 0;
+  v_used integer := 0;
   v_wanted integer := p_limit;
   v_width integer;
   v_wrapped boolean := false;
 begin
-  -- A few to spare: each costs a hundredth of what a second part does.
-  select t.after, t.after, least(c_most_gates, greatest(v_fewest, t.gates * 9 / 8))
-  into v_after, v_begin, v_part
+  -- A few to spare: each costs a hundredth of what a second part does. Where gates had few jobs each, many may have none.
+  select t.after, t.after, least(c_most_gates, greatest(v_fewest, t.gates * 9 / 8)), t.gates * 9 / 8 >= c_most_gates
+  into v_after, v_begin, v_part, v_certain
   from trunkline_internal.begin_gate_turn(p_limit => p_limit) as t;
   loop
     select n.gates, n.limits, n.fair, n.places, n.listed, n.last, n.wrapped, n.width, n.amounts, n.plain
@@ -171,14 +173,16 @@ begin
       v_found.rooms := v_left;
       v_jobs := trunkline_internal.add_found(p_found => v_jobs, p_more => v_found);
     end if;
+    -- Without those that somebody else holds.
+    v_taken := case when v_width > 0 then v_gates else v_held end;
+    v_used := v_used + coalesce(cardinality(v_taken), 0);
     v_wanted := p_limit - coalesce(cardinality(v_jobs.tids), 0);
     if v_wanted <= 0 then
       select c.gate into v_last from unnest(v_found.charges) as c order by c.gate <= v_begin desc, c.gate desc limit 1;
       -- Of the last part some may not have been needed.
-      v_gates := coalesce(v_held, v_gates);
       perform trunkline_internal.end_gate_turn(
         p_begin => v_begin, p_last => coalesce(v_last, v_after),
-        p_gates => v_looked - coalesce(cardinality(v_gates) - array_position(v_gates, v_last), 0), p_jobs => p_limit
+        p_gates => v_used - coalesce(cardinality(v_taken) - array_position(v_taken, v_last), 0), p_jobs => p_limit
       );
       exit;
     end if;
@@ -194,7 +198,7 @@ begin
     if v_tried >= v_most then
       if v_jobs.tids is not null then
         perform trunkline_internal.end_gate_turn(
-          p_begin => v_begin, p_last => v_after, p_gates => v_looked, p_jobs => p_limit - v_wanted
+          p_begin => v_begin, p_last => v_after, p_gates => v_used, p_jobs => p_limit - v_wanted
         );
         -- There may be more at those that come after.
         perform trunkline_internal.wake_sleepers(p_queues => p_queues);
