@@ -33,6 +33,7 @@ declare
   v_least bigint;
   v_many boolean := cardinality(p_gates) > 1;
   v_numbers integer;
+  v_one boolean := cardinality(p_lanes) = 1;
   v_requests bigint;
   v_tokens bigint;
   v_units bigint;
@@ -40,11 +41,11 @@ begin
   -- In one go: to look at them a second time, by their gates, takes as long as half of this.
   select
     array_agg(h.tid), array_agg(h.job_id), array_agg(h.place), array_agg(h.sequence),
-    array_agg(h.job_id) filter (where h.unique_key is not null),
+    array_agg(h.job_id) filter (where h.keyed),
     min(h.payload_day), max(h.payload_day),
     array_agg(h.gate) filter (where v_many), min(h.gate), max(h.gate),
     min(h.need[1]) filter (where p_sums), (sum(h.need[1]) filter (where p_sums))::bigint,
-    (sum(h.need[2]) filter (where p_sums))::bigint, (sum(h.need[3]) filter (where p_sums))::bigint, max(cardinality(h.need))
+    (sum(h.need[2]) filter (where p_sums))::bigint, (sum(h.need[3]) filter (where p_sums))::bigint, max(h.numbers)
   into
     v_found.tids, v_found.jobs, v_found.places, v_found.sequences,
     v_found.keyed,
@@ -52,10 +53,11 @@ begin
     v_gates, v_first, v_last,
     v_least, v_requests, v_tokens, v_units, v_numbers
   from (
-    -- By sequence, about as they lie in the table: what follows finds them there one by one.
+    -- By sequence, about as they lie in the table: what follows finds them there one by one. Of one lane the sequence is
+    -- asked first: what stands second in an order is taken out of the rows again at each comparison.
     select h.*
     from (
-      select w.tid, w.job_id, w.sequence, w.unique_key, w.payload_day, w.need, l.place, g.gate
+      select w.tid, w.job_id, w.sequence, w.keyed, w.payload_day, w.numbers, w.need, l.place, g.gate
       from unnest(p_queues, p_lanes) with ordinality as l (queue, lane, place)
       cross join lateral (
         -- Tied to the lane, or the gates might be taken one after the other, each with all of its lanes.
@@ -65,7 +67,10 @@ begin
         offset 0
       ) as g
       cross join lateral (
-        select w.ctid as tid, w.job_id, w.sequence, w.unique_key, w.payload_day, w.need
+        -- As little as can be: all of it is put in order.
+        select
+          w.ctid as tid, w.job_id, w.sequence, w.unique_key is not null as keyed, w.payload_day,
+          cardinality(w.need) as numbers, case when p_sums then w.need end as need
         from trunkline_internal.waiting as w
         where w.gate = g.gate
           and w.queue = l.queue
@@ -83,7 +88,7 @@ begin
       ) as w
       limit p_limit
     ) as h
-    order by h.place, h.sequence
+    order by case when v_one then h.sequence else h.place end, h.sequence
   ) as h;
   if v_numbers > 5 then
     null;
