@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+import pytest
 from psycopg.types.json import Jsonb
 
 from tests.flow.conftest import Desk
@@ -108,3 +109,64 @@ def slots(desk: Desk, query: str) -> dict[str, tuple[int, Any]]:
         """
     ).fetchall()
     return {name: (left, sorted(living or [])) for name, left, living in rows}
+
+
+# By what a limit counts beside slots: whether it is asked and charged by the shorter way.
+@pytest.mark.parametrize(
+    ("parts", "alone"),
+    [
+        ({"concurrency": 1}, True),
+        ({"concurrency": 5000}, True),
+        ({"concurrency": 1, "depth_limit": 10}, True),
+        ({"concurrency": 1, "requests_per_minute": 10}, False),
+        ({"concurrency": 1, "tokens_per_hour": 10}, False),
+        ({"concurrency": 1, "quota": 10, "quota_unit": "pages"}, False),
+        ({"concurrency": 1, "breaker_failures": 3}, False),
+        ({"requests_per_minute": 10}, False),
+    ],
+)
+def test_which_limits_count_slots_alone(desk: Desk, parts: dict[str, Any], alone: bool) -> None:
+    desk.limit("api", **parts)
+    asked = "select slots_alone from trunkline_internal.limits where name = 'api'"
+    assert desk.behind.execute(asked).fetchone() == (alone,)
+
+
+def test_pools_do_not_count_slots_alone(desk: Desk) -> None:
+    """Which of their keys is next depends on all of them."""
+    desk.limit("fair:share/{tenant}", concurrency=3)
+    asked = "select slots_alone, pool from trunkline_internal.limits"
+    assert desk.behind.execute(asked).fetchone() == (False, "fair:share")
+
+
+def test_what_is_charged_is_kept_alike_by_both_who_charge(desk: Desk) -> None:
+    """The quick way for limits of slots alone, over the one for all of them."""
+    # The second counts something, too, of which there is always enough.
+    desk.limit("slots", concurrency=3).limit("more", concurrency=3, requests_per_hour=10**9)
+    kept = []
+    for name in ("slots", "more"):
+        desk.task(name, task=name)
+        desk.enqueue(6, task=name, queue=name)
+        first = desk.worker.claim("w", 10, queues=[name]).attempts
+        assert len(first) == 3
+        assert not acquire(desk, name).granted, "refused, which is counted"
+        desk.end(first[:2])
+        grant = acquire(desk, name)
+        assert grant.granted
+        second = desk.worker.claim("w", 10, queues=[name]).attempts
+        assert len(second) == 1
+        row = desk.behind.execute(
+            """
+            select s.epoch, s.holders, s.refused, s.refused_at is not null, s.held_until,
+              s.corrected_below is not null, s.reckoned_by = l.updated_at
+            from trunkline_internal.limits as l
+            join trunkline_internal.gate_states as s on s.gate = l.gate
+            where l.name = %s
+            """,
+            (name,),
+        ).fetchall()
+        ((epoch, holders, *rest),) = row
+        known = {first[2].job: "first", grant.grant_id: "grant", second[0].job: "second"}
+        kept.append((epoch, sorted(known[holder] for holder in holders), rest))
+    assert kept[0] == kept[1]
+    assert kept[0][1] == ["first", "grant", "second"]
+    assert kept[0][2] == [1, True, None, True, True]
