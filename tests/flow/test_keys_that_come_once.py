@@ -1,5 +1,6 @@
 """Keys that have a job or two and then none: very many gates, most of them with nobody waiting."""
 
+from bisect import bisect
 from uuid import UUID
 
 import pytest
@@ -34,6 +35,17 @@ def test_a_claim_that_is_cut_short_is_gone_on_with(desk: Desk) -> None:
     assert met == KEYS
 
 
+def test_the_next_claim_begins_where_the_last_one_was_cut_short(desk: Desk) -> None:
+    """Not where that one began: what it left empty would be walked over by every claim."""
+    keyed(desk, KEYS, concurrency=1)
+    ring = ring_of(desk)
+    taken = gates_of(desk, desk.claimed(1000))
+    asked = "select after from trunkline_internal.begin_gate_turn(p_limit => 1)"
+    ((after,),) = desk.behind.execute(asked).fetchall()
+    assert ring[bisect(ring, after) % KEYS] not in taken
+    assert ring[bisect(ring, after) - 1] in taken
+
+
 def test_who_sleeps_is_told_that_there_may_be_more(desk: Desk) -> None:
     """Its claim came back with less than it asked for, which otherwise means that this was all."""
     keyed(desk, KEYS, concurrency=1)
@@ -49,10 +61,10 @@ def test_who_sleeps_is_told_that_there_may_be_more(desk: Desk) -> None:
 @pytest.mark.parametrize("limit", [1, 1000])
 def test_gates_without_jobs_do_not_hide_one_that_has_some(desk: Desk, limit: int) -> None:
     """They stay listed for seconds, and after a burst there are more than a claim looks at."""
-    keyed(desk, 6 * MOST, concurrency=1)
+    keyed(desk, 15 * MOST, concurrency=1)
     while attempts := desk.claim(1000):
         desk.end(attempts)
-    assert len(ring_of(desk)) == 6 * MOST, "nobody has swept yet"
-    for key in ("7", "77", "777"):
+    assert len(ring_of(desk)) == 15 * MOST, "nobody has swept yet"
+    for key in ("7", "77", "777", "1777", "2777"):
         jobs: list[UUID] = desk.enqueue(1, payload={"key": key})
         assert desk.claimed(limit) == jobs
