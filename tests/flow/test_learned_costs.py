@@ -6,6 +6,7 @@ import pytest
 
 from tests.flow.conftest import Desk
 from tests.flow.test_grants import acquire, settle, settle_job
+from tests.support.calls import Attempt
 
 
 def learned(desk: Desk, gate: str, *, tokens: int, units: int = 0) -> None:
@@ -150,3 +151,55 @@ def test_grants_teach_as_well(desk: Desk) -> None:
     for tokens in (1000, 2000):
         settle(desk, acquire(desk, attempt=attempt, tokens=1).grant_id, tokens=tokens)
     assert estimates(desk) == [(1100, 0)]
+
+
+def tokens_of_call(desk: Desk, attempt: Attempt, limit: str = "api", **cost: int) -> int:
+    """What a call within a job is charged, and leaves charged."""
+    before: int = desk.gate(limit)["tokens_of_minute"] if known(desk, limit) else 0
+    assert acquire(desk, limit, attempt=attempt, **cost).granted
+    after: int = desk.gate(limit)["tokens_of_minute"]
+    return after - before
+
+
+def known(desk: Desk, name: str) -> bool:
+    found = "select exists (select from trunkline.gates where name = %s)"
+    return bool(desk.operator.value(found, name))
+
+
+def test_further_calls_that_do_not_say_their_tokens_are_charged_like_the_job(desk: Desk) -> None:
+    """Charged as nothing, calls at once would pass the limit together."""
+    desk.limit("api", tokens_per_minute=1_000).task("api", cost={"tokens": 300})
+    desk.enqueue(1)
+    (attempt,) = desk.claim()
+    assert tokens_of_call(desk, attempt) == 0, "the claim has charged it"
+    assert tokens_of_call(desk, attempt) == 300
+    assert tokens_of_call(desk, attempt, tokens=7) == 7
+    assert tokens_of_call(desk, attempt, tokens=0) == 0
+    assert tokens_of_call(desk, attempt) == 300
+    assert not acquire(desk, attempt=attempt).granted
+
+
+def test_what_calls_took_is_what_those_after_them_are_charged(desk: Desk) -> None:
+    desk.limit("api", tokens_per_minute=1_000).task("api", cost={"tokens": 300})
+    desk.limit("other", tokens_per_minute=100)
+    desk.enqueue(1)
+    (attempt,) = desk.claim()
+    settle(desk, acquire(desk, attempt=attempt).grant_id, tokens=50)
+    assert tokens_of_call(desk, attempt) == 50
+    # Of another limit nothing is known before somebody has told.
+    assert tokens_of_call(desk, attempt, "other") == 0
+    settle(desk, acquire(desk, "other", attempt=attempt).grant_id, tokens=60)
+    assert not acquire(desk, "other", attempt=attempt).granted
+    # Too much for the limit, it is cut to what fits, so that it is waited for and not refused.
+    desk.limit("other", tokens_per_minute=40)
+    refused = acquire(desk, "other", attempt=attempt)
+    assert (refused.granted, refused.reason) == (False, "tokens_per_minute")
+    desk.database.move_time("2 minutes")
+    assert tokens_of_call(desk, attempt, "other") == 40
+
+
+def test_outside_of_jobs_calls_take_what_they_say(desk: Desk) -> None:
+    """There is no task that could have learned."""
+    desk.limit("api", tokens_per_minute=1_000)
+    assert acquire(desk).granted
+    assert desk.gate("api")["tokens_of_minute"] == 0

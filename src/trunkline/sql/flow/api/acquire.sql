@@ -1,6 +1,6 @@
 -- Asks for capacity of a limit by name, for a call within a job or outside of any; answers with a grant, or why there is none and when to ask again.
--- p_limit may have keys in braces, which p_keys fills in. p_cost has requests (1), tokens (0) and units (0; where a quota
--- counts bytes, as many as such calls took before, or 50,000).
+-- p_limit may have keys in braces, which p_keys fills in. p_cost has requests (1), tokens (of a job's call, as many as such
+-- calls took before; else 0) and units (0; where a quota counts bytes, as many as such calls took before, or 50,000).
 -- With p_job and p_attempt the grant lasts as long as that attempt at most, however it ends; otherwise until p_ttl is over.
 -- settle gives it back. What a job's claim has taken of this limit is used first: within the second in which it was to
 -- start it is the grant; later it is given back and asked for anew, or the provider would see it in another window than
@@ -105,6 +105,10 @@ begin
       coalesce((p_cost ->> 'requests')::bigint, v_job.need[1]), coalesce((p_cost ->> 'tokens')::bigint, v_job.need[2]),
       coalesce((p_cost ->> 'units')::bigint, v_job.need[3])
     ];
+  elsif p_job is not null and p_cost ->> 'tokens' is null then
+    v_need[2] := trunkline_internal.unsaid_tokens(
+      p_task => v_job.task, p_gate => v_found.gate, p_limit => v_limit, p_of_job => case when v_holds then v_job.need[2] end
+    );
   end if;
   if p_cost ->> 'units' is null and v_need[3] = 0 then
     v_need[3] := coalesce(

@@ -18,6 +18,11 @@ begin
   returning limit_id into v_limit;
   select l.* into strict v_old from trunkline_internal.limits as l where l.name = p_limit for no key update;
   v_new := jsonb_populate_record(v_old, p_parts);
+  if v_old.concurrency is null and v_new.concurrency is not null and v_old.pool is null then
+    -- Claims hold it until they commit: whoever runs by then is seen.
+    perform trunkline_internal.hold_gate(p_gate => v_old.gate);
+    perform trunkline_internal.list_holders(p_limit => v_old.limit_id, p_gate => v_old.gate, p_now => v_now);
+  end if;
   if v_new.quota is not null then
     v_new.quota_unit := coalesce(v_new.quota_unit, 'units');
     if p_parts ->> 'quota_period' is not null then
