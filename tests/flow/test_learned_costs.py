@@ -153,7 +153,7 @@ def test_grants_teach_as_well(desk: Desk) -> None:
     assert estimates(desk) == [(1100, 0)]
 
 
-def tokens_of_call(desk: Desk, attempt: Attempt, limit: str = "api", **cost: int) -> int:
+def tokens_of_call(desk: Desk, attempt: Attempt, limit: str = "api", **cost: Any) -> int:
     """What a call within a job is charged, and leaves charged."""
     before: int = desk.gate(limit)["tokens_of_minute"] if known(desk, limit) else 0
     assert acquire(desk, limit, attempt=attempt, **cost).granted
