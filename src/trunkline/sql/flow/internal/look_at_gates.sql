@@ -10,7 +10,7 @@
 -- them at a time, until there are jobs enough: with a thousand keys few are needed, and to look at all of them was most
 -- of the claim. Of such a part higher lanes go first, whatever their gates; within a lane gates in turn, each by sequence.
 -- Lanes of a gate with much traffic are looked through from a kept place, as ready jobs are, or an old snapshot would
--- have every claim walk the dead entries of all jobs before: see charge_gates.
+-- have every claim walk the dead entries of all jobs before: see next_place.
 create or replace function trunkline_internal.look_at_gates(
   p_queues text[],
   p_lanes smallint[],
@@ -82,6 +82,7 @@ begin
     exit when v_rows = 0;
     v_looked := v_looked + v_rows;
     v_held := null;
+    v_found := null;
     if v_width > 0 then
       if v_rows > 1 then
         select array_agg(g.gate), array_agg(g.limit_id), array_agg(g.place)
