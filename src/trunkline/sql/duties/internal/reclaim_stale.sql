@@ -103,7 +103,7 @@ begin
         p_failures => r.failures + 1, p_base => t.backoff_base, p_factor => t.backoff_factor,
         p_cap => t.backoff_cap, p_jitter => t.backoff_jitter
       )
-      else make_interval(secs => least(floor(random() * (v_jitter + 1) + 0 * r.attempt), v_jitter))
+      else make_interval(secs => least(floor(trunkline_internal.draw() * (v_jitter + 1) + 0 * r.attempt), v_jitter))
     end as delay
   ) as w
   where r.job_id = any(v_lost);

@@ -39,7 +39,7 @@ as $$
 declare
   c_no_end constant bigint := 9223372036854775807;
   -- One of sixteen serves queues that age from their lowest lanes.
-  v_aged boolean := random() < 0.0625;
+  v_aged boolean := trunkline_internal.draw() < 0.0625;
   v_answer trunkline.claimed_job;
   v_asked text[];
   v_audited boolean;

@@ -25,7 +25,7 @@ begin
   end if;
   -- The exponent is bounded because a power beyond it overflows long after the cap was reached.
   v_wait := least(v_base * power(p_factor, least(p_failures - 1, 60)), v_cap);
-  v_wait := v_wait * (1 + p_jitter * (2 * random() - 1));
+  v_wait := v_wait * (1 + p_jitter * (2 * trunkline_internal.draw() - 1));
   return make_interval(secs => least(v_wait, v_cap));
 end;
 $$;

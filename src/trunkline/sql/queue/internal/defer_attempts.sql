@@ -90,7 +90,7 @@ begin
     select
       x.delay,
       case when p_jitter then floor(
-        random() * (floor(least(extract(epoch from x.delay) * 0.5, 30)) + 1) + 0 * r.attempt
+        trunkline_internal.draw() * (floor(least(extract(epoch from x.delay) * 0.5, 30)) + 1) + 0 * r.attempt
       ) else 0 end as jitter
   ) as w
   where r.job_id = any(v_locked);
