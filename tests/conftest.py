@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import databases, servers
+from tests.support import databases, servers, signals
 from tests.support.databases import Database
 from tests.support.servers import Server, Servers
 
@@ -19,6 +19,7 @@ _NEWEST_ONLY = {"bench", "cli", "client", "review"}
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
+    signals.give_children_default_signals()
     config = session.config
     told = getattr(config, "workerinput", {}).get("trunkline_servers")
     if told is not None:

@@ -1,0 +1,23 @@
+"""Signal handling that child processes of the tests inherit."""
+
+import signal
+
+__all__ = ["give_children_default_signals"]
+
+# A shell without job control ignores the first two in a background job; nohup ignores the third.
+_OFTEN_IGNORED = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
+
+
+def give_children_default_signals() -> None:
+    """Let programs that this process starts have default handling of signals it ignores itself.
+
+    A program inherits what is ignored, but a handler ends with ``exec``. So a handler that does
+    nothing takes the place of every ignored signal, and this process still ignores it.
+    """
+    for number in _OFTEN_IGNORED:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, _ignore)
+
+
+def _ignore(number: int, frame: object) -> None:
+    """Do nothing."""
