@@ -26,7 +26,7 @@ def run_bench(*arguments: str, **variables: str) -> subprocess.CompletedProcess[
         capture_output=True,
         text=True,
         check=False,
-        timeout=280,
+        timeout=550,
     )
 
 

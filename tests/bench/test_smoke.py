@@ -21,7 +21,6 @@ PROMISED = {
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_every_measure_runs_on_a_given_server(server: Server) -> None:
     result = run_bench("--quick", TRUNKLINE_BENCH_DSN=server.dsn("trunkline"))
     figures = figures_of(result)

@@ -21,7 +21,6 @@ KEYS = ["clean", "held", "writing", "filled", "after"]
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_it_runs_from_end_to_end(server: Server, tmp_path: Path) -> None:
     result = run_bench(
         "soak", "--quick", "--dsn", server.dsn("trunkline"), TRUNKLINE_BENCH_CACHE=str(tmp_path)

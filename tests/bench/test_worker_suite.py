@@ -29,7 +29,6 @@ AGAINST_PGQUEUER = {"drain_vs_pgqueuer", "drain_vs_pgqueuer_tuned", "single_enqu
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_our_processes_are_measured_without_rivals(server: Server) -> None:
     figures = figures_of(
         run_bench("worker", "--quick", "--no-rivals", "--dsn", server.dsn("trunkline"))
@@ -44,7 +43,6 @@ def test_our_processes_are_measured_without_rivals(server: Server) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.skipif(not ENVIRONMENT.exists, reason="made by the first `python -m bench worker`")
 def test_pgqueuer_is_measured_in_the_same_run(server: Server) -> None:
     figures = figures_of(

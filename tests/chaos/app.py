@@ -19,7 +19,7 @@ __all__ = ["app"]
 GATES_VARIABLE = "CHAOS_GATES"
 LISTEN_VARIABLE = "CHAOS_LISTEN_DSN"
 # Long enough for a busy machine; only a failing test ever takes it.
-_PATIENCE = 60.0
+_PATIENCE = 600.0
 _PAUSE = 0.01
 
 app = Trunkline(listen_dsn=os.environ.get(LISTEN_VARIABLE))
@@ -106,7 +106,7 @@ async def fails_once(ctx: Context) -> None:
             raise ValueError("as it should")
 
 
-@app.task(lease=_LEASE, hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, hard_limit="15m", max_attempts=5, backoff=_AT_ONCE)
 async def gated(ctx: Context, gate: str) -> int:
     """Wait for a gate; return the attempt that came through."""
     async with recorded_async(ctx.job_id, ctx.attempt):
@@ -114,7 +114,7 @@ async def gated(ctx: Context, gate: str) -> int:
     return ctx.attempt
 
 
-@app.task(lease=_LEASE, hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, hard_limit="15m", max_attempts=5, backoff=_AT_ONCE)
 async def lingers(ctx: Context, gate: str) -> int:
     """Do the work first and wait then, so that the end needs no server."""
     async with recorded_async(ctx.job_id, ctx.attempt):
@@ -123,7 +123,7 @@ async def lingers(ctx: Context, gate: str) -> int:
     return ctx.attempt
 
 
-@app.task(lease=_LEASE, hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, hard_limit="15m", max_attempts=5, backoff=_AT_ONCE)
 def gated_thread(ctx: Context, gate: str) -> int:
     """Do the same in a thread."""
     with recorded(ctx.job_id, ctx.attempt):
@@ -131,7 +131,7 @@ def gated_thread(ctx: Context, gate: str) -> int:
     return ctx.attempt
 
 
-@app.task(lease=_LEASE, hard_limit="2m", max_attempts=5, backoff=_AT_ONCE, process=True)
+@app.task(lease=_LEASE, hard_limit="15m", max_attempts=5, backoff=_AT_ONCE, process=True)
 def gated_process(ctx: Context, gate: str) -> int:
     """Do the same in another process."""
     with recorded(ctx.job_id, ctx.attempt):
@@ -139,7 +139,7 @@ def gated_process(ctx: Context, gate: str) -> int:
     return ctx.attempt
 
 
-@app.task(lease=_LEASE, hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, hard_limit="15m", max_attempts=5, backoff=_AT_ONCE)
 async def gated_posting(ctx: Context, gate: str) -> None:
     """Wait for a gate, then write in the transaction of its completion."""
     async with recorded_async(ctx.job_id, ctx.attempt):
@@ -147,7 +147,7 @@ async def gated_posting(ctx: Context, gate: str) -> None:
     await _post(ctx)
 
 
-@app.task(lease=_LEASE, hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, hard_limit="15m", max_attempts=5, backoff=_AT_ONCE)
 async def stubborn(ctx: Context, gate: str) -> None:
     """Wait for a gate and do not let itself be cancelled."""
     async with recorded_async(ctx.job_id, ctx.attempt):
@@ -159,7 +159,7 @@ async def stubborn(ctx: Context, gate: str) -> None:
             return
 
 
-@app.task(lease=_LEASE, hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, hard_limit="15m", max_attempts=5, backoff=_AT_ONCE)
 async def blocking(ctx: Context, gate: str) -> int:
     """Wait for a gate the wrong way: nothing else runs on the event loop meanwhile."""
     async with recorded_async(ctx.job_id, ctx.attempt):
@@ -167,21 +167,21 @@ async def blocking(ctx: Context, gate: str) -> int:
     return ctx.attempt
 
 
-@app.task(lease=_LEASE, max_attempts=1, hard_limit="1s")
+@app.task(lease=_LEASE, max_attempts=1, hard_limit="3s")
 async def endless(ctx: Context) -> None:
     """Run past the hard limit, on the event loop."""
     async with recorded_async(ctx.job_id, ctx.attempt):
         await asyncio.sleep(_PATIENCE)
 
 
-@app.task(lease=_LEASE, max_attempts=1, hard_limit="1s")
+@app.task(lease=_LEASE, max_attempts=1, hard_limit="3s")
 def endless_thread(ctx: Context, gate: str) -> None:
     """Run past the hard limit, in a thread, until a gate opens."""
     with recorded(ctx.job_id, ctx.attempt):
         _pass_blocking(gate, ctx)
 
 
-@app.task(lease=_LEASE, max_attempts=2, hard_limit="4s", backoff=_AT_ONCE, process=True)
+@app.task(lease=_LEASE, max_attempts=2, hard_limit="8s", backoff=_AT_ONCE, process=True)
 def endless_process(ctx: Context) -> None:
     """Run past the hard limit, in another process."""
     with recorded(ctx.job_id, ctx.attempt):
@@ -202,7 +202,7 @@ def crashes(ctx: Context) -> None:
         ctypes.string_at(0)
 
 
-@app.task(lease=_LEASE, hard_limit="2m", max_attempts=2, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, hard_limit="15m", max_attempts=2, backoff=_AT_ONCE)
 async def crosses(ctx: Context, first: str, second: str, gate: str) -> None:
     """Lock two rows in the given order, with a gate between: two of them deadlock."""
     async with recorded_async(ctx.job_id, ctx.attempt), ctx.transaction() as connection:
@@ -214,14 +214,14 @@ async def crosses(ctx: Context, first: str, second: str, gate: str) -> None:
         await connection.execute(change, (second,))
 
 
-@app.task(lease=_LEASE, hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, hard_limit="15m", max_attempts=5, backoff=_AT_ONCE)
 async def swallows(ctx: Context, body: str) -> int:
     """Take much and return little."""
     async with recorded_async(ctx.job_id, ctx.attempt):
         return len(body)
 
 
-@app.task(lease=_LEASE, hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, hard_limit="15m", max_attempts=5, backoff=_AT_ONCE)
 async def writes_much(ctx: Context, gate: str, length: int) -> str:
     """Wait for a gate and return a large result that does not compress."""
     async with recorded_async(ctx.job_id, ctx.attempt):
@@ -229,7 +229,7 @@ async def writes_much(ctx: Context, gate: str, length: int) -> str:
     return os.urandom(length // 2).hex()
 
 
-@app.task(lease=_LEASE, hard_limit="2m", max_attempts=5, backoff=_AT_ONCE)
+@app.task(lease=_LEASE, hard_limit="15m", max_attempts=5, backoff=_AT_ONCE)
 async def hoards(ctx: Context, megabytes: int) -> int:
     """Take memory and never give it back; return the process that did."""
     async with recorded_async(ctx.job_id, ctx.attempt):

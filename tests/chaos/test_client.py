@@ -17,7 +17,7 @@ from trunkline import Trunkline
 from trunkline.errors import ConnectionLost, DatabaseProblem, DatabaseUnreachable
 
 # Within this a call that can never be answered has to end.
-PATIENCE = 45.0
+PATIENCE = 150.0
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_waiting_outlives_a_restart_of_the_server(
 
     async def wait() -> object:
         async with app:
-            return await app.jobs.wait(job, timeout=60)
+            return await app.jobs.wait(job, timeout=180)
 
     def restart() -> object:
         scene.until(
@@ -71,7 +71,7 @@ def test_blocking_waits_outlive_killed_connections(scene: Scene) -> None:
 
     def wait() -> object:
         with Trunkline(scene.database.dsn).sync as client:
-            return client.jobs.wait(job, timeout=60)
+            return client.jobs.wait(job, timeout=180)
 
     def kill() -> object:
         killed = 0

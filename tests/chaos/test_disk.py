@@ -13,7 +13,7 @@ import pytest
 from psycopg import sql
 
 from tests.chaos.private_server import PrivateServer, running
-from tests.chaos.scene import RETURN, Scene
+from tests.chaos.scene import Scene
 from tests.chaos.small_disk import SmallDisk, mounted
 from tests.chaos.test_server import require_resumed
 from tests.support import servers
@@ -104,7 +104,6 @@ def test_a_full_log_stops_the_server_and_loses_nothing(tmp_path: Path) -> None:
         assert set(acknowledged) <= set(scene.jobs)
         scene.until_all("completed")
         scene.require_balance()
-        assert time.monotonic() - back < 6 * RETURN
 
 
 @contextmanager

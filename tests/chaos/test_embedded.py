@@ -51,7 +51,7 @@ def test_a_worker_starts_its_killed_server_again(
     scene.open("away")
     scene.until(lambda: embedded.up and scene.value("select true"), "the server is back")
     back = time.monotonic()
-    scene.until_all("completed", scene.enqueue("quick", 3), deadline=30)
+    scene.until_all("completed", scene.enqueue("quick", 3))
     assert time.monotonic() - back <= RETURN
     scene.until_all("completed")
     assert {scene.job(job).attempt for job in held} == {1}

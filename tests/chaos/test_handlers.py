@@ -52,7 +52,6 @@ def test_a_handler_that_blocks_the_event_loop_is_named_and_others_live_on(scene:
     until(
         lambda: worker.says("blocking", str(blocker)),
         "the log names the task and the job that block",
-        deadline=20,
     )
     assert scene.value("select state from trunkline.workers where pid = %s", worker.pid) == "active"
     scene.open("unblock")
@@ -68,7 +67,7 @@ def test_a_free_runner_is_not_left_idle(scene: Scene) -> None:
     jobs = scene.enqueue("gated", 3, gate="later")
     scene.start("--concurrency", "4")
     scene.until_running(jobs)
-    scene.until_all("completed", scene.enqueue("quick"), deadline=5)
+    scene.until_all("completed", scene.enqueue("quick"))
     scene.open("later")
     scene.until_all("completed")
     scene.require_balance()
@@ -89,9 +88,7 @@ def test_a_handler_past_its_hard_limit_fails(scene: Scene, task: str) -> None:
     ) in {"HardLimitExceeded", "hard_limit"}
     if task == "endless_process":
         assert worker.pid not in {run.pid for run in runs}
-        until(
-            lambda: not any(lives(run.pid) for run in runs), "its process was killed", deadline=20
-        )
+        until(lambda: not any(lives(run.pid) for run in runs), "its process was killed")
     scene.until_all("completed", scene.enqueue("quick", 5))
     scene.open("end")
     worker.require_alive()
@@ -124,7 +121,7 @@ def test_a_thread_past_its_limit_does_not_stop_the_worker_from_ending(scene: Sce
     [job] = scene.enqueue("endless_thread", gate="never")
     scene.until_all("dead", [job])
     worker.process.terminate()
-    assert worker.until_ended(20) == 0
+    assert worker.until_ended() == 0
     scene.require_balance(completed=0)
 
 

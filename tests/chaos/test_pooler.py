@@ -68,7 +68,7 @@ def test_a_client_works_through_a_pooler(scene: Scene, pooler: PgBouncer) -> Non
     async def produce() -> list[UUID]:
         async with Trunkline(pooler.dsn(scene.database.dsn)) as app:
             made = [await app.jobs.enqueue("quick", {"number": number}) for number in range(30)]
-            results = [await app.jobs.wait(job.id, timeout=30) for job in made]
+            results = [await app.jobs.wait(job.id, timeout=180) for job in made]
             assert results == list(range(30))
             [first, *_] = await app.jobs.list(task="quick", limit=100)
             assert (await app.jobs.get(first.id)).state == "completed"
@@ -83,7 +83,7 @@ def test_a_synchronous_client_works_through_a_pooler(scene: Scene, pooler: PgBou
     app = Trunkline(pooler.dsn(scene.database.dsn))
     with app.sync:
         made = [app.sync.jobs.enqueue("quick", {"number": number}) for number in range(30)]
-        assert [app.sync.jobs.wait(job.id, timeout=30) for job in made] == list(range(30))
+        assert [app.sync.jobs.wait(job.id, timeout=180) for job in made] == list(range(30))
     scene.jobs += [job.id for job in made]
     scene.require_balance()
 

@@ -19,15 +19,15 @@ def test_sigterm_lets_running_jobs_end_and_hands_the_others_back(scene: Scene) -
     running = scene.enqueue("gated", 2, gate="mine")
     scene.until_running(running)
     ahead = scene.enqueue("gated", HELD_BACK, gate="others")
-    scene.until(lambda: _claimed(scene, ahead), "jobs are claimed that cannot start", deadline=20)
+    scene.until(lambda: _claimed(scene, ahead), "jobs are claimed that cannot start")
     first.signal(signal.SIGTERM)
-    scene.until_all("ready", ahead, deadline=20)
+    scene.until_all("ready", ahead)
     second = scene.start("--concurrency", str(HELD_BACK))
-    scene.until_running(ahead, deadline=20)
+    scene.until_running(ahead)
     assert first.process.poll() is None
     assert scene.states(running) == {"running": 2}
     scene.open("mine")
-    assert first.until_ended(20) == 0
+    assert first.until_ended() == 0
     assert {run.pid for run in scene.runs(*running)} == {first.pid}
     assert scene.states(running) == {"completed": 2}
     scene.open("others")
@@ -52,7 +52,7 @@ def test_sigterm_past_the_grace_releases_what_still_runs(scene: Scene, task: str
     [job] = scene.enqueue(task, gate="late")
     scene.until_running([job])
     first.signal(signal.SIGTERM)
-    assert first.until_ended(20) == 0
+    assert first.until_ended() == 0
     released = scene.job(job)
     assert (released.state, released.attempt, released.failures) == ("ready", 1, 0)
     scene.start()
@@ -70,7 +70,7 @@ def test_a_handler_deaf_to_its_cancellation_does_not_keep_the_worker(scene: Scen
     [job] = scene.enqueue("stubborn", gate="late")
     scene.until_running([job])
     first.signal(signal.SIGTERM)
-    assert first.until_ended(40) == 0
+    assert first.until_ended() == 0
     scene.start()
     scene.open("late")
     scene.until_all("completed")
@@ -85,12 +85,10 @@ def test_a_second_signal_ends_the_grace(scene: Scene, number: signal.Signals) ->
     scene.until_running(running)
     ahead = scene.enqueue("gated", 3, gate="late")
     first.signal(number)
-    scene.until_all("ready", ahead, deadline=20)
-    until(
-        lambda: first.says("shutting down"), "the worker says that it is shutting down", deadline=20
-    )
+    scene.until_all("ready", ahead)
+    until(lambda: first.says("shutting down"), "the worker says that it is shutting down")
     first.signal(number)
-    assert first.until_ended(20) in {0, 130, 143}
+    assert first.until_ended() in {0, 130, 143}
     assert scene.states(scene.jobs) == {"ready": 4}
     scene.start()
     scene.open("late")
@@ -108,7 +106,7 @@ def test_work_of_a_killed_worker_is_taken_over(scene: Scene, task: str) -> None:
     second = scene.start("--concurrency", "4")
     scene.expect_deaths()
     first.kill()
-    scene.until_running(running, attempt=2, deadline=20)
+    scene.until_running(running, attempt=2)
     scene.open("later")
     scene.until_all("completed")
     assert scene.lost(*running) == ["worker_gone"] * 2
@@ -126,7 +124,7 @@ def test_a_killed_worker_leaves_no_handler_process_behind(scene: Scene) -> None:
     assert run.pid != first.pid
     scene.expect_deaths()
     first.kill()
-    until(lambda: not lives(run.pid), "the handler's process ends with its worker", deadline=20)
+    until(lambda: not lives(run.pid), "the handler's process ends with its worker")
     scene.start()
     scene.open("never")
     scene.until_all("completed")
@@ -142,11 +140,10 @@ def test_the_late_completion_of_a_stopped_worker_is_refused(scene: Scene, task: 
     first.signal(signal.SIGSTOP)
     lease = scene.job(job).lease_expires_at
     second = scene.start()
-    scene.until_running([job], attempt=2, deadline=20)
+    scene.until_running([job], attempt=2)
     scene.until(
         lambda: scene.value("select clock_timestamp() > %s", lease),
         "the lease is over",
-        deadline=20,
     )
     # The first comes back and ends while the second is still at it.
     scene.open("open", attempt=1)
@@ -180,9 +177,9 @@ def test_a_worker_that_gets_its_own_lost_job_back_stops_the_old_attempt(scene: S
         scene.run_duties()
         return scene.states(jobs) == {"ready": 3}
 
-    scene.until(taken_back, "the jobs are taken back", deadline=20)
+    scene.until(taken_back, "the jobs are taken back")
     worker.signal(signal.SIGCONT)
-    scene.until_running(jobs, attempt=2, deadline=20)
+    scene.until_running(jobs, attempt=2)
     # A job claimed before the worker has registered again may be lost once more.
     for attempt in (2, 3, 4, 5):
         scene.open("open", attempt=attempt)
@@ -193,7 +190,6 @@ def test_a_worker_that_gets_its_own_lost_job_back_stops_the_old_attempt(scene: S
             worker.pid,
         ),
         "nothing runs any more",
-        deadline=20,
     )
     assert {run.finished for run in scene.runs(*jobs) if run.attempt == 1} == {False}
     scene.require_balance()

@@ -41,12 +41,11 @@ def test_two_workers_two_thousand_jobs_and_a_kill_every_second(private_scene: Sc
     enqueue_mixture(scene, JOBS)
     kills = 0
     over = time.monotonic() + SECONDS
-    while time.monotonic() < over:
+    while time.monotonic() < over or kills < 3:
         replace_one(scene, crew, rng)
         kills += 1
-    scene.until_all("completed", deadline=90)
+    scene.until_all("completed")
     scene.require_balance()
-    assert kills >= 3
     assert "worker_gone" in scene.lost(*scene.jobs), "no kill met any work"
     assert scene.value("select max(attempt) from trunkline.jobs") > 1
 
@@ -64,5 +63,5 @@ def test_workers_and_the_server_are_killed(
         private_server.stop(signal.SIGKILL)
         private_server.start()
         replace_one(scene, crew, rng)
-    scene.until_all("completed", deadline=90)
+    scene.until_all("completed")
     scene.require_balance()

@@ -29,16 +29,15 @@ def test_a_killed_child_is_replaced(scene: Scene) -> None:
     after = scene.until(
         lambda: (found := live_pids(scene, worker)) != before and len(found) == 2 and found,
         "the supervisor replaced the killed process",
-        deadline=30,
     )
     assert after
     assert victim not in after
     lost = {run.job for run in scene.runs(*held) if run.pid == victim}
-    scene.until_running(list(lost), attempt=2, deadline=30)
+    scene.until_running(list(lost), attempt=2)
     scene.open("later")
     scene.until_all("completed")
     worker.signal(signal.SIGTERM)
-    assert worker.until_ended(20) == 0
+    assert worker.until_ended() == 0
     scene.require_balance()
 
 
@@ -52,7 +51,7 @@ def test_sigterm_to_the_supervisor_ends_every_process(scene: Scene) -> None:
         lambda: worker.says("shutting down"), "the supervisor says that it is shutting down"
     )
     scene.open("later")
-    assert worker.until_ended(20) == 0
+    assert worker.until_ended() == 0
     assert scene.states(held) == {"completed": 4}
     assert [pid for pid in family if lives(pid)] == []
     scene.require_balance()
@@ -67,9 +66,7 @@ def test_a_killed_supervisor_leaves_no_worker_behind(scene: Scene) -> None:
     scene.until_running(held)
     scene.expect_deaths()
     worker.kill()
-    scene.until(
-        lambda: not [pid for pid in family if lives(pid)], "the processes ended", deadline=30
-    )
+    scene.until(lambda: not [pid for pid in family if lives(pid)], "the processes ended")
     scene.start()
     scene.open("later")
     scene.until_all("completed")
@@ -89,7 +86,6 @@ def test_a_process_over_its_memory_limit_drains_and_is_replaced(scene: Scene) ->
     scene.until(
         lambda: (found := live_pids(scene, worker)) and hoarder not in found and len(found) == 2,
         "the process that took too much memory was replaced",
-        deadline=40,
     )
     scene.until_all("completed", work)
     assert scene.lost(*scene.jobs) == []

@@ -60,7 +60,7 @@ def process(
         input=answer or "",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

@@ -21,7 +21,7 @@ def bash(script: str) -> str:
         env=clean_environment() | {"PATH": f"{FOLDER}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     assert result.stderr == ""

@@ -100,7 +100,7 @@ def test_server_in_recovery() -> None:
             connection.recv(4096)
             fields = b"SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0"
             connection.sendall(b"E" + (len(fields) + 4).to_bytes(4) + fields)
-        out, error = command.communicate(timeout=60)
+        out, error = command.communicate(timeout=300)
     result = subprocess.CompletedProcess(command.args, command.returncode, out, error)
     found = told(result)
     assert (result.returncode, found["Code"]) == (1, "server_not_ready")
@@ -193,7 +193,7 @@ def test_a_reader_that_leaves_is_no_error(cli: Cli, calls: Calls, command: str) 
         env=clean_environment(cli.dsn),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert (result.returncode, result.stdout.strip(), result.stderr) == (0, "1", "")

@@ -63,7 +63,7 @@ def running(
 def stop(started: subprocess.Popen[str], number: int = signal.SIGTERM) -> str:
     """Ask it to end; return what it printed."""
     started.send_signal(number)
-    out, _ = started.communicate(timeout=60)
+    out, _ = started.communicate(timeout=300)
     assert started.returncode == 0, out
     return out
 
@@ -77,9 +77,7 @@ def test_a_worker_runs_jobs_until_it_is_asked_to_stop(database: Database, folder
         until(lambda: cli.json("workers", "list"), "the worker is there")
         (row,) = cli.json("workers", "list")
         assert row["worker"].startswith("me-")
-        done = cli.json(
-            "jobs", "enqueue", "double", "-a", "number=21", "--wait", "--timeout", "30s"
-        )
+        done = cli.json("jobs", "enqueue", "double", "-a", "number=21", "--wait", "--timeout", "3m")
         assert (done["state"], done["result"]) == ("completed", 42)
         stop(it)
     assert cli.json("workers", "list") == []
@@ -154,7 +152,7 @@ def test_up_installs_the_schema_and_runs_jobs(empty: str, folder: Path) -> None:
         assert it.stdout is not None
         assert it.stdout.readline().startswith("Installed the schema: now at version ")
         until(lambda: cli.json("workers", "list"), "the worker is there")
-        done = cli.json("jobs", "enqueue", "double", "-a", "number=4", "--wait", "--timeout", "30s")
+        done = cli.json("jobs", "enqueue", "double", "-a", "number=4", "--wait", "--timeout", "3m")
         assert done["result"] == 8
         assert "Running the jobs of shop:app" in stop(it)
     again = running("up", folder=folder, environment=clean_environment(empty))

@@ -49,8 +49,8 @@ def stored(receipt: Receipt) -> str:
 def test_wait_gives_the_typed_result(twin: Twin, send: Task[..., Receipt], hands: Hands) -> None:
     handle = twin(twin.of(send).enqueue(to="ann"))
     hands.complete(stored(RECEIPT))
-    assert twin(handle.wait(timeout=10)) == RECEIPT
-    assert twin(twin.jobs.wait(handle, timeout="10s")) == RECEIPT
+    assert twin(handle.wait(timeout=180)) == RECEIPT
+    assert twin(twin.jobs.wait(handle, timeout="3m")) == RECEIPT
     # By its id nobody knows the type.
     assert twin(twin.jobs.wait(handle.id))["number"] == 7
     assert twin(twin.jobs.wait(str(handle.id)))["number"] == 7
@@ -72,7 +72,7 @@ def test_wait_waits_for_the_end(twin: Twin, send: Task[..., Receipt], hands: Han
     assert (caught.value.job_id, caught.value.code) == (handle.id, "wait_timeout")
     assert "explain" in caught.value.hint
     end.start()
-    assert twin(handle.wait(timeout=30)) == RECEIPT
+    assert twin(handle.wait(timeout=180)) == RECEIPT
     end.join()
 
 
@@ -87,7 +87,7 @@ def test_wait_raises_what_became_of_a_dead_job(
     )
     hands.fail('{"type": "OSError", "message": "no line"}', retryable=True)
     with pytest.raises(JobFailed, match="no line") as caught:
-        twin(handle.wait(timeout=10))
+        twin(handle.wait(timeout=180))
     failed = caught.value
     assert (failed.job_id, failed.code) == (handle.id, "job_failed")
     assert failed.error is not None
@@ -101,7 +101,7 @@ def test_wait_tells_of_a_cancellation(twin: Twin, send: Task[..., Receipt]) -> N
     changed = twin(handle.cancel("changed my mind"))
     assert (changed.job_id, changed.state) == (handle.id, "cancelled")
     with pytest.raises(JobCancelled, match="changed my mind") as caught:
-        twin(handle.wait(timeout=10))
+        twin(handle.wait(timeout=180))
     assert (caught.value.job_id, caught.value.reason) == (handle.id, "changed my mind")
 
 
@@ -111,7 +111,7 @@ def test_a_result_that_does_not_fit_is_told_as_such(
     handle = twin(twin.of(send).enqueue(to="ann"))
     hands.complete('{"number": "seven"}')
     with pytest.raises(ResultMismatch, match="send"):
-        twin(handle.wait(timeout=10))
+        twin(handle.wait(timeout=180))
     assert twin(handle.get()).result == {"number": "seven"}
 
 
@@ -236,7 +236,7 @@ def test_many_wait_at_once(app: Trunkline, send: Task[..., Receipt], hands: Hand
     async def main() -> list[Receipt]:
         async with app:
             handles = await app.enqueue_many(send.request(to=str(n)) for n in range(30))
-            waiting = [asyncio.ensure_future(handle.wait(timeout=60)) for handle in handles]
+            waiting = [asyncio.ensure_future(handle.wait(timeout=180)) for handle in handles]
             for _ in handles:
                 await asyncio.to_thread(hands.complete, stored(RECEIPT))
             return list(await asyncio.gather(*waiting))

@@ -41,7 +41,7 @@ def test_a_producer_needs_no_more(database: Database, hands: Hands, *, blocking:
     with application(database, "trunkline_producer", blocking=blocking) as twin:
         handle = twin(twin.of(twin.app.tasks["work"]).options(unique_key="x").enqueue(5))
         hands.complete("25")
-        assert twin(handle.wait(timeout=10)) == 25
+        assert twin(handle.wait(timeout=180)) == 25
         waiting = twin(twin.jobs.enqueue("work", {"number": 1}))
         assert twin(twin.jobs.explain(waiting))[0].reason == "no_worker"
         assert twin(twin.jobs.cancel(waiting)).state == "cancelled"

@@ -116,7 +116,7 @@ def test_a_thousand_rounds_without_a_deadlock_and_the_books_balance(
             partial(_until_over, storm, reclaim),
             partial(_until_over, storm, meddle),
         ],
-        deadline=110,
+        deadline=500,
     )
     assert storm.errors == {}
     deadlocks = Calls(observer).value(

@@ -23,10 +23,10 @@ from tests.docs.transcript import agrees, commands
 _DRIVER = Path(__file__).with_name("driver.py")
 _BINARIES = Path(sys.executable).parent
 # Of one command or block; a page that waits longer for something has lost it.
-_PATIENCE = 60.0
+_PATIENCE = 300.0
 # Commands that change nothing, and how long they are repeated until they show what the page says.
 _LOOK = re.compile(r"trunkline \w+ (?:list|show)\b")
-_LOOKING = 20.0
+_LOOKING = 180.0
 # Bash tells that a job it started was killed; an interactive one says it in other words.
 _KILLED = re.compile(r"^\S*bash: line \d+: +\d+ Killed .*\n?", re.MULTILINE)
 

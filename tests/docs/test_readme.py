@@ -39,7 +39,7 @@ def test_commands_of_the_first_screen(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=500,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "receipt for order 1 sent to ann@example.com" in done.stdout
@@ -70,7 +70,7 @@ def test_the_demo_balances() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=500,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     account = json.loads(done.stdout)

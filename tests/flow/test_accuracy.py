@@ -32,7 +32,6 @@ HOURS = 2
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", ["settled", "killed"])
 def test_eight_workers_stay_within_every_part_of_a_limit_and_use_it(
     database: Database, tmp_path: Path, kind: str
@@ -84,7 +83,6 @@ def set_clock(desk: Desk, seconds: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize(
     "limits",
     [

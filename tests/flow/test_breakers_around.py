@@ -49,7 +49,7 @@ def test_a_sleeping_worker_wakes_for_the_probe(desk: Desk) -> None:
     assert retries.total_seconds() > 3000, "the end of the probe is announced, not waited for"
     desk.worker.connection.execute("listen trunkline_wake")
     desk.end([probe])
-    [notice] = desk.worker.connection.notifies(timeout=10, stop_after=1)
+    [notice] = desk.worker.connection.notifies(timeout=180, stop_after=1)
     assert notice.payload == "default"
 
 
@@ -63,7 +63,7 @@ def test_a_worker_of_another_queue_is_woken_when_it_closes(desk: Desk) -> None:
     sleeper.execute("listen trunkline_wake")
     sleeper.execute("select trunkline.sleep('s', array['other'])")
     desk.end([probe])
-    [notice] = sleeper.notifies(timeout=10, stop_after=1)
+    [notice] = sleeper.notifies(timeout=180, stop_after=1)
     assert notice.payload == "other"
 
 

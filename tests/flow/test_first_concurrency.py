@@ -73,7 +73,7 @@ def test_a_claim_that_is_under_way_is_waited_for(desk: Desk) -> None:
         until_blocked(desk.behind, desk.operator.connection.info.backend_pid)
     finally:
         worker.connection.commit()
-        change.join(timeout=60)
+        change.join(timeout=300)
     assert not change.is_alive()
     assert desk.gate("api")["in_use"] == 2
     assert desk.claimed() == []

@@ -118,7 +118,7 @@ def test_a_gate_that_closes_leaves_no_late_job_behind(desk: Desk) -> None:
             producing = [pool.submit(produce, number) for number in range(4)]
             working = pool.submit(work, 0)
             assert sum(sum(one.result()) for one in producing) == 160
-            assert working.result(timeout=60) == [160]
+            assert working.result(timeout=300) == [160]
     finally:
         stop.set()
         broom.join()

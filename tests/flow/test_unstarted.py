@@ -35,12 +35,12 @@ def test_who_left_some_behind_wakes_others(desk: Desk) -> None:
     listener = desk.database.connect("trunkline_worker")
     listener.execute("listen trunkline_wake")
     assert claimed(desk, 100, 3) == ["work"] * 3
-    heard = [notify.payload for notify in listener.notifies(timeout=60, stop_after=1)]
+    heard = [notify.payload for notify in listener.notifies(timeout=180, stop_after=1)]
     assert heard == ["default"]
     # Who took all there was has nothing to tell.
     assert claimed(desk, 100, 10) == ["work"] * 5
     desk.worker.connection.execute("notify trunkline_wake, 'end'")
-    heard = [notify.payload for notify in listener.notifies(timeout=60, stop_after=1)]
+    heard = [notify.payload for notify in listener.notifies(timeout=180, stop_after=1)]
     assert heard == ["end"]
 
 

@@ -42,13 +42,13 @@ def test_a_worker_revives_the_server_it_was_given(
         assert double.sync.enqueue(number=1).created
         worker = subprocess.Popen([sys.executable, "-m", "trunkline", "worker", "revival_app:app"])
         try:
-            assert double.sync.enqueue(number=4).wait(timeout=60) == 8
+            assert double.sync.enqueue(number=4).wait(timeout=300) == 8
             before = server.pid
             assert before is not None
             os.kill(before, signal.SIGKILL)
             until(lambda: _answers(server.dsn), "the worker starts the server again")
             assert server.pid != before
-            assert double.sync.enqueue(number=21).wait(timeout=60) == 42
+            assert double.sync.enqueue(number=21).wait(timeout=300) == 42
         finally:
             worker.terminate()
             assert worker.wait(60) == 0

@@ -38,7 +38,7 @@ def test_children_do_not_share_the_connections_of_their_parent(database: Databas
         [sys.executable, "-c", _SCRIPT, database.dsn],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
         env=dict(os.environ),
     )

@@ -23,7 +23,7 @@ class Ear:
         cry = str(uuid4())
         self.crier.execute("select pg_notify(%s, %s)", (WAKE, cry))
         found: list[str] = []
-        for notify in self.listener.notifies(timeout=60):
+        for notify in self.listener.notifies(timeout=180):
             if notify.payload == cry:
                 return found
             if notify.channel == channel:

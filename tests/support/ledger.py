@@ -21,7 +21,7 @@ from tests.support.databases import Database
 __all__ = ["DSN_VARIABLE", "Audit", "Run", "audit", "install", "recorded", "recorded_async", "runs"]
 
 DSN_VARIABLE = "CHAOS_LEDGER_DSN"
-_PATIENCE = 60.0
+_PATIENCE = 180.0
 _PAUSE = 0.05
 
 _TABLES = """

@@ -39,7 +39,7 @@ unix_socket_mode = 0700
 listen_port = {own}
 logfile = {folder}/log
 admin_users = postgres
-query_wait_timeout = 30
+query_wait_timeout = 120
 server_check_delay = 0
 server_login_retry = 1
 """
@@ -64,7 +64,7 @@ class PgBouncer:
             group=account.gid if drop else None,
             extra_groups=[] if drop else None,
         )
-        until(self._answers, "PgBouncer answers", deadline=30)
+        until(self._answers, "PgBouncer answers")
 
     def stop(self) -> None:
         """Kill it, and every connection through it."""

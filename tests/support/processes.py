@@ -12,12 +12,16 @@ from typing import Self
 
 import psycopg
 
+from tests.support.waiting import DEADLINE
+
 REPOSITORY = Path(__file__).parents[2]
 
 # Joins, says what it sees as one JSON line, and leaves when its standard input ends.
 _USER = """
 import json, os, sys
 import psycopg
+
+from tests.support.waiting import DEADLINE
 from trunkline.embedded import acquire
 with acquire(sys.argv[1]) as server:
     with psycopg.connect(server.dsn) as connection:
@@ -134,7 +138,7 @@ def _obstacle(command: Sequence[str], uid: int) -> str | None:
     return None if result.returncode == 0 else result.stderr.strip().splitlines()[-1]
 
 
-def until(condition: Callable[[], bool], what: str, timeout: float = 30.0) -> None:
+def until(condition: Callable[[], bool], what: str, timeout: float = DEADLINE) -> None:
     """Wait for something another process does, or fail saying what did not happen."""
     give_up = time.monotonic() + timeout
     while not condition():

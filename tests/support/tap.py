@@ -64,7 +64,7 @@ def run(database: Database, file: Path) -> Verdict:
         capture_output=True,
         text=True,
         check=False,
-        timeout=110,
+        timeout=500,
     )
     problems = judge(result.stdout)
     if result.returncode != 0:

@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 import psycopg
 
-__all__ = ["backend", "blockers", "duel", "together", "until", "until_blocked"]
+__all__ = ["DEADLINE", "backend", "blockers", "duel", "together", "until", "until_blocked"]
 
 _T = TypeVar("_T")
 _S = TypeVar("_S")
 
 # Long enough for a busy machine; only a failing test ever takes it.
-DEADLINE = 60.0
+DEADLINE = 180.0
 
 
 def until(condition: Callable[[], _T], what: str, *, deadline: float = DEADLINE) -> _T:

@@ -12,13 +12,9 @@ from typing import Any
 import psycopg
 
 from tests.support.processes import REPOSITORY
-from tests.support.waiting import until
+from tests.support.waiting import DEADLINE, until
 
 __all__ = ["WorkerProcess", "descendants", "lives"]
-
-# A busy machine with two cores: only a failing test ever takes it.
-READY = 60.0
-END = 60.0
 
 
 class WorkerProcess:
@@ -86,7 +82,7 @@ class WorkerProcess:
             said = sum("worker ready" in line for line in self.log.splitlines())
             return [row[0] for row in rows] if min(len(rows), said) >= processes else []
 
-        return until(names, f"the worker is registered; its log:\n{self.log}", deadline=READY)
+        return until(names, f"the worker is registered; its log:\n{self.log}")
 
     def require_alive(self) -> None:
         assert self.process.poll() is None, (
@@ -96,7 +92,7 @@ class WorkerProcess:
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
-    def until_ended(self, deadline: float = END) -> int:
+    def until_ended(self, deadline: float = DEADLINE) -> int:
         """Wait for its end and return its exit code."""
         try:
             return self.process.wait(deadline)

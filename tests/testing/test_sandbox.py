@@ -63,7 +63,7 @@ def test_run_inline_gives_the_typed_result(sandbox: Sandbox) -> None:
     assert result == Receipt(1, 2)
     handle = shop.ship.sync.enqueue(order=3)
     assert sandbox.run_inline(handle) == Receipt(3, 1)
-    assert handle.wait(timeout=1) == Receipt(3, 1)
+    assert handle.wait(timeout=180) == Receipt(3, 1)
     job = shop.ship.sync.enqueue(order=4)
     assert sandbox.run_inline(job.id) == Receipt(4, 1)
     [other] = shop.ship.sync.enqueue_many([shop.ship.request(5)])
@@ -200,9 +200,9 @@ def test_drain_counts_every_end(sandbox: Sandbox) -> None:
 def test_retries_run_through_with_the_scheduled_ones(sandbox: Sandbox) -> None:
     good, bad = shop.flaky.sync.enqueue(until=3), shop.flaky.sync.enqueue(until=9)
     assert sandbox.drain(with_scheduled=True) == Drained(completed=1, failed=4, dead=1)
-    assert good.wait(timeout=1) == 3
+    assert good.wait(timeout=180) == 3
     with pytest.raises(JobFailed, match="attempt 3 failed"):
-        bad.wait(timeout=1)
+        bad.wait(timeout=180)
 
 
 def test_a_job_that_comes_due_behind_a_claim_is_not_left(
@@ -279,7 +279,7 @@ def test_asynchronous_tests_have_the_same() -> None:
             assert await sandbox.drain() == Drained(completed=2)
             sandbox.assert_enqueued(shop.mail, to="customer")
             assert await sandbox.drain(with_scheduled=True) == Drained(completed=2)
-            assert await handle.wait(timeout=1) == 2
+            assert await handle.wait(timeout=180) == 2
 
     asyncio.run(main())
     assert app.dsn == "host=nowhere.invalid"

@@ -38,7 +38,6 @@ def errors(*files: Path, cache: Path) -> set[tuple[str, int, str]]:
     return found
 
 
-@pytest.mark.timeout(300)
 def test_good_calls_pass_and_bad_ones_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,7 @@ from tests.support.servers import Server
 from tests.worker.scene import Scene
 
 # Only a failing test ever takes it.
-_DEADLINE = 60.0
+_DEADLINE = 400.0
 
 
 @pytest.hookimpl(tryfirst=True)

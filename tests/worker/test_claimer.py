@@ -1,7 +1,6 @@
 """Claiming: the flag of who sleeps, late commits, due jobs, and answers that were lost."""
 
 import asyncio
-import time
 from typing import Any
 
 import pytest
@@ -57,7 +56,7 @@ async def test_an_idle_worker_is_woken_by_new_work(
             assert (found.claimed_at - found.run_at).total_seconds() < 60
 
 
-async def test_who_enqueued_unseen_and_committed_late_is_found_within_about_a_second(
+async def test_who_enqueued_unseen_and_committed_late_is_found_by_the_late_looks(
     quiet: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The enqueue looked for sleepers before there was one, so nobody is notified."""
@@ -67,8 +66,7 @@ async def test_who_enqueued_unseen_and_committed_late_is_found_within_about_a_se
     producer = quiet.database.connect(autocommit=False)
     job = Calls(producer).enqueue("work").job_id
     original = LastingConnection.run
-    slept = False
-    committed = 0.0
+    slept = committed = False
 
     async def run(self: LastingConnection, call: Call[Any], **more: Any) -> Any:
         nonlocal slept, committed
@@ -77,7 +75,7 @@ async def test_who_enqueued_unseen_and_committed_late_is_found_within_about_a_se
         if slept and not committed and call.sql == calls_of_work.CLAIM:
             # The worker has asked to be notified and looked once more, in vain.
             producer.commit()
-            committed = time.monotonic()
+            committed = True
         return answer
 
     async def hear_nothing(self: Wakeup) -> None:
@@ -88,8 +86,8 @@ async def test_who_enqueued_unseen_and_committed_late_is_found_within_about_a_se
     monkeypatch.setattr(LastingConnection, "run", run)
     async with quiet.working():
         await eventually(lambda: committed, "the late commit")
+        # All other looks are an hour away.
         await quiet.until_state(job, "completed")
-        assert time.monotonic() - committed < 8
 
 
 async def test_a_worker_that_is_busy_for_a_while_takes_the_request_back(
@@ -138,7 +136,8 @@ async def test_a_job_is_picked_up_when_it_is_due(
         for job in (soon, later):
             found = await quiet.until_state(job.id, "completed")
             late = (found.claimed_at - found.run_at).total_seconds()
-            assert 0 <= late < 3
+            # All other looks are an hour away.
+            assert 0 <= late < 60
 
 
 async def test_a_free_runner_gets_work_while_others_are_busy_for_long(

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.worker.scene import Scene, eventually
+from tests.worker.scene import DEADLINE, Scene, eventually
 from trunkline.worker.heart import Heart
 from trunkline.worker.roster import Held, Roster, Stop
 
@@ -134,7 +134,7 @@ async def test_a_blocked_event_loop_does_not_cost_the_other_jobs_their_leases(
     async with beating(scene) as chest:
         (held,) = chest.hold(1)
         make_old(held)
-        end = time.monotonic() + 20
+        end = time.monotonic() + DEADLINE
         # Nothing is awaited here: the loop stands still until the heartbeat has come.
         while not chest.beaten():
             assert time.monotonic() < end
@@ -142,12 +142,17 @@ async def test_a_blocked_event_loop_does_not_cost_the_other_jobs_their_leases(
 
 
 def complaints(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
-    return [record for record in caplog.records if "event loop has been blocked" in record.message]
+    """What the heart said while the loop stood in `block`; a busy machine may block it too."""
+    return [
+        record
+        for record in caplog.records
+        if "event loop has been blocked" in record.message and "in block\n" in record.message
+    ]
 
 
 def block(caplog: pytest.LogCaptureFixture, count: int = 1) -> None:
     """Hold up the event loop until the heart complains."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + DEADLINE
     while len(complaints(caplog)) < count and time.monotonic() < end:
         time.sleep(0.01)
 

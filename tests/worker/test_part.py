@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.worker.scene import eventually, timed
+from tests.worker.scene import DEADLINE, eventually, timed
 from trunkline.errors import (
     ConnectionLost,
     DatabaseUnreachable,
@@ -110,7 +110,7 @@ async def test_starting_and_stopping_in_any_order_never_hangs_or_leaks() -> None
                 await asyncio.sleep(0)
 
         storms = [order.choices(["start", "stop"], k=5) for _ in range(4)]
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE):
             await asyncio.gather(*(hammer(part, calls) for calls in storms))
             await part.stop()
         left = [task for task in asyncio.all_tasks() if task.get_name() == "trunkline waiting"]
@@ -135,9 +135,8 @@ async def test_a_pause_ends_with_the_part() -> None:
     part = Pausing()
     part.start()
     await asyncio.sleep(0)
-    stopwatch = timed()
+    # Only the end of the pause ends this: an hour is longer than any test may take.
     await part.stop()
-    assert stopwatch() < 1
 
 
 @pytest.mark.parametrize("error", [ValueError("?"), InvalidTask("?"), OSError("?")])
@@ -203,13 +202,16 @@ async def test_a_row_of_errors_is_told_ever_less_often(
     assert all(record.exc_info is None for record in told)
 
 
-async def test_a_part_stops_at_once_while_it_waits_out_an_error() -> None:
+async def test_a_part_stops_at_once_while_it_waits_out_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("trunkline.worker.part._OTHER_PAUSE", 3600.0)
+
     def act(_turn: int) -> None:
         raise ValueError("every time")
 
     part = Counting(act)
     part.start()
     await eventually(lambda: part.turns, "it failed")
-    stopwatch = timed()
     await part.stop()
-    assert stopwatch() < 1
+    assert part.turns == 1

@@ -14,7 +14,7 @@ import pytest
 from tests.support.processes import REPOSITORY
 from tests.support.worker_process import lives
 from tests.worker import process_app
-from tests.worker.scene import Scene, eventually, timed
+from tests.worker.scene import Scene, eventually
 from tests.worker.stage import Stage, stage
 from trunkline import Trunkline
 from trunkline.worker.report import End
@@ -118,14 +118,14 @@ async def test_the_hard_limit_kills_the_process(tmp_path: Path) -> None:
     ("stop", "end"), [(Stop.CANCELLED, End.CANCEL), (Stop.SHUTDOWN, End.RELEASE)]
 )
 async def test_a_cancelled_handler_may_clean_up_and_its_process_ends_at_once(
-    tmp_path: Path, stop: Stop, end: End
+    tmp_path: Path, stop: Stop, end: End, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Longer than any test: nothing but the handler's own end is in time.
+    monkeypatch.setattr("trunkline.worker.process_pool._POLITE", 3600.0)
     async with processes() as on:
         held, child = await running(on, "wait", tmp_path)
-        stopwatch = timed()
         on.executor.stop_job(held, stop)
         await on.until_reported(1)
-        assert stopwatch() < 4
         assert (tmp_path / "cleaned").exists()
         assert not lives(child)
         assert on.reports[0].end is end
@@ -213,7 +213,7 @@ async def test_a_process_ends_when_its_worker_is_killed(tmp_path: Path) -> None:
         env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
     )
     try:
-        found = await eventually(lambda: list(tmp_path.glob("runs-*")), "it runs", deadline=40)
+        found = await eventually(lambda: list(tmp_path.glob("runs-*")), "it runs")
         child = int(found[0].name.partition("-")[2])
     finally:
         parent.kill()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.worker.scene import Scene, eventually, timed
+from tests.worker.scene import DEADLINE, Scene, eventually
 from trunkline.db.call import Call
 from trunkline.db.lasting import LastingConnection
 from trunkline.errors import ConnectionLost
@@ -86,8 +86,7 @@ async def test_a_second_request_ends_the_grace(scene: Scene) -> None:
         worker.stop("SIGTERM")
         await asyncio.sleep(0)
         worker.stop("SIGTERM")
-        async with asyncio.timeout(10):
-            await running
+        await running
         assert scene.state(job) == "ready"
     assert len(play.interrupted) == 1
 
@@ -179,28 +178,27 @@ async def test_a_server_that_is_away_holds_up_the_end_for_a_bounded_time(
         await play.until_started(1)
         play.go.set()
         worker.stop("SIGTERM")
-        async with asyncio.timeout(15):
-            assert await running == 0
+        assert await running == 0
         assert scene.state(job) == "running"
     assert "1 jobs are left to their leases" in caplog.text
 
 
 async def test_a_thread_that_hangs_does_not_keep_the_worker_from_ending(scene: Scene) -> None:
     go = threading.Event()
-    started = threading.Event()
+    started, ended = threading.Event(), threading.Event()
 
     @scene.app.task
     def stuck() -> None:
         started.set()
-        go.wait(30)
+        go.wait(DEADLINE)
+        ended.set()
 
     async with scene.running(grace=0.1) as (worker, running):
         (job,) = await scene.enqueue("stuck")
         await eventually(started.is_set, "it runs")
-        stopwatch = timed()
         worker.stop("SIGTERM")
         await running
-        assert stopwatch() < 10
+        assert not ended.is_set()
         assert scene.state(job) == "ready"
         go.set()
 
@@ -209,10 +207,8 @@ async def test_an_idle_worker_ends_at_once_and_says_goodbye(scene: Scene) -> Non
     Play(scene)
     async with scene.running(grace=3600) as (worker, running):
         await eventually(lambda: scene.rows("select from trunkline_internal.sleepers"), "idle")
-        stopwatch = timed()
         worker.stop("SIGTERM")
         assert await running == 0
-        assert stopwatch() < 5
         row = scene.rows(
             "select state, running from trunkline.workers where worker = %s", worker.id
         )

@@ -38,7 +38,7 @@ class Client:
     """One kept connection."""
 
     def __init__(self, url: str) -> None:
-        self._connection = HTTPConnection(urlsplit(url).netloc, timeout=30)
+        self._connection = HTTPConnection(urlsplit(url).netloc, timeout=180)
 
     def chat(
         self, text: str = "hello", model: str = "gpt-4o-mini", **headers: str

@@ -24,7 +24,7 @@ def turned(data: bytes, folder: Path, *arguments: str, kind: str) -> bytes:
     magick = find_tools().magick
     assert magick is not None
     command = [magick, "in.png", *arguments, f"{kind}:out"]
-    subprocess.run(command, cwd=folder, check=True, timeout=60)
+    subprocess.run(command, cwd=folder, check=True, timeout=300)
     return (folder / "out").read_bytes()
 
 

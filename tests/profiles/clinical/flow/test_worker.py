@@ -238,7 +238,7 @@ def test_the_environment_must_say_where_files_are() -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 1
