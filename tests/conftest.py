@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from tests.support import databases, servers, signals
@@ -14,6 +15,16 @@ from tests.support.databases import Database
 from tests.support.servers import Server, Servers
 
 _RUNNING = pytest.StashKey[Servers]()
+# The same examples in every run and on every machine, however slow it is.
+hypothesis.settings.register_profile(
+    "suite",
+    database=None,
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("suite")
 # What these try is the same on every server; both of them would take minutes more.
 _NEWEST_ONLY = {"bench", "cli", "client", "review"}
 

@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,10 +41,10 @@ def folder(tmp_path: Path) -> Path:
 
 @contextmanager
 def running(
-    *arguments: str, folder: Path, environment: dict[str, str]
+    *arguments: str, folder: Path, environment: dict[str, str], launcher: Sequence[str] = ()
 ) -> Iterator[subprocess.Popen[str]]:
     started = subprocess.Popen(
-        [*PROGRAM, *arguments],
+        [*launcher, *PROGRAM, *arguments],
         cwd=folder,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -81,6 +81,41 @@ def test_a_worker_runs_jobs_until_it_is_asked_to_stop(database: Database, folder
         assert (done["state"], done["result"]) == ("completed", 42)
         stop(it)
     assert cli.json("workers", "list") == []
+
+
+@pytest.mark.parametrize("command", ["worker", "supervisor", "up"])
+def test_what_runs_in_the_background_ignores_ctrl_c(
+    database: Database, folder: Path, command: str
+) -> None:
+    """A shell without job control lets its background jobs ignore SIGINT, and so do we."""
+    cli = Cli(database.dsn)
+    arguments = {
+        "worker": ("worker", "shop:app"),
+        "supervisor": ("worker", "shop:app", "--processes", "2"),
+        "up": ("up",),
+    }[command]
+    background = ("/bin/sh", "-c", "trap '' INT; exec \"$@\"", "sh")
+    if command == "up":
+        database.move_time("1 hour")
+    environment = clean_environment(database.dsn)
+    with running(*arguments, folder=folder, environment=environment, launcher=background) as it:
+        if command == "up":
+            until(lambda: duties_are_done(cli), "the duties are done")
+        else:
+            until(lambda: cli.json("workers", "list"), "the worker is there")
+        it.send_signal(signal.SIGINT)
+        if command == "up":
+            database.move_time("1 hour")
+            until(lambda: duties_are_done(cli), "the duties are done again")
+        else:
+            done = cli.json("jobs", "enqueue", "double", "-a", "number=3", "--wait")
+            assert done["result"] == 6
+        assert it.poll() is None
+        assert "SIGINT" not in stop(it)
+
+
+def duties_are_done(cli: Cli) -> bool:
+    return not any(row["late"] for row in cli.json("duties", "list"))
 
 
 def test_every_option_reaches_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,13 +199,9 @@ def test_up_installs_the_schema_and_runs_jobs(empty: str, folder: Path) -> None:
 def test_up_without_an_application_does_the_duties(database: Database, folder: Path) -> None:
     cli = Cli(database.dsn)
     database.move_time("1 hour")
-
-    def on_time() -> bool:
-        return not any(row["late"] for row in cli.json("duties", "list"))
-
-    assert not on_time()
+    assert not duties_are_done(cli)
     with running("up", folder=folder, environment=clean_environment(database.dsn)) as it:
-        until(on_time, "the duties are done")
+        until(lambda: duties_are_done(cli), "the duties are done")
         out = stop(it, signal.SIGINT)
     assert "nobody runs jobs" in out
     assert database.name in out

@@ -174,8 +174,10 @@ def test_priorities_go_before_fairness(desk: Desk) -> None:
 
 
 def test_an_ageing_queue_serves_low_priorities_now_and_then(desk: Desk) -> None:
-    """One claim of sixteen, by lot: none of a thousand claims would be a miracle of 10^-28."""
+    """One claim of sixteen, by lot."""
     desk.task()
+    # The same draws every time.
+    desk.worker.connection.execute("select setseed(0.5)")
     desk.operator.connection.execute("select trunkline.age_queue('default', true)")
     claims = 800
     for priority in (9, 5, 0):
@@ -186,7 +188,7 @@ def test_an_ageing_queue_serves_low_priorities_now_and_then(desk: Desk) -> None:
         found[rows[0].priority] += 1
         desk.end([Attempt(rows[0].job_id, rows[0].attempt, "w")])
     # Expected are 50 with a deviation of 7.
-    assert 15 <= found[0] <= 100, found
+    assert 30 <= found[0] <= 70, found
     assert found[5] == 0, "the other way round, so from the lowest"
     assert found[9] == claims - found[0]
 
@@ -195,6 +197,8 @@ def test_bulk_stays_behind_what_is_not_in_an_ageing_queue(desk: Desk) -> None:
     """Priorities below zero are served by what is left, the lowest of them now and then."""
     desk.task()
     desk.operator.connection.execute("select trunkline.age_queue('default', true)")
+    # The same draws every time.
+    desk.worker.connection.execute("select setseed(0.5)")
     crowd_of_priority(desk, 1, 150)
     for priority in (-1, -9):
         crowd_of_priority(desk, priority, 400)
@@ -205,7 +209,7 @@ def test_bulk_stays_behind_what_is_not_in_an_ageing_queue(desk: Desk) -> None:
         desk.end([Attempt(rows[0].job_id, rows[0].attempt, "w")])
     assert set(order[:150]) == {1}, "never across zero"
     # Expected are 25 with a deviation of 5.
-    assert 3 <= Counter(order[150:])[-9] <= 60
+    assert 10 <= Counter(order[150:])[-9] <= 40
 
 
 def test_a_queue_that_does_not_age_serves_strictly_by_priority(desk: Desk) -> None:

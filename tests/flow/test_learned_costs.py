@@ -69,14 +69,6 @@ def test_the_first_limit_that_counts_such_things_decides(desk: Desk) -> None:
     assert need(desk) == [1, 22, 0]
 
 
-def draw(desk: Desk, number: float) -> None:
-    """Have every draw from now on be this one."""
-    desk.behind.execute(
-        "create or replace function trunkline_internal.draw() returns double precision"
-        f" language sql volatile as $$ select {number}::double precision $$".encode()
-    )
-
-
 def estimates(desk: Desk) -> list[tuple[int, int]]:
     query = "select tokens, units from trunkline_internal.estimates order by tokens, units"
     return desk.behind.execute(query).fetchall()
@@ -92,7 +84,7 @@ def take(desk: Desk, **actual: int) -> None:
 
 def test_the_first_sets_it_for_each_key(desk: Desk) -> None:
     desk.limit("api/{model}", tokens_per_minute=1_000_000).task("api/{model}", cost={"tokens": 9})
-    draw(desk, 0.5)
+    desk.database.draw(0.5)
     for model, tokens in (("small", 100), ("large", 5000), ("small", 900)):
         desk.enqueue(1, payload={"model": model})
         settle_job(desk, desk.claim()[0], tokens=tokens)
@@ -108,9 +100,9 @@ def test_one_of_a_hundred_moves_it_by_a_tenth(
 ) -> None:
     """RF-59: 0.9 of the old and 0.1 of what it was, with a probability of 0.01."""
     desk.limit("api", tokens_per_minute=1_000_000, quota=1_000_000, quota_unit="pages").task("api")
-    draw(desk, 0.5)
+    desk.database.draw(0.5)
     take(desk, tokens=100, units=50)
-    draw(desk, number)
+    desk.database.draw(number)
     take(desk, tokens=1000, units=10)
     assert estimates(desk) == [after]
 
@@ -128,7 +120,7 @@ def test_what_is_not_known_yet_is_set_without_a_draw(desk: Desk) -> None:
     """Tokens and units each for themselves: the first that is told of either sets it."""
     desk.limit("api", tokens_per_minute=1_000_000, quota=1_000_000, quota_unit="pages")
     desk.task("api", cost={"tokens": 77, "units": 5})
-    draw(desk, 0.5)
+    desk.database.draw(0.5)
     take(desk, tokens=100)
     assert estimates(desk) == [(100, 0)]
     # What nobody said is still as the task says.
@@ -138,14 +130,14 @@ def test_what_is_not_known_yet_is_set_without_a_draw(desk: Desk) -> None:
     take(desk, units=50)
     assert estimates(desk) == [(100, 50)]
     take(desk, tokens=0, units=0)
-    draw(desk, 0.0)
+    desk.database.draw(0.0)
     take(desk, tokens=0)
     assert estimates(desk) == [(100, 50)]
 
 
 def test_grants_teach_as_well(desk: Desk) -> None:
     desk.limit("api", tokens_per_minute=1_000_000).task("api")
-    draw(desk, 0.0)
+    desk.database.draw(0.0)
     desk.enqueue(1)
     (attempt,) = desk.claim()
     for tokens in (1000, 2000):

@@ -95,6 +95,18 @@ class Database:
                 self.movable = True
             connection.execute("select trunkline_test.move_time(%s::interval)", (interval,))
 
+    def draw(self, number: float) -> None:
+        """Let every random draw of the engine be this number, in all sessions, from now on.
+
+        With 0.5 no call is sampled, no claim serves low priorities first, and jitter is half of
+        what it may be.
+        """
+        with psycopg.connect(self.superuser_dsn, autocommit=True) as connection:
+            connection.execute(
+                "create or replace function trunkline_internal.draw() returns double precision"
+                f" language sql volatile as $$ select {number!r}::double precision $$".encode()
+            )
+
     def close(self) -> None:
         for connection in self._connections:
             connection.close()

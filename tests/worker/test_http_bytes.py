@@ -50,6 +50,8 @@ async def test_a_quota_in_bytes_counts_calls_that_say_nothing_of_it(
     scene: Scene, kind: str, limits: list[str]
 ) -> None:
     """RF-56, RF-57: 50,000 are reserved, what arrived is counted, and the next job knows it."""
+    # The second call would move what the first has taught, if it were drawn as a sample.
+    scene.database.draw(0.5)
     limit(scene, "api", '{"requests_per_minute": 100}')
     limit(scene, "data", '{"quota": 1000000, "quota_unit": "bytes"}')
     whole = b"HTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\n" + b"x" * 300

@@ -113,7 +113,9 @@ def _look_after(target: str) -> None:
     from trunkline.cli.connection import Session  # noqa: PLC0415 - see above
 
     ended = threading.Event()
-    earlier = [signal.signal(number, _setter(ended)) for number in _SIGNALS]
+    # What was ignored from the start, as SIGINT in a background job, stays so.
+    heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    earlier = [signal.signal(number, _setter(ended)) for number in heeded]
     session = Session(target)
     click.echo("Doing the periodic duties; no APP was given, so nobody runs jobs. Ctrl-C ends it")
     try:
@@ -122,7 +124,7 @@ def _look_after(target: str) -> None:
             ended.wait(_TURN)
     finally:
         session.close()
-        for number, handler in zip(_SIGNALS, earlier, strict=True):
+        for number, handler in zip(heeded, earlier, strict=True):
             signal.signal(number, handler)
     click.echo("Ended")
 

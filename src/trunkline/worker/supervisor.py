@@ -58,7 +58,9 @@ class Supervisor:
     def run(self) -> int:
         """Run until told to stop."""
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_signal)
+            # What was ignored from the start, as SIGINT in a background job, stays so.
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._on_signal)
         _log.info("supervisor ready", extra={"processes": len(self._places)})
         while not self._stop_signals:
             for place in self._places:

@@ -315,7 +315,12 @@ class Worker:
             yield
             return
         loop = asyncio.get_running_loop()
-        numbers: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGINT)
+        # A shell lets its background jobs ignore SIGINT: Ctrl-C is meant for somebody else then.
+        numbers = [
+            number
+            for number in (signal.SIGTERM, signal.SIGINT)
+            if signal.getsignal(number) is not signal.SIG_IGN
+        ]
         for number in numbers:
             loop.add_signal_handler(number, self._on_signal, signal.Signals(number).name)
         try:
