@@ -64,8 +64,11 @@ def test_a_quota_is_made_used_and_shown(cli: Cli, calls: Calls) -> None:
     assert (found["window"], found["share"]) == (30 * 86400, 0.55)
 
 
-def test_a_budget_by_tenant_is_changed_for_one_and_spent_by_another(cli: Cli, calls: Calls) -> None:
+def test_a_budget_by_tenant_is_changed_for_one_and_spent_by_another(
+    cli: Cli, calls: Calls, database: Database
+) -> None:
     """RF-54, RF-58: low priorities stop first; a budget that is spent says until when."""
+    database.move_to_noon()
     cli.text("quotas", "set", "budget/{tenant}", "--amount", "1k", "--unit", "tokens",
              "--period", "day", "--low-share", "0.6", "--low-below", "10", "--wait")  # fmt: skip
     cli.text(
@@ -88,7 +91,7 @@ def test_a_budget_by_tenant_is_changed_for_one_and_spent_by_another(cli: Cli, ca
     assert line[:3] == ["budget/zoo", "100%", "1,000/1,000"]
     assert "waits, more in" in " ".join(line)
     told = cli.text("quotas", "show", "budget/zoo")
-    tomorrow = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%d")
+    tomorrow = (calls.clock().astimezone(UTC) + timedelta(days=1)).strftime("%Y-%m-%d")
     assert f"begins anew  {tomorrow} 00:00:00" in told
     assert f"forecast     spent; more {tomorrow}" in told
     assert "limit        budget/{tenant}" in told
@@ -160,6 +163,7 @@ def test_an_unknown_quota_is_told_with_the_known_ones(cli: Cli) -> None:
 
 def test_the_books_by_day_task_tenant_and_limit(cli: Cli, calls: Calls, database: Database) -> None:
     """What was settled, told for each limit and summed over none; money once."""
+    database.move_to_noon()
     cli.text("limits", "set", "openai", "--tokens-per-minute", "100000")
     cli.text("quotas", "set", "budget/{tenant}", "--amount", "1M", "--unit", "tokens")
     calls.register("write", limits=["openai", "budget/{tenant}"], cost={"tokens": 10})
@@ -168,7 +172,7 @@ def test_the_books_by_day_task_tenant_and_limit(cli: Cli, calls: Calls, database
     spend(calls, "write", "acme", tokens=100, cost=0.5)
     spend(calls, "write", "zoo", tokens=200, cost=0.25)
     spend(calls, "read", tokens=3)
-    yesterday = datetime.now(UTC).date()
+    yesterday = calls.clock().astimezone(UTC).date()
     database.move_time("1 day")
     spend(calls, "write", "acme", tokens=40)
     today = yesterday + timedelta(days=1)

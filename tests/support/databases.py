@@ -95,6 +95,18 @@ class Database:
                 self.movable = True
             connection.execute("select trunkline_test.move_time(%s::interval)", (interval,))
 
+    def move_to_noon(self) -> None:
+        """Move the engine's clock to the next noon in UTC: a test that counts days is hours away
+        from midnight, whenever it runs."""
+        with psycopg.connect(self.superuser_dsn, autocommit=True) as connection:
+            row = connection.execute(
+                "select (case when t < noon then noon else noon + interval '1 day' end - t)::text"
+                " from (select t, date_trunc('day', t) + interval '12 hours' as noon"
+                " from (select trunkline.clock() at time zone 'UTC' as t) as c) as n"
+            ).fetchone()
+        assert row is not None
+        self.move_time(row[0])
+
     def draw(self, number: float) -> None:
         """Let every random draw of the engine be this number, in all sessions, from now on.
 

@@ -332,6 +332,6 @@ async def test_a_call_that_no_limit_ever_lets_through_is_dead_at_once(
         async with scene.working():
             (job,) = await scene.enqueue(kind)
             found = await scene.until_state(job, "dead", "scheduled")
-    assert (found.state, found.attempt) == ("dead", 1)
+    assert (found.state, found.failures) == ("dead", 1)
     assert found.last_error["code"] == "cost_over_limit"
     assert server.requests == []
