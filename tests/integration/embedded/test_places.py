@@ -7,9 +7,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from trunkline.embedded import acquire, status
+from tests.support.processes import trunkline
+from trunkline.embedded import acquire, service, status, stop
 from trunkline.embedded.folder import Folder
-from trunkline.errors import EmbeddedBinariesMissing, EmbeddedDataVersion
+from trunkline.errors import EmbeddedBinariesMissing, EmbeddedDataVersion, EmbeddedFolderUnsafe
 
 
 def test_a_long_path_works_through_a_short_socket_directory(home: Path) -> None:
@@ -111,3 +112,39 @@ def test_a_stale_process_number_is_not_taken_for_the_server(home: Path) -> None:
     folder.pinned = True
     state = status(home)
     assert (state.running, state.pinned, state.pid) == (False, False, None)
+
+
+@pytest.mark.parametrize("mode", [0o720, 0o702, 0o1777])
+def test_a_folder_that_others_can_write_to_is_refused(home: Path, mode: int) -> None:
+    home.mkdir()
+    home.chmod(mode)
+    for command in (acquire, status, stop):
+        with pytest.raises(EmbeddedFolderUnsafe) as refusal:
+            command(home)
+        assert f"chmod go-w {home}" in refusal.value.hint
+    assert not list(home.iterdir())
+    told = trunkline(home, "db", "start")
+    assert told.returncode == 1
+    assert f"chmod go-w {home}" in told.stderr
+    home.chmod(0o700)
+
+
+@pytest.mark.parametrize("name", ["start.lock", "users.lock", "password", "port", "pinned"])
+def test_links_and_fifos_in_ones_own_folder_are_refused(home: Path, name: str) -> None:
+    home.mkdir(mode=0o700)
+    victim = home.parent / "victim"
+    victim.write_text("5432")
+    for plant in (lambda place: place.symlink_to(victim), os.mkfifo):
+        (home / "port").write_text("5432")
+        (home / name).unlink(missing_ok=True)
+        plant(home / name)
+        try:
+            service.dsn(home, tcp=True)
+            stop(home)
+        except EmbeddedFolderUnsafe as refusal:
+            assert f"rm {home / name}" in refusal.hint
+        else:
+            # A command that only replaces or removes the file needs no refusal.
+            assert name in ("pinned", "users.lock")
+        (home / name).unlink(missing_ok=True)
+    assert victim.read_text() == "5432"
