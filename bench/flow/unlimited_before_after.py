@@ -42,7 +42,7 @@ _MORE_ROUNDS = 3
 # Where what is enqueued waits, so that nobody claims it.
 _STORE = "store"
 
-_INSTALL = "import sys; from trunkline import schema; schema.install(sys.argv[1])"
+_INSTALL = "import os; from trunkline import schema; schema.install(os.environ['TRUNKLINE_DSN'])"
 
 
 def run(place: Place, sizes: Sizes) -> list[Figure]:
@@ -140,8 +140,8 @@ def _sources(folder: Path) -> Path | None:
 def _install(sources: Path, dsn: str) -> None:
     """Install the schema of those sources, by their own code."""
     subprocess.run(
-        [sys.executable, "-c", _INSTALL, dsn],
-        env={**os.environ, "PYTHONPATH": str(sources)},
+        [sys.executable, "-c", _INSTALL],
+        env={**os.environ, "PYTHONPATH": str(sources), "TRUNKLINE_DSN": dsn},
         check=True,
     )
     with fill.connect(dsn) as connection:

@@ -14,7 +14,7 @@ from tests.support import databases
 from tests.support.databases import Database
 from tests.support.servers import DEBIAN_15, Server
 from tests.support.waiting import until
-from trunkline.embedded import EmbeddedServer, acquire, postmaster
+from trunkline.embedded import EmbeddedServer, acquire
 from trunkline.embedded.server import INSTALLER
 
 __all__ = ["PrivateServer", "running"]
@@ -48,7 +48,7 @@ class PrivateServer:
 
     @property
     def up(self) -> bool:
-        return postmaster.find(self.data) is not None
+        return self._embedded.pid is not None
 
     def stop(self, number: signal.Signals = signal.SIGINT) -> None:
         """Stop it: SIGINT is fast, SIGQUIT immediate, SIGKILL without any farewell."""

@@ -3,6 +3,8 @@
 import os
 import signal
 
+import pytest
+
 from tests.chaos.scene import Scene
 from tests.support.worker_process import WorkerProcess, descendants, lives
 
@@ -54,6 +56,39 @@ def test_sigterm_to_the_supervisor_ends_every_process(scene: Scene) -> None:
     assert worker.until_ended() == 0
     assert scene.states(held) == {"completed": 4}
     assert [pid for pid in family if lives(pid)] == []
+    scene.require_balance()
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_sighup_lets_running_jobs_end(scene: Scene, processes: int) -> None:
+    """A terminal that closes sends it to the supervisor and to the workers."""
+    worker = scene.start("--processes", str(processes), "--concurrency", "2", processes=processes)
+    held = scene.enqueue("gated", 2 * processes, gate="later")
+    scene.until_running(held)
+    for pid in descendants(worker.pid) if processes > 1 else []:
+        os.kill(pid, signal.SIGHUP)
+    worker.signal(signal.SIGHUP)
+    scene.until(lambda: worker.log.count("shutting down") == processes, "they shut down")
+    scene.open("later")
+    assert worker.until_ended(30) == 0
+    assert scene.states(held) == {"completed": 2 * processes}
+    assert not worker.says("interrupting")
+    scene.require_balance()
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_under_nohup_sighup_stays_ignored(scene: Scene, processes: int) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        worker = scene.start("--processes", str(processes), processes=processes)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    for pid in (*descendants(worker.pid), worker.pid):
+        os.kill(pid, signal.SIGHUP)
+    scene.until_all("completed", scene.enqueue("quick", 3))
+    assert not worker.says("shutting down")
+    worker.signal(signal.SIGTERM)
+    assert worker.until_ended(30) == 0
     scene.require_balance()
 
 

@@ -179,7 +179,8 @@ def as_standby(running: PrivateServer, *, hot: bool) -> Iterator[None]:
     folder = Folder(running.data.parent)
     programs = Path(running.server.bindir)
     owner = launcher.choose(folder, programs / "postgres")
-    owner.own(signal_file)
+    os.chown(signal_file, owner.uid, owner.gid)
+    log = folder.open_log()
     owner.run(
         [
             programs / "pg_ctl",
@@ -190,8 +191,9 @@ def as_standby(running: PrivateServer, *, hot: bool) -> Iterator[None]:
             "-o",
             f"-c hot_standby={'on' if hot else 'off'}",
         ],
-        log=folder.log,
+        log=log,
     )
+    os.close(log)
     try:
         yield
     finally:

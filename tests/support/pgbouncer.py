@@ -118,7 +118,7 @@ def start(server: Server, *, size: int = 3) -> Iterator[PgBouncer]:
             encoding="ascii",
         )
         for path in (folder, *folder.iterdir()):
-            account.own(path)
+            os.chown(path, account.uid, account.gid)
         pooler = PgBouncer(folder, account)
         try:
             pooler.start()

@@ -35,8 +35,8 @@ def up(ctx: click.Context, /, *, app: str | None, dsn: str | None, **given: Any)
     """Start the embedded server, or use the given one, bring its schema up to date, run workers.
 
     Without APP it keeps the server up and does the periodic duties, so that schedules run and
-    lost jobs are found. Ctrl-C or SIGTERM ends it, and with it the embedded server unless others
-    use it or `trunkline db start` keeps it up.
+    lost jobs are found. Ctrl-C, SIGTERM or SIGHUP ends it, and with it the embedded server unless
+    others use it or `trunkline db start` keeps it up.
     """
     from trunkline.db.dsn import resolve  # noqa: PLC0415 - see above
 
@@ -111,11 +111,10 @@ def _tell_how_to_connect(target: str, *, embedded: bool) -> None:
 def _look_after(target: str) -> None:
     """Do what is due every second until a signal comes."""
     from trunkline.cli.connection import Session  # noqa: PLC0415 - see above
+    from trunkline.worker.stop_signals import stop_signals  # noqa: PLC0415 - see above
 
     ended = threading.Event()
-    # What was ignored from the start, as SIGINT in a background job, stays so.
-    heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    earlier = [signal.signal(number, _setter(ended)) for number in heeded]
+    earlier = {number: signal.signal(number, _setter(ended)) for number in stop_signals()}
     session = Session(target)
     click.echo("Doing the periodic duties; no APP was given, so nobody runs jobs. Ctrl-C ends it")
     try:
@@ -124,12 +123,9 @@ def _look_after(target: str) -> None:
             ended.wait(_TURN)
     finally:
         session.close()
-        for number, handler in zip(heeded, earlier, strict=True):
+        for number, handler in earlier.items():
             signal.signal(number, handler)
     click.echo("Ended")
-
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def _setter(ended: threading.Event) -> Callable[[int, Any], None]:

@@ -64,7 +64,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         default="30s",
         show_default=True,
         metavar="TIME",
-        help="What running jobs get to end after SIGTERM or Ctrl-C.",
+        help="What running jobs get to end after SIGTERM, SIGHUP or Ctrl-C.",
     ),
     click.option(
         "--log",
@@ -118,7 +118,7 @@ def wished(
 @worker_options
 @click.pass_context
 def worker(ctx: click.Context, /, *, app: str, **given: Any) -> None:
-    """Run the jobs of an application until SIGTERM or Ctrl-C.
+    """Run the jobs of an application until SIGTERM, SIGHUP or Ctrl-C.
 
     APP is module:variable, for example shop.jobs:app; the module is looked for in the current
     folder too. A first signal lets running jobs end, within --grace; a second one does not. Jobs

@@ -38,15 +38,15 @@ class Binaries:
         return self.directory / name
 
 
-def find(data: Path, bindir: Path | None = None) -> Binaries:
-    """Return the programs for the data folder, which need not exist yet.
+def find(data: Path, version: str | None, bindir: Path | None = None) -> Binaries:
+    """Return the programs for a data folder of this version; without one there is no data yet.
 
     A given folder is used or refused. Otherwise the first carrier wins for new data, and the first
     of the right major version for existing data.
     """
     searched: list[str] = []
     found: list[Binaries] = []
-    wanted = _data_major(data)
+    wanted = int(version.split(".")[0]) if version else None
     for directory in _candidates(bindir, searched):
         if all(os.access(directory / name, os.X_OK) for name in _NEEDED):
             binaries = Binaries(directory, _major(directory))
@@ -83,11 +83,3 @@ def _major(directory: Path) -> int:
     ).stdout
     match = re.search(r"\b(\d+)(?:\.|beta|rc|devel)", output)
     return int(match.group(1)) if match else 0
-
-
-def _data_major(data: Path) -> int | None:
-    try:
-        text = (data / "PG_VERSION").read_text(encoding="ascii").strip()
-    except FileNotFoundError:
-        return None
-    return int(text.split(".")[0])

@@ -1,24 +1,24 @@
 """Make, start and stop the data folder's server. All of it is called under the start lock."""
 
 import os
+import pwd
 import shutil
-import signal
 import socket
 import sys
 import time
 from collections.abc import Mapping
-from pathlib import Path
 
 from psycopg import pq
 from psycopg.conninfo import make_conninfo
 
 from trunkline.embedded import postmaster
 from trunkline.embedded.binaries import Binaries
+from trunkline.embedded.directory import Directory, primary_group
 from trunkline.embedded.folder import Folder
 from trunkline.embedded.launcher import Launcher
-from trunkline.errors import EmbeddedStartFailed
+from trunkline.errors import EmbeddedFolderUnsafe, EmbeddedStartFailed
 
-__all__ = ["SUPERUSER", "accepts", "initialise", "start", "stop"]
+__all__ = ["SUPERUSER", "accepts", "initialise", "peer", "start", "stop"]
 
 SUPERUSER = "postgres"
 
@@ -45,6 +45,7 @@ host    all          all          127.0.0.1/32    scram-sha-256
 """
 
 _INCLUDE = "\ninclude_if_exists = 'trunkline.conf'\n"
+_DRAFT = "data.new"
 _LOG_LIMIT = 16 * 1024 * 1024
 _POLL = 0.05
 
@@ -58,11 +59,15 @@ _PASSING = (
 
 
 def initialise(folder: Folder, binaries: Binaries, launcher: Launcher) -> None:
-    """Make the data folder, in a temporary one first: a killed initdb leaves nothing half made."""
-    draft = folder.home / "data.new"
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(mode=0o700)
-    launcher.own(draft)
+    """Create the data folder, in a temporary one first: a killed initdb leaves no half of it."""
+    draft = folder.home / _DRAFT
+    with folder.open() as home:
+        _remove(home, _DRAFT)
+        if home.owner != launcher.uid:
+            # The account cannot create anything in root's folder, and nobody else can either.
+            os.mkdir(_DRAFT, 0o700, dir_fd=home.descriptor)
+            with home.enter(_DRAFT) as empty:
+                os.fchown(empty.descriptor, launcher.uid, launcher.gid)
     if binaries.major >= 17:
         locale = ["--locale-provider=builtin", "--locale=C.UTF-8"]
     else:
@@ -79,10 +84,23 @@ def initialise(folder: Folder, binaries: Binaries, launcher: Launcher) -> None:
     )
     if result.returncode != 0:
         raise EmbeddedStartFailed("initdb failed", log=folder.log, tail=result.stdout)
-    (draft / "pg_hba.conf").write_text(_HBA, encoding="ascii")
-    with (draft / "postgresql.conf").open("a", encoding="ascii") as file:
-        file.write(_INCLUDE)
-    draft.rename(folder.data)
+    with folder.open() as home:
+        with home.enter(_DRAFT) as made:
+            made.replace("pg_hba.conf", _HBA)
+            made.append("postgresql.conf", _INCLUDE)
+        home.rename(_DRAFT, folder.data.name)
+
+
+def _remove(home: Directory, name: str) -> None:
+    """Remove what an earlier attempt left."""
+    if not home.exists(name):
+        return
+    try:
+        home.enter(name).__exit__(None, None, None)
+    except EmbeddedFolderUnsafe:
+        home.remove(name)
+    else:
+        shutil.rmtree(name, ignore_errors=True, dir_fd=home.descriptor)
 
 
 def start(
@@ -99,8 +117,11 @@ def start(
     ``timeout`` bounds the attempts to get a postmaster, ``recovery_timeout`` the time that a
     living one may take to replay its log after a crash.
     """
-    folder.create_socket_directory(launcher.uid, launcher.gid)
-    _rotate_log(folder.log)
+    if launcher.drops:
+        # Fails in root's folder or if the directory exists; both are looked into below.
+        launcher.run(["/bin/sh", "-c", 'mkdir -m 700 -- "$0"', folder.socket_directory])
+    folder.secure_socket_directory(launcher.uid)
+    folder.rotate_log(_LOG_LIMIT)
     give_up = time.monotonic() + timeout
     # After a kill -9 of the postmaster its children live on for a second or two.
     lock = folder.server_lock(timeout)
@@ -108,7 +129,7 @@ def start(
         raise EmbeddedStartFailed(
             "Processes of an earlier server still use the data, perhaps in another container",
             log=folder.log,
-            tail=_tail(folder.log, 0),
+            tail=folder.log_tail(0),
         )
     try:
         _start(
@@ -135,18 +156,22 @@ def _start(
     recovery_timeout: float,
 ) -> None:
     while True:
-        offset = folder.log.stat().st_size if folder.log.exists() else 0
-        _configure(folder, launcher, settings)
+        offset = folder.log_size()
+        _configure(folder, settings)
         # It says itself within its own short wait when the postmaster dies; a longer recovery
         # is waited for below.
-        launcher.run(
-            [binaries.program("pg_ctl"), "start", "--wait", "--timeout=5", "-D", folder.data],
-            log=folder.log,
-            inherit=[lock],
-        )
+        log = folder.open_log()
+        try:
+            launcher.run(
+                [binaries.program("pg_ctl"), "start", "--wait", "--timeout=5", "-D", folder.data],
+                log=log,
+                inherit=[lock],
+            )
+        finally:
+            os.close(log)
         if _wait_until_ready(folder, time.monotonic() + recovery_timeout):
             return
-        tail = _tail(folder.log, offset)
+        tail = folder.log_tail(offset)
         if not any(message in tail for message in _PASSING) or time.monotonic() > give_up:
             raise EmbeddedStartFailed("The server did not start", log=folder.log, tail=tail)
         time.sleep(_POLL)
@@ -154,15 +179,15 @@ def _start(
 
 def stop(folder: Folder, *, timeout: float) -> None:
     """Stop the server if it runs: connections are ended, transactions rolled back."""
-    pid = postmaster.find(folder.data)
+    pid = folder.postmaster
     if pid is None:
         return
     give_up = time.monotonic() + timeout
     # What pg_ctl stop does; pg_ctl itself refuses to run as root.
-    os.kill(pid, signal.SIGINT)
-    while postmaster.find(folder.data) == pid:
+    postmaster.interrupt(pid, lambda: folder.postmaster == pid)
+    while folder.postmaster == pid:
         if time.monotonic() > give_up:
-            tail = _tail(folder.log, 0)
+            tail = folder.log_tail(0)
             raise EmbeddedStartFailed("The server did not stop", log=folder.log, tail=tail)
         time.sleep(_POLL)
 
@@ -177,12 +202,26 @@ def accepts(folder: Folder) -> bool:
         user=SUPERUSER,
         dbname="postgres",
         connect_timeout=5,
+        requirepeer=peer(folder),
     )
     return pq.PGconn.ping(conninfo.encode()) == pq.Ping.OK
 
 
+def peer(folder: Folder) -> str | None:
+    """Return the account that a connection has to demand of the server, if it is not our own.
+
+    Its owner could make the socket a link to the socket of another server, for instance root's own,
+    which asks nothing: root would then create roles and passwords there.
+    """
+    uid = folder.account
+    if uid == os.geteuid():
+        return None
+    primary_group(uid)
+    return pwd.getpwuid(uid).pw_name
+
+
 def _wait_until_ready(folder: Folder, give_up: float) -> bool:
-    while postmaster.find(folder.data) is not None:
+    while folder.postmaster is not None:
         if accepts(folder):
             return True
         if time.monotonic() > give_up:
@@ -191,7 +230,7 @@ def _wait_until_ready(folder: Folder, give_up: float) -> bool:
     return False
 
 
-def _configure(folder: Folder, launcher: Launcher, settings: Mapping[str, str]) -> None:
+def _configure(folder: Folder, settings: Mapping[str, str]) -> None:
     folder.port = _free_port(folder.port)
     chosen = {
         **_SETTINGS,
@@ -199,13 +238,13 @@ def _configure(folder: Folder, launcher: Launcher, settings: Mapping[str, str]) 
         "unix_socket_directories": str(folder.socket_directory),
         **settings,
     }
-    path = folder.data / "trunkline.conf"
     lines = [
         "# Written at every start; put your own settings into postgresql.conf after the include."
     ]
     lines += [f"{name} = {_quote(value)}" for name, value in sorted(chosen.items())]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    launcher.own(path)
+    with folder.open_data() as data:
+        if data is not None:
+            data.replace("trunkline.conf", "\n".join(lines) + "\n")
 
 
 def _quote(value: str) -> str:
@@ -225,18 +264,3 @@ def _free_port(remembered: int | None) -> int:
                 continue
             return int(probe.getsockname()[1])
     raise OSError("no free port on 127.0.0.1")
-
-
-def _rotate_log(log: Path) -> None:
-    if log.exists() and log.stat().st_size > _LOG_LIMIT:
-        log.replace(log.with_suffix(".log.old"))
-
-
-def _tail(log: Path, offset: int) -> str:
-    """Return what was logged since the offset, at most the last 2,000 characters."""
-    try:
-        with log.open("rb") as file:
-            file.seek(offset)
-            return file.read().decode("utf-8", "replace")[-2000:]
-    except FileNotFoundError:
-        return ""

@@ -14,13 +14,19 @@ import fcntl
 import hashlib
 import os
 import secrets
-import stat
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from trunkline.embedded import postmaster
+from trunkline.embedded.directory import (
+    Directory,
+    open_directory,
+    open_home,
+    primary_group,
+)
 from trunkline.errors import EmbeddedFolderUnsafe
 
 __all__ = ["HOME_VARIABLE", "Folder", "default_home"]
@@ -30,6 +36,9 @@ HOME_VARIABLE = "TRUNKLINE_HOME"
 # 104 bytes on macOS, 108 on Linux, the final zero included; ports have up to five digits.
 _SOCKET_PATH_LIMIT = 103
 _LONGEST_SOCKET_NAME = "/.s.PGSQL.65535.lock"
+
+# Characters of the log that an error shows.
+_TAIL = 2000
 
 
 def default_home() -> Path:
@@ -42,28 +51,45 @@ def default_home() -> Path:
 
 
 class Folder:
-    """Paths and small files of one server. Only the data folder itself is PostgreSQL's."""
+    """Paths and small files of one server. Only the data folder itself is PostgreSQL's.
+
+    The paths are for messages and for programs that run as the owner of the data. Our own work on
+    files goes through ``Directory``, because root may work in a folder of another user.
+    """
 
     def __init__(self, home: Path | None = None) -> None:
-        self.home = (home or default_home()).expanduser().resolve()
+        given = (home or default_home()).expanduser()
+        self._given = given.absolute()
+        self.home = given.resolve()
         self.data = self.home / "data"
         self.log = self.home / "postgres.log"
-        self._password = self.home / "password"
-        self._pin = self.home / "pinned"
-        self._port = self.home / "port"
 
     def create(self) -> None:
-        """Make the folder, private; one that belongs to another user is refused."""
-        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        owner = self.home.stat().st_uid
-        # Root may look after another user's server; nobody else may.
-        if os.geteuid() not in (0, owner):
-            raise EmbeddedFolderUnsafe(f"{self.home} belongs to user id {owner}")
+        """Create the folder, private; one that other users own or can write to is refused."""
+        with open_home(self._given, self.home, create=True):
+            pass
+
+    @contextmanager
+    def open(self) -> Iterator[Directory]:
+        """Open the folder, after checking that only its owner controls it."""
+        with open_home(self._given, self.home) as directory:
+            yield directory
+
+    @contextmanager
+    def open_data(self) -> Iterator[Directory | None]:
+        """Open the data folder; nothing if there is none."""
+        with ExitStack() as stack:
+            try:
+                home = stack.enter_context(self.open())
+                data = stack.enter_context(home.enter("data"))
+            except FileNotFoundError:
+                data = None
+            yield data
 
     @contextmanager
     def start_lock(self) -> Iterator[None]:
         """Wait for the exclusive right to initialise, start or stop the server."""
-        descriptor = self._open("start.lock")
+        descriptor = self._open_lock("start.lock")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
@@ -73,7 +99,7 @@ class Folder:
     def server_lock(self, timeout: float) -> int | None:
         """Take the lock that the server is to inherit; nothing if an old one does not let go."""
         give_up = time.monotonic() + timeout
-        descriptor = self._open("server.lock")
+        descriptor = self._open_lock("server.lock")
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -87,7 +113,7 @@ class Folder:
 
     def join(self) -> int:
         """Become a user; the result keeps the lock until it is closed or the process dies."""
-        descriptor = self._open("users.lock")
+        descriptor = self._open_lock("users.lock")
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         return descriptor
 
@@ -105,7 +131,7 @@ class Folder:
 
     def has_users(self) -> bool:
         """Say whether anybody uses the server. Exact only under the start lock."""
-        descriptor = self._open("users.lock")
+        descriptor = self._open_lock("users.lock")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -118,42 +144,114 @@ class Folder:
     @property
     def pinned(self) -> bool:
         """Whether the server stays up without users. A pin does not outlive its boot."""
-        try:
-            return self._pin.read_text(encoding="ascii") == _boot()
-        except FileNotFoundError:
-            return False
+        return self._read("pinned") == _boot()
 
     @pinned.setter
     def pinned(self, value: bool) -> None:
-        if value:
-            self._write(self._pin, _boot())
-        else:
-            self._pin.unlink(missing_ok=True)
+        with self.open() as home:
+            if value:
+                home.replace("pinned", _boot())
+            else:
+                home.remove("pinned")
 
     @property
     def port(self) -> int | None:
         """The loopback port of the last start."""
         try:
-            return int(self._port.read_text(encoding="ascii"))
-        except (FileNotFoundError, ValueError):
+            return int(self._read("port") or "")
+        except ValueError:
             return None
 
     @port.setter
     def port(self, value: int) -> None:
-        self._write(self._port, str(value))
+        with self.open() as home:
+            home.replace("port", str(value))
 
     @property
     def password(self) -> str | None:
         """The installer's password for TCP; the socket needs none."""
-        try:
-            return self._password.read_text(encoding="ascii").strip() or None
-        except FileNotFoundError:
-            return None
+        return (self._read("password", private=True) or "").strip() or None
 
     def new_password(self) -> str:
         password = secrets.token_urlsafe(24)
-        self._write(self._password, password)
+        with self.open() as home:
+            home.replace("password", password)
         return password
+
+    @property
+    def has_data(self) -> bool:
+        """Whether the data folder exists."""
+        with self.open_data() as data:
+            return data is not None
+
+    @property
+    def data_version(self) -> str | None:
+        """The major version that the data was created with."""
+        with self.open_data() as data:
+            version = data.read("PG_VERSION") if data else None
+        return version.strip() if version else None
+
+    @property
+    def account(self) -> int:
+        """The user id that the server runs as: the owner of the data, else of the folder."""
+        with self.open_data() as data:
+            if data:
+                return data.owner
+        with self.open() as home:
+            return home.owner
+
+    @property
+    def postmaster(self) -> int | None:
+        """The process id of the server that runs on the data, if one does.
+
+        PostgreSQL leaves ``postmaster.pid`` behind when it is killed or the machine crashes, and
+        the number in it may by then be another program's, or be written by the folder's owner.
+        Only a process of that owner that runs on this data counts.
+        """
+        with self.open_data() as data:
+            if data is None:
+                return None
+            text = data.read("postmaster.pid") or ""
+            first = text.split("\n", 1)[0].strip()
+            if not first.isascii() or not first.isdigit():
+                return None
+            return int(first) if postmaster.runs(int(first), self.data, data.owner) else None
+
+    def open_log(self) -> int:
+        """Open the server's log for a program that appends to it."""
+        with self.open() as home:
+            return home.open("postgres.log", os.O_WRONLY | os.O_APPEND, create=True)
+
+    def log_size(self) -> int:
+        """Return how long the log is."""
+        try:
+            with self.open() as home:
+                descriptor = home.open("postgres.log", os.O_RDONLY)
+        except FileNotFoundError:
+            return 0
+        try:
+            return os.fstat(descriptor).st_size
+        finally:
+            os.close(descriptor)
+
+    def log_tail(self, offset: int) -> str:
+        """Return what was logged since the offset, at most the last 2,000 characters."""
+        try:
+            with self.open() as home:
+                descriptor = home.open("postgres.log", os.O_RDONLY)
+        except FileNotFoundError:
+            return ""
+        with os.fdopen(descriptor, "rb") as file:
+            size = os.fstat(descriptor).st_size
+            # Four bytes are the longest character.
+            file.seek(max(offset, size - 4 * _TAIL))
+            return file.read().decode("utf-8", "replace")[-_TAIL:]
+
+    def rotate_log(self, limit: int) -> None:
+        """Set a log aside that is longer than the limit."""
+        if self.log_size() > limit:
+            with self.open() as home:
+                home.rename("postgres.log", "postgres.log.old")
 
     @property
     def socket_directory(self) -> Path:
@@ -169,39 +267,36 @@ class Folder:
                 return outside
         raise EmbeddedFolderUnsafe(f"No path short enough for a Unix socket near {self.home}")
 
-    def create_socket_directory(self, uid: int, gid: int) -> None:
-        """Make the directory that keeps other users away from the socket, which asks nothing."""
-        directory = self.socket_directory
-        directory.mkdir(mode=0o700, exist_ok=True)
-        found = directory.lstat()
-        # In a world-writable parent somebody else may have made it first, or put a link there.
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid not in (os.geteuid(), uid):
-            raise EmbeddedFolderUnsafe(f"{directory} is not a directory of user id {uid}")
-        if found.st_uid != uid:
-            os.chown(directory, uid, gid)
-        directory.chmod(0o700)
+    def secure_socket_directory(self, uid: int) -> None:
+        """Create the directory that keeps other users away from the socket, which asks nothing.
 
-    def _open(self, name: str) -> int:
-        path = self.home / name
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        self._give_to_owner(path)
-        return descriptor
+        The account ``uid`` runs the server. Root creates nothing in a directory of that account,
+        which could replace it at the same moment; there the account has to create it before.
+        """
+        path = self.socket_directory
+        caller = os.geteuid()
+        with open_directory(path.parent) as parent:
+            if caller != 0 or parent.owner == 0:
+                with suppress(FileExistsError):
+                    os.mkdir(path.name, 0o700, dir_fd=parent.descriptor)
+            with parent.enter(path.name) as directory:
+                if parent.owner == 0 and directory.owner == caller != uid:
+                    os.fchown(directory.descriptor, uid, primary_group(uid))
+                # In a world-writable parent somebody else may have created it first.
+                elif directory.owner != uid:
+                    raise EmbeddedFolderUnsafe(f"{path} is not a directory of user id {uid}")
+                os.fchmod(directory.descriptor, 0o700)
 
-    def _write(self, path: Path, text: str) -> None:
-        """Replace a small private file in one step, so that no reader sees half of it."""
-        temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(text)
-        self._give_to_owner(temporary)
-        temporary.replace(path)
+    def _open_lock(self, name: str) -> int:
+        with self.open() as home:
+            return home.open(name, os.O_RDWR, create=True)
 
-    def _give_to_owner(self, path: Path) -> None:
-        """When root looks after another user's folder, that user must still be able to open it."""
-        if os.geteuid() == 0:
-            owner = self.home.stat()
-            if owner.st_uid != 0:
-                os.chown(path, owner.st_uid, owner.st_gid)
+    def _read(self, name: str, *, private: bool = False) -> str | None:
+        try:
+            with self.open() as home:
+                return home.read(name, private=private)
+        except FileNotFoundError:
+            return None
 
 
 def _boot() -> str:

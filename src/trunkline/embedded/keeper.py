@@ -9,10 +9,14 @@ it is there as long as the server; what stops the server is a process of its own
 import contextlib
 import fcntl
 import os
+import stat
 import subprocess
 import sys
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trunkline.embedded.directory import Directory
 
 __all__ = ["watch"]
 
@@ -21,27 +25,37 @@ _LOCK = "keeper.lock"
 _STOP = "import sys; from trunkline.embedded import service; service.stop_if_unused(sys.argv[1])"
 
 
-def watch(home: Path) -> None:
+def watch(home: "Directory") -> None:
     """Start the keeper of this folder unless it is there."""
-    descriptor = _take(home / _LOCK, wait=False, create=True)
-    if descriptor is None:
+    descriptor = home.open(_LOCK, os.O_RDWR, create=True)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         return
-    os.close(descriptor)
+    finally:
+        os.close(descriptor)
+    # The keeper gets the open folder: the path may lead elsewhere by the time it starts.
+    arguments = [str(home.descriptor), str(home.path), sys.executable]
     subprocess.Popen(
-        [sys.executable, "-I", "-S", __file__, str(home), sys.executable],
+        [sys.executable, "-I", "-S", __file__, *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        pass_fds=[home.descriptor],
         cwd="/",
     ).returncode = 0  # It outlives us on purpose; no warning that it still runs.
 
 
-def _take(path: Path, *, wait: bool, create: bool = False) -> int | None:
+def _take(home: int, name: str, *, wait: bool) -> int | None:
+    """Lock a file of the folder. Like ``Directory.open``, but with the standard library alone."""
     # The keeper itself never creates a file: the folder may be on its way to be removed.
-    flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-    descriptor = os.open(path, flags, 0o600)
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(name, flags, dir_fd=home)
     try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.fstat(home).st_uid:
+            raise FileNotFoundError(name)
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         os.close(descriptor)
@@ -49,27 +63,35 @@ def _take(path: Path, *, wait: bool, create: bool = False) -> int | None:
     return descriptor
 
 
-def _unused(home: Path) -> bool:
+def _unused(home: int) -> bool:
     """Say whether there is a server without users, looking while nobody starts or stops one."""
-    start = _take(home / "start.lock", wait=True)
-    users = _take(home / "users.lock", wait=False)
-    running = (home / "data" / "postmaster.pid").exists()
+    start = _take(home, "start.lock", wait=True)
+    users = _take(home, "users.lock", wait=False)
+    running = _exists(home, "data/postmaster.pid")
     for descriptor in (users, start):
         if descriptor is not None:
             os.close(descriptor)
     return running and users is not None
 
 
-def _keep(home: Path, python: str) -> None:
-    if _take(home / _LOCK, wait=False) is None:
+def _exists(home: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=home)
+    except OSError:
+        return False
+    return True
+
+
+def _keep(home: int, path: str, python: str) -> None:
+    if _take(home, _LOCK, wait=False) is None:
         return
     time.sleep(_INTERVAL)
-    while (home / "data" / "postmaster.pid").exists() and not (home / "pinned").exists():
+    while _exists(home, "data/postmaster.pid") and not _exists(home, "pinned"):
         if _unused(home):
-            subprocess.run([python, "-I", "-c", _STOP, str(home)], check=False)
+            subprocess.run([python, "-I", "-c", _STOP, path], check=False)
         time.sleep(_INTERVAL)
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(FileNotFoundError):
-        _keep(Path(sys.argv[1]), sys.argv[2])
+    with contextlib.suppress(OSError):
+        _keep(int(sys.argv[1]), sys.argv[2], sys.argv[3])

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from trunkline.embedded.directory import Directory, primary_group
 from trunkline.embedded.folder import Folder
 from trunkline.errors import EmbeddedPlatform
 
@@ -20,6 +21,7 @@ __all__ = ["Launcher", "choose"]
 
 _NAMESPACE = ("unshare", "--user", "--map-user=65534", "--map-group=65534", "--")
 _ACCOUNTS = ("postgres", "nobody")
+_NEEDED = ("DYLD_LIBRARY_PATH", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,58 +32,49 @@ class Launcher:
     gid: int
     prefix: tuple[str, ...] = ()
 
+    @property
+    def drops(self) -> bool:
+        """Whether root gives up its rights to become this account."""
+        return self.uid != os.geteuid() and not self.prefix
+
     def run(
         self,
         arguments: Sequence[str | Path],
         *,
-        log: Path | None = None,
+        log: int | None = None,
         inherit: Sequence[int] = (),
     ) -> subprocess.CompletedProcess[str]:
         """Run to the end. With a log, output goes there: a pipe would stay open in the server.
 
         Of our open files only those in ``inherit`` are passed on.
         """
-        command = [*self.prefix, *(str(argument) for argument in arguments)]
-        drop = self.uid != os.geteuid() and not self.prefix
-        output = subprocess.PIPE
-        if log is not None:
-            output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        try:
-            return subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                text=True,
-                check=False,
-                pass_fds=inherit,
-                cwd="/",
-                env=_environment(),
-                # A Ctrl-C at our terminal must not stop a server that others use.
-                start_new_session=True,
-                umask=0o077,
-                user=self.uid if drop else None,
-                group=self.gid if drop else None,
-                extra_groups=[] if drop else None,
-            )
-        finally:
-            if output >= 0:
-                os.close(output)
-
-    def own(self, path: Path) -> None:
-        """Give a path to the account if root drops to it."""
-        if self.uid != os.geteuid():
-            os.chown(path, self.uid, self.gid)
+        drop = self.drops
+        return subprocess.run(
+            [*self.prefix, *(str(argument) for argument in arguments)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE if log is None else log,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            pass_fds=inherit,
+            cwd="/",
+            env=_environment(foreign=drop),
+            # A Ctrl-C at our terminal must not stop a server that others use.
+            start_new_session=True,
+            umask=0o077,
+            user=self.uid if drop else None,
+            group=self.gid if drop else None,
+            extra_groups=[] if drop else None,
+        )
 
 
 def choose(folder: Folder, postgres: Path) -> Launcher:
     """Decide as whom the server of this folder runs; raise where no way works."""
     if os.geteuid() != 0:
         return Launcher(os.geteuid(), os.getegid())
-    place = folder.data if folder.data.exists() else folder.home
-    owner = place.stat()
-    if owner.st_uid != 0:
-        launcher = Launcher(owner.st_uid, owner.st_gid)
+    owner = folder.account
+    if owner != 0:
+        launcher = Launcher(owner, primary_group(owner))
         _require(launcher, folder, postgres)
         return launcher
     namespace = Launcher(0, 0, _NAMESPACE)
@@ -98,13 +91,12 @@ def _drop(folder: Folder, postgres: Path) -> Launcher:
             continue
         launcher = Launcher(account.pw_uid, account.pw_gid)
         # The account must pass through our folder; every file in it stays private.
-        folder.home.chmod(0o711)
-        if _works(launcher, [postgres, "--version"]) and _passes(launcher, folder.home):
-            if folder.data.exists():
-                for path in (folder.data, *folder.data.rglob("*")):
-                    os.chown(path, launcher.uid, launcher.gid, follow_symlinks=False)
-            return launcher
-        folder.home.chmod(0o700)
+        with folder.open() as home:
+            os.fchmod(home.descriptor, 0o711)
+            if _works(launcher, [postgres, "--version"]) and _passes(launcher, folder.home):
+                _give(home, folder.data.name, launcher)
+                return launcher
+            os.fchmod(home.descriptor, 0o700)
     raise EmbeddedPlatform(
         "PostgreSQL does not run as root; user namespaces are not allowed here, and none of the "
         f"accounts {', '.join(_ACCOUNTS)} can reach both {postgres} and {folder.home}",
@@ -114,6 +106,22 @@ def _drop(folder: Folder, postgres: Path) -> Launcher:
             "own."
         ),
     )
+
+
+def _give(home: Directory, name: str, launcher: Launcher) -> None:
+    """Give a private directory to the account, from the bottom up.
+
+    Until the directory itself changes hands, last of all, the account cannot reach what is in it,
+    and so cannot replace a part of it.
+    """
+    if not home.exists(name):
+        return
+    tree = os.fwalk(name, topdown=False, follow_symlinks=False, dir_fd=home.descriptor)
+    for _, folders, files, descriptor in tree:
+        for entry in (*folders, *files):
+            os.chown(entry, launcher.uid, launcher.gid, dir_fd=descriptor, follow_symlinks=False)
+    with home.enter(name) as directory:
+        os.fchown(directory.descriptor, launcher.uid, launcher.gid)
 
 
 def _require(launcher: Launcher, folder: Folder, postgres: Path) -> None:
@@ -135,8 +143,15 @@ def _works(launcher: Launcher, arguments: Sequence[str | Path]) -> bool:
         return False
 
 
-def _environment() -> dict[str, str]:
-    """Drop libpq's and PostgreSQL's own variables, which would override our settings."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_"))}
+def _environment(*, foreign: bool) -> dict[str, str]:
+    """Drop libpq's and PostgreSQL's own variables, which would override our settings.
+
+    A process of another account gets nothing but what it needs: its owner can read the rest.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PG", "LC_")) and (not foreign or name in _NEEDED)
+    }
     # English messages, since the log is read to tell a passing failure from a lasting one.
     return kept | {"LC_ALL": "C"}

@@ -1,37 +1,61 @@
-"""Find the living server of a data folder.
+"""Recognise the server of a data folder among the processes, and stop it."""
 
-PostgreSQL leaves ``postmaster.pid`` behind when it is killed or the machine crashes, and the number
-in it may meanwhile be another program's: only a process that runs on this data folder counts.
-"""
-
+import os
+import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["find"]
+__all__ = ["interrupt", "runs"]
+
+_PROC = Path("/proc")
 
 
-def find(data: Path) -> int | None:
-    """Return the process id of the server that runs on the data folder, if any does."""
+def runs(pid: int, data: Path, uid: int) -> bool:
+    """Return whether a process of this user runs on the data folder; a dead one does not."""
+    owner, arguments = _describe(pid)
+    return owner == uid and str(data) in arguments
+
+
+def interrupt(pid: int, still: Callable[[], bool]) -> None:
+    """Send SIGINT to a process if it is ``still`` the one that is meant."""
+    if not hasattr(os, "pidfd_open"):
+        if still():
+            os.kill(pid, signal.SIGINT)
+        return
     try:
-        first = (data / "postmaster.pid").read_text(encoding="utf-8").split("\n", 1)[0]
-        pid = int(first)
-    except (FileNotFoundError, ValueError):
-        return None
-    return pid if str(data) in _arguments(pid) else None
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        # The descriptor keeps naming this process, even if its number is used again.
+        if still():
+            signal.pidfd_send_signal(descriptor, signal.SIGINT)
+    except ProcessLookupError:
+        pass
+    finally:
+        os.close(descriptor)
 
 
-def _arguments(pid: int) -> list[str]:
-    """Return the process's arguments; none for a dead one, also while nobody has reaped it."""
-    proc = Path("/proc")
-    if (proc / "self" / "cmdline").exists():
+def _describe(pid: int) -> tuple[int | None, list[str]]:
+    """Return the effective user id and the arguments; no arguments for a process that has ended."""
+    if (_PROC / "self" / "cmdline").exists():
         try:
-            raw = (proc / str(pid) / "cmdline").read_bytes()
+            lines = (_PROC / str(pid) / "status").read_text(encoding="utf-8").splitlines()
+            raw = (_PROC / str(pid) / "cmdline").read_bytes()
         except OSError:
-            return []
-        return raw.decode("utf-8", "surrogateescape").split("\0")
+            return None, []
+        owner = next(line.split()[2] for line in lines if line.startswith("Uid:"))
+        return int(owner), raw.decode("utf-8", "surrogateescape").split("\0")
     listed = subprocess.run(
-        ["/bin/ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False
-    )
+        ["/bin/ps", "-o", "uid=,command=", "-p", str(pid)],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    if not listed:
+        return None, []
     # Without /proc the arguments come joined; the folder is the last one that pg_ctl passes.
-    _, found, path = listed.stdout.strip().partition(" -D ")
-    return [path] if found else []
+    owner, _, command = listed.partition(" ")
+    _, found, path = command.partition(" -D ")
+    return int(owner), [path] if found else []

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 import psycopg
 from psycopg import sql
 
-from trunkline.embedded import binaries, cluster, keeper, launcher, postmaster
+from trunkline.embedded import binaries, cluster, keeper, launcher
 from trunkline.embedded.folder import Folder
 
 __all__ = ["DATABASE", "INSTALLER", "EmbeddedServer", "acquire", "connection_string"]
@@ -62,7 +62,8 @@ class EmbeddedServer:
                 self._leave()
                 raise
             if not self.folder.pinned:
-                keeper.watch(self.folder.home)
+                with self.folder.open() as directory:
+                    keeper.watch(directory)
         atexit.register(self.close)
 
     def __enter__(self) -> Self:
@@ -89,12 +90,12 @@ class EmbeddedServer:
     @property
     def bindir(self) -> Path:
         """The folder of the PostgreSQL programs that fit the data."""
-        return binaries.find(self.folder.data, self._bindir).directory
+        return binaries.find(self.folder.data, self.folder.data_version, self._bindir).directory
 
     @property
     def pid(self) -> int | None:
         """The process id of the postmaster."""
-        return postmaster.find(self.folder.data)
+        return self.folder.postmaster
 
     def ensure_running(self) -> None:
         """Start the server again if it died under us, for instance by a kill -9."""
@@ -117,11 +118,11 @@ class EmbeddedServer:
 
     def _bring_up(self) -> None:
         folder = self.folder
-        if postmaster.find(folder.data) is not None and cluster.accepts(folder):
+        if folder.postmaster is not None and cluster.accepts(folder):
             return
-        found = binaries.find(folder.data, self._bindir)
+        found = binaries.find(folder.data, folder.data_version, self._bindir)
         runner = launcher.choose(folder, found.program("postgres"))
-        if not folder.data.exists():
+        if not folder.has_data:
             cluster.initialise(folder, found, runner)
         cluster.start(
             folder,
@@ -139,7 +140,11 @@ def connection_string(folder: Folder, *, user: str = INSTALLER, tcp: bool = Fals
     if tcp:
         password = f":{quote(folder.password or '', safe='')}"
         return f"postgresql://{user}{password}@127.0.0.1:{folder.port}/{DATABASE}"
-    place = urlencode({"host": folder.socket_directory, "port": folder.port}, quote_via=quote)
+    where = {"host": str(folder.socket_directory), "port": str(folder.port)}
+    peer = cluster.peer(folder)
+    if peer is not None:
+        where["requirepeer"] = peer
+    place = urlencode(where, quote_via=quote)
     return f"postgresql://{user}@/{DATABASE}?{place}"
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from trunkline.embedded import binaries, cluster, postmaster
+from trunkline.embedded import binaries, cluster
 from trunkline.embedded.folder import Folder
 from trunkline.embedded.server import STOP_TIMEOUT, acquire, connection_string
 from trunkline.errors import EmbeddedInUse, EmbeddedNotRunning
@@ -41,7 +41,7 @@ def stop(home: Path | str | None = None, *, force: bool = False) -> bool:
     if not folder.home.exists():
         return False
     with folder.start_lock():
-        running = postmaster.find(folder.data) is not None
+        running = folder.postmaster is not None
         if running and not force and folder.has_users():
             raise EmbeddedInUse("Other processes use the embedded server")
         folder.pinned = False
@@ -60,15 +60,14 @@ def stop_if_unused(home: Path | str) -> None:
 def status(home: Path | str | None = None) -> Status:
     """Look, change nothing: the folder is not created and the server not started."""
     folder = Folder(Path(home) if home else None)
-    pid = postmaster.find(folder.data)
+    pid = folder.postmaster
     running = pid is not None and cluster.accepts(folder)
-    version = folder.data / "PG_VERSION"
     return Status(
         home=folder.home,
         running=running,
         pid=pid if running else None,
         port=folder.port,
-        version=version.read_text(encoding="ascii").strip() if version.exists() else None,
+        version=folder.data_version,
         # A pin is a wish; without a server it says nothing about the present.
         pinned=running and folder.pinned,
         in_use=running and folder.has_users(),
@@ -86,5 +85,6 @@ def dsn(home: Path | str | None = None, *, tcp: bool = False) -> str:
 
 def psql_program(home: Path | str | None = None) -> Path | None:
     """Return the psql that belongs to the server's programs; some carriers have none."""
-    program = binaries.find(Folder(Path(home) if home else None).data).program("psql")
+    folder = Folder(Path(home) if home else None)
+    program = binaries.find(folder.data, folder.data_version).program("psql")
     return program if program.exists() else None

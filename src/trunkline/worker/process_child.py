@@ -31,6 +31,7 @@ from trunkline.worker.backends import Done, complete_call, judge_progress
 from trunkline.worker.frames import Ended, Hello, Progress, Run, Verdict, receive, send
 from trunkline.worker.report import End, Report, of_error, of_value
 from trunkline.worker.roster import check_start
+from trunkline.worker.stop_signals import stop_signals
 
 __all__ = ["main"]
 
@@ -161,7 +162,9 @@ def main(descriptor: int) -> None:
     sys.path[:] = hello.path
     if hello.log is not None:
         set_up_logging(*hello.log)
-    signal.signal(signal.SIGTERM, _stop)
+    for number in stop_signals():
+        if number != signal.SIGINT:
+            signal.signal(number, _stop)
     means = _Means(hello.dsn)
     while not _stopped.is_set():
         order = parent.next()

@@ -1,5 +1,6 @@
 """Entry of a process under the supervisor. Started by it, never by hand."""
 
+import os
 import sys
 
 import msgspec
@@ -10,7 +11,8 @@ from trunkline.worker.entry import run_one
 from trunkline.worker.options import WorkerOptions
 
 if __name__ == "__main__":
-    options = msgspec.json.decode(sys.argv[2], type=WorkerOptions)
+    with os.fdopen(int(sys.argv[2]), "rb") as pipe:
+        options = msgspec.json.decode(pipe.read(), type=WorkerOptions)
     set_up_logging(options.log_format, options.log_level)
     try:
         code = run_one(options, parent=int(sys.argv[1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
 import logging
 import os
@@ -17,6 +18,7 @@ from typing import Final
 import msgspec
 
 from trunkline.worker.options import WorkerOptions
+from trunkline.worker.stop_signals import STOP_SIGNALS, stop_signals
 
 __all__ = ["Supervisor", "end_with_parent"]
 
@@ -28,7 +30,7 @@ _LONGEST_PAUSE: Final = 30.0
 _PATIENCE: Final = 15.0
 _RESTART: Final = 75
 # A process that was told to stop before it was ready dies of the signal.
-_FINE: Final = frozenset({0, _RESTART, -signal.SIGTERM, -signal.SIGINT})
+_FINE: Final = frozenset({0, _RESTART, *(-number for number in STOP_SIGNALS)})
 _PR_SET_PDEATHSIG: Final = 1
 
 _log = logging.getLogger("trunkline.worker.supervisor")
@@ -57,10 +59,8 @@ class Supervisor:
 
     def run(self) -> int:
         """Run until told to stop."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            # What was ignored from the start, as SIGINT in a background job, stays so.
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, self._on_signal)
+        for number in stop_signals():
+            signal.signal(number, self._on_signal)
         _log.info("supervisor ready", extra={"processes": len(self._places)})
         while not self._stop_signals:
             for place in self._places:
@@ -105,15 +105,23 @@ class Supervisor:
     def _start(self, place: _Place) -> None:
         name = f"{self._options.name}-{place.number}" if self._options.name else None
         options = replace(self._options, processes=1, name=name)
-        place.process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "trunkline.worker.supervised",
-                str(os.getpid()),
-                msgspec.json.encode(options).decode(),
-            ]
-        )
+        # Through a pipe: every user can read a command line, and the DSN may contain a password.
+        reader, writer = os.pipe()
+        with os.fdopen(writer, "wb") as pipe:
+            try:
+                place.process = subprocess.Popen(
+                    [
+                        *(sys.executable, "-m", "trunkline.worker.supervised"),
+                        *(str(os.getpid()), str(reader)),
+                    ],
+                    pass_fds=[reader],
+                )
+            finally:
+                os.close(reader)
+            # A child that died at once is noticed by its exit code.
+            with contextlib.suppress(BrokenPipeError):
+                pipe.write(msgspec.json.encode(options))
+                pipe.flush()
         place.started = time.monotonic()
 
     def _end(self) -> int:

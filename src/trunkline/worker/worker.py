@@ -41,6 +41,7 @@ from trunkline.worker.options import WorkerOptions, new_worker_id
 from trunkline.worker.part import Part
 from trunkline.worker.roster import Held, Roster, Stop
 from trunkline.worker.shutdown import Shutdown
+from trunkline.worker.stop_signals import stop_signals
 from trunkline.worker.wakeup import Wakeup
 from trunkline.worker.watch import Watch
 
@@ -315,12 +316,7 @@ class Worker:
             yield
             return
         loop = asyncio.get_running_loop()
-        # A shell lets its background jobs ignore SIGINT: Ctrl-C is meant for somebody else then.
-        numbers = [
-            number
-            for number in (signal.SIGTERM, signal.SIGINT)
-            if signal.getsignal(number) is not signal.SIG_IGN
-        ]
+        numbers = stop_signals()
         for number in numbers:
             loop.add_signal_handler(number, self._on_signal, signal.Signals(number).name)
         try:

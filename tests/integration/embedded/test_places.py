@@ -7,9 +7,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from trunkline.embedded import acquire, status
+from tests.support.processes import trunkline
+from trunkline.embedded import acquire, service, status, stop
 from trunkline.embedded.folder import Folder
-from trunkline.errors import EmbeddedBinariesMissing, EmbeddedDataVersion
+from trunkline.errors import EmbeddedBinariesMissing, EmbeddedDataVersion, EmbeddedFolderUnsafe
 
 
 def test_a_long_path_works_through_a_short_socket_directory(home: Path) -> None:
@@ -111,3 +112,37 @@ def test_a_stale_process_number_is_not_taken_for_the_server(home: Path) -> None:
     folder.pinned = True
     state = status(home)
     assert (state.running, state.pinned, state.pid) == (False, False, None)
+
+
+@pytest.mark.parametrize("mode", [0o720, 0o702, 0o1777])
+def test_a_folder_that_others_can_write_to_is_refused(home: Path, mode: int) -> None:
+    home.mkdir()
+    home.chmod(mode)
+    for command in (acquire, status, stop):
+        with pytest.raises(EmbeddedFolderUnsafe) as refusal:
+            command(home)
+        assert f"chmod go-w {home}" in refusal.value.hint
+    assert not list(home.iterdir())
+    told = trunkline(home, "db", "start")
+    assert told.returncode == 1
+    assert f"chmod go-w {home}" in told.stderr
+    home.chmod(0o700)
+
+
+@pytest.mark.parametrize("name", ["start.lock", "password", "port"])
+@pytest.mark.parametrize("kind", ["link", "fifo"])
+def test_links_and_fifos_in_the_folder_are_refused(home: Path, name: str, kind: str) -> None:
+    home.mkdir(mode=0o700)
+    victim = home.parent / "victim"
+    victim.write_text("5432")
+    (home / "port").write_text("5432")
+    (home / name).unlink(missing_ok=True)
+    if kind == "link":
+        (home / name).symlink_to(victim)
+    else:
+        os.mkfifo(home / name)
+    with pytest.raises(EmbeddedFolderUnsafe) as refusal:
+        _ = stop(home) if name == "start.lock" else service.dsn(home, tcp=True)
+    assert f"rm {home / name}" in refusal.value.hint
+    (home / name).unlink()
+    assert victim.read_text() == "5432"
