@@ -12,6 +12,7 @@ import msgspec
 import psycopg
 from psycopg.types.json import set_json_loads
 
+from trunkline.db.address import address
 from trunkline.db.patient import (
     CALL_PATIENCE,
     PING_PATIENCE,
@@ -19,6 +20,7 @@ from trunkline.db.patient import (
     PatientConnection,
 )
 from trunkline.db.translate import translated, unreachable
+from trunkline.errors import SchemaMissing
 from trunkline.schema.contract import check_contract, check_contract_async
 
 __all__ = [
@@ -73,7 +75,7 @@ def connect(dsn: str, *, name: str = "trunkline") -> Iterator[PatientConnection]
     except psycopg.Error as error:
         raise unreachable(error) from error
     with connection:
-        with translated():
+        with _named(dsn), translated():
             configure(connection)
         connection.patience = CALL_PATIENCE
         yield connection
@@ -95,13 +97,22 @@ async def open_async(dsn: str, *, name: str) -> AsyncPatientConnection:
     except psycopg.Error as error:
         raise unreachable(error) from error
     try:
-        with translated():
+        with _named(dsn), translated():
             await configure_async(connection)
     except BaseException:
         await connection.close()
         raise
     connection.patience = CALL_PATIENCE
     return connection
+
+
+@contextmanager
+def _named(dsn: str) -> Iterator[None]:
+    """Say which database has no schema: it may be the wrong one."""
+    try:
+        yield
+    except SchemaMissing as error:
+        raise SchemaMissing(f"{error}: {address(dsn)}") from error
 
 
 def configure(connection: PatientConnection) -> None:

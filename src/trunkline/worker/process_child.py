@@ -22,6 +22,7 @@ from trunkline.client._sync.http import SyncConnections
 from trunkline.client.context import Transaction
 from trunkline.db.call import Call
 from trunkline.db.connect import connect
+from trunkline.db.dsn import reported
 from trunkline.db.pool import SyncPool
 from trunkline.db.runner import run
 from trunkline.errors import HandlerProcessDied, InvalidTask
@@ -162,6 +163,7 @@ def main(descriptor: int) -> None:
     if hello.log is not None:
         set_up_logging(*hello.log)
     signal.signal(signal.SIGTERM, _stop)
+    reported(hello.dsn)
     means = _Means(hello.dsn)
     while not _stopped.is_set():
         order = parent.next()
