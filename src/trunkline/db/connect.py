@@ -13,6 +13,7 @@ import psycopg
 from psycopg.types.json import set_json_loads
 
 from trunkline.db.address import address
+from trunkline.db.notices import heed
 from trunkline.db.patient import (
     CALL_PATIENCE,
     PING_PATIENCE,
@@ -119,6 +120,7 @@ def configure(connection: PatientConnection) -> None:
     """Prepare a new connection: check the contract, see whether a pooler is in between."""
     connection.patience = PING_PATIENCE
     set_json_loads(msgspec.json.decode, connection)
+    heed(connection)
     check_contract(connection)
     row = connection.execute(_PING).fetchone()
     _stop_preparing_behind_a_pooler(connection, row)
@@ -128,6 +130,7 @@ async def configure_async(connection: AsyncPatientConnection) -> None:
     """The same, asynchronous."""
     connection.patience = PING_PATIENCE
     set_json_loads(msgspec.json.decode, connection)
+    heed(connection)
     await check_contract_async(connection)
     row = await (await connection.execute(_PING)).fetchone()
     _stop_preparing_behind_a_pooler(connection, row)
