@@ -78,7 +78,10 @@ def test_a_batch_sends_one_notice_for_each_task_and_limit(desk: Desk) -> None:
     assert len(attempts) == 4
     desk.database.move_time("20 seconds")
     desk.end(attempts)
-    assert [(one["limit"], one["attempts"]) for one in notices] == [("api", 4), ("model/{model}", 4)]
+    assert [(one["limit"], one["attempts"]) for one in notices] == [
+        ("api", 4),
+        ("model/{model}", 4),
+    ]
     assert late(desk, "model/{model}") == (4, ["work"])
     # What nobody settled is booked as estimated, once.
     assert spent(desk) == [("api", "work", 4, 4, 40), ("model/{model}", "work", 4, 4, 40)]
