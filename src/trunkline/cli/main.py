@@ -136,7 +136,8 @@ def cli() -> None:
     """A durable job queue in PostgreSQL.
 
     Commands talk to the server in --dsn or TRUNKLINE_DSN, else to an embedded one that starts by
-    itself. With --json they print JSON, and errors too.
+    itself; they say so on standard error unless TRUNKLINE_EMBEDDED is 1, and refuse it if it is 0.
+    With --json they print JSON, and errors and warnings too.
     """
 
 

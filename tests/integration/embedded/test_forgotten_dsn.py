@@ -238,6 +238,12 @@ def test_commands_about_the_embedded_server_are_silent(place: Place) -> None:
         assert (ended.returncode, ended.stderr) == (0, ""), arguments
 
 
+def test_the_demonstration_is_silent(place: Place) -> None:
+    ended = place.trunkline("demo", "--json", "--seconds", "5")
+    assert ended.returncode == 0, ended.stderr
+    assert warnings(ended.stderr) == 0
+
+
 def test_a_sandbox_is_silent(place: Place) -> None:
     ended = place.python(
         textwrap.dedent("""
