@@ -7,6 +7,7 @@ from datetime import UTC, timedelta
 from typing import Any
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.json import Jsonb
 
 from tests.cli.driving import Cli
@@ -158,6 +159,8 @@ def test_an_unknown_quota_is_told_with_the_known_ones(cli: Cli) -> None:
     cli.text("limits", "set", "api", "--concurrency", "1")
     with pytest.raises(UnknownLimit) as caught:
         cli.run("quotas", "show", "api")
+    server = caught.value.detail.pop("server")
+    assert server.endswith(f"/{conninfo_to_dict(cli.dsn)['dbname']}")
     assert caught.value.detail == {"limit": "api", "known": ["maps"]}
 
 

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import click
 
+from trunkline.db.address import UNKNOWN, address
 from trunkline.db.call import Call
 from trunkline.db.calls import read, views
 from trunkline.db.connect import connect
@@ -106,6 +107,9 @@ def opened(dsn: str | None) -> Iterator[Session]:
         session = Session(target)
         try:
             yield session
+        except UNKNOWN as error:
+            error.detail.setdefault("server", address(target))
+            raise
         finally:
             session.close()
 

@@ -145,7 +145,8 @@ def psql(arguments: tuple[str, ...]) -> None:
     from trunkline.embedded import service  # noqa: PLC0415 - see main.py
 
     program = service.psql_program() or _on_path()
-    with resolve() as target:
+    # Quiet: the command says which server it is about.
+    with resolve(quiet=True) as target:
         # Ctrl-C is for psql, which cancels its query; a handler, unlike "ignore", is not inherited.
         signal.signal(signal.SIGINT, lambda _number, _frame: None)
         # Not exec: the server must be left, and perhaps stopped, afterwards.

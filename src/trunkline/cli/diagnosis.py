@@ -12,8 +12,9 @@ from typing import Final, Literal, NamedTuple
 from trunkline import __version__, schema, sql
 from trunkline.cli.connection import Session
 from trunkline.cli.output import age, amount, clean, count, size
+from trunkline.db.address import address
 from trunkline.db.calls import checks, views
-from trunkline.db.dsn import resolve
+from trunkline.db.dsn import embedded_variable, given, resolve
 from trunkline.db.translate import translated
 from trunkline.errors import DatabaseReadOnly, SchemaError, SchemaForbidden, TrunklineError
 
@@ -38,17 +39,32 @@ def diagnose(dsn: str | None, listen_dsn: str | None) -> Iterator[Finding]:
     """All checks; those that need what an earlier one lacks are left out."""
     yield Finding("client", "ok", f"trunkline {__version__} on Python {platform.python_version()}")
     try:
-        with resolve(dsn) as target:
+        # Quiet: a finding says it here.
+        with resolve(dsn, quiet=True) as target:
+            if given(dsn) is None:
+                yield _embedded(target)
             yield from _on_server(target, listen_dsn)
     except TrunklineError as error:
         yield Finding("server", "fail", str(error), error.hint or None)
+
+
+def _embedded(target: str) -> Finding:
+    if embedded_variable():
+        return Finding("embedded", "ok", f"TRUNKLINE_EMBEDDED allows the server {address(target)}")
+    return Finding(
+        "embedded",
+        "warn",
+        f"there is no connection string, so this is the server {address(target)}",
+        "Set TRUNKLINE_DSN or pass --dsn to check your own server; set TRUNKLINE_EMBEDDED=1 if "
+        "the embedded one is intended.",
+    )
 
 
 def _on_server(target: str, listen_dsn: str | None) -> Iterator[Finding]:
     try:
         session = Session(target)
     except SchemaError as error:
-        yield Finding("connection", "ok", "the server lets us in")
+        yield Finding("connection", "ok", f"the server {address(target)} lets us in")
         yield Finding("schema", "fail", str(error), error.hint or None)
         return
     try:
@@ -80,12 +96,11 @@ def _identity(session: Session) -> Iterator[Finding]:
     before, started = datetime.now(UTC), time.monotonic()
     found = session.ask(checks.identity())
     trip = timedelta(seconds=time.monotonic() - started)
-    info = session.connection.info
     pooler = session.connection.prepare_threshold is None
     yield Finding(
         "connection",
         "ok",
-        f"{found.database} on {info.host}, answered in {age(trip)}"
+        f"{found.database} on {_place(session)}, answered in {age(trip)}"
         + (", through a pooler" if pooler else ""),
     )
     yield _server(found)
@@ -101,6 +116,15 @@ def _identity(session: Session) -> Iterator[Finding]:
         if apart
         else None,
     )
+
+
+def _place(session: Session) -> str:
+    name = address(session.target)
+    if name.startswith("embedded in "):
+        return f"the server {name}"
+    # Of several hosts the one that answered.
+    info = session.connection.info
+    return f"{info.host}, port {info.port}"
 
 
 def _server(found: checks.Identity) -> Finding:

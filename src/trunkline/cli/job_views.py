@@ -30,6 +30,7 @@ from trunkline.cli.output import (
 )
 from trunkline.cli.quota_views import books
 from trunkline.cli.tables import Column, console, facts, live, put, show, state_text, table
+from trunkline.db.address import address
 from trunkline.db.call import Call
 from trunkline.db.calls.quotas import JobSpendingRow, spending_of_job
 from trunkline.errors import JobCancelled, JobFailed, SchemaForbidden, WaitTimeout
@@ -107,7 +108,7 @@ def await_end(session: Session, made: Enqueued, timeout: float | None, *, as_jso
             break
         left = None if end is None else end - time.monotonic()
         if left is not None and left <= 0:
-            raise WaitTimeout(made.job_id, timeout or 0)
+            raise WaitTimeout(made.job_id, timeout or 0, server=address(session.target))
         time.sleep(pause if left is None else min(pause, left))
         pause = min(pause * 1.5, _LAST_LOOK)
     if job.state is JobState.DEAD:

@@ -25,6 +25,9 @@ _WINDOWS: Final = (
     ("tokens_of_hour", "tokens_per_hour", "an hour"),
 )
 
+# How many tasks are named.
+_TASKS: Final = 3
+
 
 def columns(title: str, now: datetime, out: Console) -> list[Column[Any]]:
     """The list of limits, or of the keys of one."""
@@ -102,6 +105,7 @@ def parts(limit: LimitRow, gates: Sequence[GateRow], now: datetime, out: Console
             ("waiting", count(limit.waiting, "job")),
             ("held", _held(gates, now)),
             ("refused", _refused(limit, now)),
+            ("late", _late(limit)),
             ("breaker", _breaker(limit, gates)),
             ("pressure", _pressure(limit)),
             ("depth", _depth(limit)),
@@ -184,6 +188,19 @@ def _refused(limit: LimitRow, now: datetime) -> str:
     if not limit.refused:
         return ""
     return f"{count(limit.refused, 'time')} to callers, last {relative(limit.refused_at, now)}"
+
+
+def _late(limit: LimitRow) -> Text | None:
+    if not limit.late:
+        return None
+    shown = ", ".join(map(clean, limit.late_tasks[:_TASKS]))
+    more = f" and {len(limit.late_tasks) - _TASKS} more" if len(limit.late_tasks) > _TASKS else ""
+    return Text(
+        f"{count(limit.late, 'attempt')} in 7 days, of {shown}{more}: long after their charge they"
+        " ended without ctx.http, ctx.grant or ctx.settle, so a call they made late may have"
+        " exceeded the limit",
+        style="yellow",
+    )
 
 
 def _breaker(limit: LimitRow, gates: Sequence[GateRow]) -> str:

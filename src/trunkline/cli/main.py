@@ -8,6 +8,7 @@ embedded server is not running; 4 the schema is newer than this package; 130 int
 
 import importlib
 import json
+import logging
 import os
 import sys
 from typing import Any, NoReturn
@@ -135,12 +136,15 @@ def cli() -> None:
     """A durable job queue in PostgreSQL.
 
     Commands talk to the server in --dsn or TRUNKLINE_DSN, else to an embedded one that starts by
-    itself. With --json they print JSON, and errors too.
+    itself; they say so on standard error unless TRUNKLINE_EMBEDDED is 1, and refuse it if it is 0.
+    With --json they print JSON, and errors and warnings too.
     """
 
 
 def main() -> NoReturn:
     """Run the command line and turn every refusal into a readable message and an exit code."""
+    if _wants_json():
+        logging.lastResort = _JsonWarnings(logging.WARNING)
     try:
         # No colours where the environment asks for none, see no-color.org; else click decides.
         result = cli.main(prog_name="trunkline", standalone_mode=False, color=_colour())
@@ -163,6 +167,14 @@ def main() -> NoReturn:
         sys.exit(130)
     # Without standalone mode click returns the code given to ctx.exit().
     sys.exit(result if isinstance(result, int) else 0)
+
+
+class _JsonWarnings(logging.Handler):
+    """Writes warnings that nobody else handles as JSON, so that a program can read every line."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        warning = {"message": record.getMessage(), "logger": record.name}
+        click.echo(json.dumps({"warning": warning}, ensure_ascii=False), err=True)
 
 
 def report(error: TrunklineError) -> None:

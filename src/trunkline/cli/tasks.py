@@ -60,14 +60,14 @@ def show(*, task: str, dsn: str | None, as_json: bool) -> None:
     with opened(dsn) as session:
         known = {row.task: row for row in session.ask(views.tasks())}
         now = session.now()
-    row = known.get(task)
-    if row is None:
-        raise UnknownTask(
-            "unknown task",
-            detail={"task": task, "known": sorted(known)},
-            hint="A worker registers the tasks of its application when it starts; see those there "
-            "are with: trunkline tasks list",
-        )
+        row = known.get(task)
+        if row is None:
+            raise UnknownTask(
+                "unknown task",
+                detail={"task": task, "known": sorted(known)},
+                hint="A worker registers the tasks of its application when it starts; see those "
+                "there are with: trunkline tasks list",
+            )
     if as_json:
         print_json(row)
         return

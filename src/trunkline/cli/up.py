@@ -38,16 +38,22 @@ def up(ctx: click.Context, /, *, app: str | None, dsn: str | None, **given: Any)
     lost jobs are found. Ctrl-C, SIGTERM or SIGHUP ends it, and with it the embedded server unless
     others use it or `trunkline db start` keeps it up.
     """
+    from trunkline.db.dsn import given as server_given  # noqa: PLC0415 - see above
     from trunkline.db.dsn import resolve  # noqa: PLC0415 - see above
+    from trunkline.telemetry import set_up_logging  # noqa: PLC0415 - see above
 
+    set_up_logging(given["log_format"], given["log_level"])
+    embedded = None
     if app is not None:
         from trunkline.client import load  # noqa: PLC0415 - see above
 
         # Before anything is started: a wrong path is the most likely mistake.
-        dsn = dsn or load(app).dsn
-    with resolve(dsn) as target:
+        loaded = load(app)
+        embedded = loaded.embedded
+        dsn = loaded.dsn if dsn is None else dsn
+    with resolve(dsn, embedded=embedded) as target:
         _bring_up_to_date(target)
-        _tell_how_to_connect(target, embedded=_is_embedded(dsn))
+        _tell_how_to_connect(target, embedded=server_given(dsn) is None)
         if app is None:
             _look_after(target)
             return
@@ -55,14 +61,6 @@ def up(ctx: click.Context, /, *, app: str | None, dsn: str | None, **given: Any)
 
         click.echo(f"Running the jobs of {app}; Ctrl-C ends it")
         ctx.exit(run_worker(wished(app, dsn=target, **given)))
-
-
-def _is_embedded(dsn: str | None) -> bool:
-    import os  # noqa: PLC0415 - see above
-
-    from trunkline.db.dsn import DSN_VARIABLE  # noqa: PLC0415 - see above
-
-    return not (dsn or os.environ.get(DSN_VARIABLE))
 
 
 def _bring_up_to_date(target: str) -> None:

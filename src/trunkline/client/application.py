@@ -15,7 +15,7 @@ from trunkline.client.declaring import TaskArguments
 from trunkline.client.registry import Registry
 from trunkline.client.request import Request
 from trunkline.client.task import Task
-from trunkline.errors import DuplicateTask, InvalidTask
+from trunkline.errors import DuplicateTask, InvalidArgument, InvalidTask
 
 __all__ = ["Trunkline"]
 
@@ -42,18 +42,32 @@ class Trunkline:
     """An application: its tasks, and its connections to one database.
 
     Without a connection string it takes TRUNKLINE_DSN, and without that it starts a PostgreSQL of
-    its own. Nothing is connected before it is needed.
+    its own and logs a warning. With embedded=False it raises DsnRequired instead, with
+    embedded=True it does not warn; None leaves both to TRUNKLINE_EMBEDDED. Nothing is connected
+    before it is needed.
     """
 
     def __init__(
-        self, dsn: str | None = None, *, listen_dsn: str | None = None, connections: int = 10
+        self,
+        dsn: str | None = None,
+        *,
+        embedded: bool | None = None,
+        listen_dsn: str | None = None,
+        connections: int = 10,
     ) -> None:
+        if embedded not in (None, True, False):
+            # "0" from a configuration file would count as true.
+            raise InvalidArgument(
+                "embedded is not True, False or None", detail={"embedded": repr(embedded)}
+            )
         self.dsn = dsn
+        # Whether the embedded server may be used where there is no connection string.
+        self.embedded = embedded
         # Where LISTEN works, if `dsn` leads through a pooler in transaction mode.
         self.listen_dsn = listen_dsn
         self.tasks = Registry()
-        self._client = AsyncClient(dsn, self.tasks, connections=connections)
-        self.sync = SyncClient(dsn, self.tasks, connections=connections)
+        self._client = AsyncClient(dsn, self.tasks, embedded=embedded, connections=connections)
+        self.sync = SyncClient(dsn, self.tasks, embedded=embedded, connections=connections)
 
     @property
     def jobs(self) -> AsyncJobs:

@@ -12,6 +12,8 @@ import msgspec
 import psycopg
 from psycopg.types.json import set_json_loads
 
+from trunkline.db.address import address
+from trunkline.db.notices import heed
 from trunkline.db.patient import (
     CALL_PATIENCE,
     PING_PATIENCE,
@@ -19,6 +21,7 @@ from trunkline.db.patient import (
     PatientConnection,
 )
 from trunkline.db.translate import translated, unreachable
+from trunkline.errors import SchemaMissing
 from trunkline.schema.contract import check_contract, check_contract_async
 
 __all__ = [
@@ -73,7 +76,7 @@ def connect(dsn: str, *, name: str = "trunkline") -> Iterator[PatientConnection]
     except psycopg.Error as error:
         raise unreachable(error) from error
     with connection:
-        with translated():
+        with _named(dsn), translated():
             configure(connection)
         connection.patience = CALL_PATIENCE
         yield connection
@@ -95,7 +98,7 @@ async def open_async(dsn: str, *, name: str) -> AsyncPatientConnection:
     except psycopg.Error as error:
         raise unreachable(error) from error
     try:
-        with translated():
+        with _named(dsn), translated():
             await configure_async(connection)
     except BaseException:
         await connection.close()
@@ -104,10 +107,20 @@ async def open_async(dsn: str, *, name: str) -> AsyncPatientConnection:
     return connection
 
 
+@contextmanager
+def _named(dsn: str) -> Iterator[None]:
+    """Say which database has no schema: it may be the wrong one."""
+    try:
+        yield
+    except SchemaMissing as error:
+        raise SchemaMissing(f"{error}: {address(dsn)}") from error
+
+
 def configure(connection: PatientConnection) -> None:
     """Prepare a new connection: check the contract, see whether a pooler is in between."""
     connection.patience = PING_PATIENCE
     set_json_loads(msgspec.json.decode, connection)
+    heed(connection)
     check_contract(connection)
     row = connection.execute(_PING).fetchone()
     _stop_preparing_behind_a_pooler(connection, row)
@@ -117,6 +130,7 @@ async def configure_async(connection: AsyncPatientConnection) -> None:
     """The same, asynchronous."""
     connection.patience = PING_PATIENCE
     set_json_loads(msgspec.json.decode, connection)
+    heed(connection)
     await check_contract_async(connection)
     row = await (await connection.execute(_PING)).fetchone()
     _stop_preparing_behind_a_pooler(connection, row)

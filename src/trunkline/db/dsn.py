@@ -1,39 +1,95 @@
 """Which server to talk to. Nothing else in the package knows whether it is the embedded one."""
 
+import logging
 import os
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
-from trunkline.errors import DatabaseUnreachable, SchemaMissing, SchemaOlderThanClient
+from trunkline.errors import (
+    DatabaseUnreachable,
+    DsnRequired,
+    InvalidVariable,
+    SchemaMissing,
+    SchemaOlderThanClient,
+)
 
-__all__ = ["DSN_VARIABLE", "resolve", "resolve_ready", "revive"]
+__all__ = [
+    "DSN_VARIABLE",
+    "EMBEDDED_VARIABLE",
+    "embedded_variable",
+    "given",
+    "reported",
+    "resolve",
+    "resolve_ready",
+    "revive",
+]
 
-DSN_VARIABLE = "TRUNKLINE_DSN"
+DSN_VARIABLE: Final = "TRUNKLINE_DSN"
+EMBEDDED_VARIABLE: Final = "TRUNKLINE_EMBEDDED"
+
+_YES: Final = frozenset({"1", "true", "yes", "on"})
+_NO: Final = frozenset({"0", "false", "no", "off"})
+
+_log = logging.getLogger("trunkline.embedded")
 
 # The embedded server this process holds, if any, by its connection string.
 _embedded: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 
+# Embedded servers that this process, the one it was forked from or its parent has reported: their
+# folders and connection strings. `setdefault` is atomic, and a fork cannot copy it in a locked
+# state, as it can a lock.
+_reported: dict[str, object] = {}
+
+
+def given(dsn: str | None = None) -> str | None:
+    """Return the connection string passed, else the one in TRUNKLINE_DSN, else None."""
+    if dsn is not None and not dsn.strip():
+        raise DatabaseUnreachable("The connection string is empty")
+    return dsn or os.environ.get(DSN_VARIABLE, "").strip() or None
+
 
 @contextmanager
-def resolve(dsn: str | None = None) -> Iterator[str]:
+def resolve(
+    dsn: str | None = None, *, embedded: bool | None = None, quiet: bool = False
+) -> Iterator[str]:
     """Give the connection string: the one passed, else TRUNKLINE_DSN, else an embedded server's.
 
     The embedded server is started if it is down and stays up at least as long as the context.
+    ``embedded`` says whether it may be used; None leaves that to TRUNKLINE_EMBEDDED. Unless
+    somebody said that it may, its use is logged as a warning, once for each process; ``quiet``
+    callers report it themselves, or have a parent that did.
     """
-    if dsn is not None and not dsn.strip():
-        raise DatabaseUnreachable("The connection string is empty")
-    given = dsn or os.environ.get(DSN_VARIABLE)
-    if given:
-        yield given
+    # Read also where it decides nothing: a bad value should not wait for the day it does.
+    wanted = embedded_variable()
+    target = given(dsn)
+    if target is not None:
+        yield target
         return
+    if embedded is not None:
+        wanted = embedded
+    if wanted is False:
+        source = (
+            f"{EMBEDDED_VARIABLE} is {os.environ.get(EMBEDDED_VARIABLE, '').strip()}"
+            if embedded is None
+            else "the application was made with embedded=False"
+        )
+        raise DsnRequired(
+            f"There is no connection string, and {source}, so the embedded server is not used"
+        )
     # Not needed, and on some platforms not even importable, with a server of one's own.
     from trunkline.embedded import acquire  # noqa: PLC0415
 
     with acquire() as server:
         _embedded[server.dsn] = server
+        _report(server, chosen=wanted is True, quiet=quiet)
         yield server.dsn
+
+
+def reported(dsn: str) -> None:
+    """Note that the parent of this process has reported the server it was given."""
+    _reported[dsn] = True
 
 
 def revive(dsn: str) -> None:
@@ -44,15 +100,52 @@ def revive(dsn: str) -> None:
 
 
 @contextmanager
-def resolve_ready(dsn: str | None = None) -> Iterator[str]:
+def resolve_ready(
+    dsn: str | None = None, *, embedded: bool | None = None, quiet: bool = False
+) -> Iterator[str]:
     """The same, with a schema where the database is our own: a newcomer has nothing to set up.
 
     Nobody's database gets a schema unasked: with a connection string it is left as it is.
     """
-    with resolve(dsn) as target:
-        if not (dsn or os.environ.get(DSN_VARIABLE)):
+    with resolve(dsn, embedded=embedded, quiet=quiet) as target:
+        if given(dsn) is None:
             _make_ready(target)
         yield target
+
+
+def embedded_variable() -> bool | None:
+    """Return what TRUNKLINE_EMBEDDED says: whether the embedded server may be used."""
+    value = os.environ.get(EMBEDDED_VARIABLE, "").strip()
+    if not value:
+        return None
+    if value.lower() in _YES:
+        return True
+    if value.lower() in _NO:
+        return False
+    raise InvalidVariable(
+        f"{EMBEDDED_VARIABLE} is {value!r}",
+        hint=f"Set {EMBEDDED_VARIABLE} to 0 to require a connection string, to 1 to allow the "
+        "embedded server, or unset it.",
+    )
+
+
+def _report(server: Any, *, chosen: bool, quiet: bool) -> None:
+    folder = str(server.folder.home)
+    mark = object()
+    if _reported.setdefault(folder, mark) is not mark or server.dsn in _reported or quiet:
+        return
+    if chosen:
+        _log.info("using the embedded server in %s", folder)
+        return
+    _log.warning(
+        "%s is not set: using the embedded server in %s, which no other machine sees. Set %s to "
+        "use your database, or %s=1 if this is intended; %s=0 refuses it",
+        DSN_VARIABLE,
+        folder,
+        DSN_VARIABLE,
+        EMBEDDED_VARIABLE,
+        EMBEDDED_VARIABLE,
+    )
 
 
 def _make_ready(dsn: str) -> None:

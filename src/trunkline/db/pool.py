@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 import psycopg_pool
 
+from trunkline.db.address import address
 from trunkline.db.call import Call
 from trunkline.db.connect import (
     check_if_idle,
@@ -71,8 +72,16 @@ class _Home:
 class AsyncPool:
     """Opens at its first use. A connection lives in one event loop, so each loop has its own."""
 
-    def __init__(self, dsn: str | None, *, size: int = 10, name: str = "trunkline") -> None:
+    def __init__(
+        self,
+        dsn: str | None,
+        *,
+        embedded: bool | None = None,
+        size: int = 10,
+        name: str = "trunkline",
+    ) -> None:
         self._dsn = dsn
+        self._embedded = embedded
         self._size = size
         self._name = name
         self._resources = ExitStack()
@@ -103,6 +112,11 @@ class AsyncPool:
         finally:
             connection.patience = PING_PATIENCE
             await pool.putconn(connection)
+
+    @property
+    def address(self) -> str:
+        """Host, port and database of the server that was found, or the embedded one's folder."""
+        return address(self._found) if self._found else ""
 
     async def close(self) -> None:
         """Close the connections of this event loop, forget the others, leave an embedded server."""
@@ -165,7 +179,7 @@ class AsyncPool:
             return
         try:
             self._found = await asyncio.to_thread(
-                self._resources.enter_context, resolve_ready(self._dsn)
+                self._resources.enter_context, resolve_ready(self._dsn, embedded=self._embedded)
             )
             # A first connection by hand: a pool would hide why it fails.
             async with connect_async(self._found, name=self._name):
@@ -187,8 +201,16 @@ def _runs_elsewhere(loop: asyncio.AbstractEventLoop) -> bool:
 class SyncPool:
     """The same for threads."""
 
-    def __init__(self, dsn: str | None, *, size: int = 10, name: str = "trunkline") -> None:
+    def __init__(
+        self,
+        dsn: str | None,
+        *,
+        embedded: bool | None = None,
+        size: int = 10,
+        name: str = "trunkline",
+    ) -> None:
         self._dsn = dsn
+        self._embedded = embedded
         self._size = size
         self._name = name
         self._resources = ExitStack()
@@ -217,6 +239,11 @@ class SyncPool:
         finally:
             connection.patience = PING_PATIENCE
             pool.putconn(connection)
+
+    @property
+    def address(self) -> str:
+        """Host, port and database of the server that was found, or the embedded one's folder."""
+        return address(self._found) if self._found else ""
 
     def close(self) -> None:
         """Close the connections and leave an embedded server."""
@@ -249,7 +276,9 @@ class SyncPool:
 
     def _open(self) -> psycopg_pool.ConnectionPool[PatientConnection]:
         try:
-            self._found = dsn = self._resources.enter_context(resolve_ready(self._dsn))
+            self._found = dsn = self._resources.enter_context(
+                resolve_ready(self._dsn, embedded=self._embedded)
+            )
             with connect(dsn, name=self._name):
                 pass
         except BaseException:

@@ -16,6 +16,7 @@ TrunklineError
 │   ├── TooManyConnections          no connection left
 │   └── TransactionConflict         deadlock or serialization failure
 ├── DatabaseUnreachable             no connection to the given server
+├── DsnRequired                     no connection string, and the embedded server is not allowed
 ├── EmbeddedError                   the embedded PostgreSQL server
 │   ├── EmbeddedBinariesMissing     no PostgreSQL programs were found
 │   ├── EmbeddedDataVersion         the data folder belongs to another major version
@@ -24,6 +25,7 @@ TrunklineError
 │   ├── EmbeddedNotRunning          the server is needed but not up
 │   ├── EmbeddedPlatform            this platform or account cannot run a server
 │   └── EmbeddedStartFailed         the server did not start, or did not stop
+├── InvalidVariable                 a variable of the environment has a bad value
 ├── JobError                        waiting for a job, or an attempt of it, ended badly
 │   ├── HandlerProcessDied          the process of a handler died
 │   ├── HardLimitExceeded           an attempt ran too long
@@ -107,7 +109,13 @@ What a refusal means, whether it passes by itself and which HTTP status it has i
 of sql/README.md.
 """
 
-from trunkline.errors.base import DatabaseUnreachable, Refusal, TrunklineError
+from trunkline.errors.base import (
+    DatabaseUnreachable,
+    DsnRequired,
+    InvalidVariable,
+    Refusal,
+    TrunklineError,
+)
 from trunkline.errors.calls import (
     BadStatus,
     CallError,
@@ -241,6 +249,7 @@ __all__ = [
     "DatabaseReadOnly",
     "DatabaseUnreachable",
     "DrainUnfinished",
+    "DsnRequired",
     "DuplicateTask",
     "EmbeddedBinariesMissing",
     "EmbeddedDataVersion",
@@ -266,6 +275,7 @@ __all__ = [
     "InvalidPolicy",
     "InvalidSetting",
     "InvalidTask",
+    "InvalidVariable",
     "IsolationLevel",
     "JobCancelled",
     "JobError",

@@ -32,6 +32,22 @@ class DatabaseUnreachable(TrunklineError):
     )
 
 
+class DsnRequired(TrunklineError):
+    """No connection string was given where the embedded server must not be used."""
+
+    code = "dsn_required"
+    hint = (
+        "Set TRUNKLINE_DSN to postgresql://user:password@host:5432/database, or pass the "
+        "connection string to Trunkline() or with --dsn."
+    )
+
+
+class InvalidVariable(TrunklineError):
+    """A variable of the environment has a value that is not understood."""
+
+    code = "invalid_variable"
+
+
 class Refusal(TrunklineError):
     """The engine refused a request, and nothing of it was done.
 

@@ -56,9 +56,11 @@ class WaitTimeout(JobError, TimeoutError):
     code = "wait_timeout"
     hint = "Wait longer, or look why it does not run: `trunkline jobs explain ID`."
 
-    def __init__(self, job_id: UUID, seconds: float) -> None:
+    def __init__(self, job_id: UUID, seconds: float, *, server: str | None = None) -> None:
         super().__init__(f"Job {job_id} had not ended after {seconds:g} seconds")
         self.hint = self.hint.replace("ID", str(job_id))
+        if server:
+            self.hint += f" The job is on the server {server}; its workers must use the same one."
         self.job_id = job_id
 
 

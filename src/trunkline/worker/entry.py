@@ -9,6 +9,7 @@ import sys
 from typing import Final
 
 from trunkline.client import load
+from trunkline.db.dsn import DSN_VARIABLE, resolve
 from trunkline.telemetry import set_up_logging
 from trunkline.worker.options import WorkerOptions
 from trunkline.worker.supervisor import Supervisor, end_with_parent
@@ -25,10 +26,16 @@ _log = logging.getLogger("trunkline.worker")
 def run_worker(options: WorkerOptions) -> int:
     """Run until stopped and return the exit code."""
     set_up_logging(options.log_format, options.log_level)
+    if options.dsn is not None:
+        # Handlers enqueue through the application, also in processes of their own: without this an
+        # application that names no server would store their jobs in the embedded one.
+        os.environ[DSN_VARIABLE] = options.dsn
     if options.processes > 1 or options.memory_limit is not None:
-        # Imported here too: a mistake in the application is told once, not by every child.
-        load(options.app_path)
-        return Supervisor(options).run()
+        # Imported here too: a mistake in the application is told once, not by every child. So is
+        # a missing connection string, and an embedded server stays up between two children.
+        app = load(options.app_path)
+        with resolve(app.dsn if options.dsn is None else options.dsn, embedded=app.embedded):
+            return Supervisor(options).run()
     return run_one(options)
 
 

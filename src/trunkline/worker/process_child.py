@@ -22,6 +22,7 @@ from trunkline.client._sync.http import SyncConnections
 from trunkline.client.context import Transaction
 from trunkline.db.call import Call
 from trunkline.db.connect import connect
+from trunkline.db.dsn import reported
 from trunkline.db.pool import SyncPool
 from trunkline.db.runner import run
 from trunkline.errors import HandlerProcessDied, InvalidTask
@@ -165,6 +166,7 @@ def main(descriptor: int) -> None:
     for number in stop_signals():
         if number != signal.SIGINT:
             signal.signal(number, _stop)
+    reported(hello.dsn)
     means = _Means(hello.dsn)
     while not _stopped.is_set():
         order = parent.next()

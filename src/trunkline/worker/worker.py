@@ -91,7 +91,9 @@ class Worker:
         return self._exit_code
 
     async def _connect(self, stack: AsyncExitStack) -> str:
-        resolved = resolve_ready(self._options.dsn or self._app.dsn)
+        given = self._app.dsn if self._options.dsn is None else self._options.dsn
+        # The supervisor has reported an embedded server already.
+        resolved = resolve_ready(given, embedded=self._app.embedded, quiet=self._supervised)
         dsn = await asyncio.to_thread(stack.enter_context, resolved)
         size = self._options.concurrency
         self._pool = AsyncPool(dsn, size=max(4, min(size, 20)), name="trunkline handlers")

@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar
 from trunkline.client._async.jobs import STATES, AsyncJobHandle, AsyncJobs
 from trunkline.client.registry import Registry
 from trunkline.client.request import PLAIN, Request, document, payloads
+from trunkline.db.address import UNKNOWN
 from trunkline.db.call import Call
 from trunkline.db.calls.produce import enqueue, enqueue_batch, enqueue_document, register_tasks
 from trunkline.db.foreign import enqueue_on_async
@@ -26,9 +27,16 @@ T = TypeVar("T")
 class AsyncClient:
     """Enqueues requests and looks after jobs. Connects at its first use."""
 
-    def __init__(self, dsn: str | None, registry: Registry, *, connections: int = 10) -> None:
+    def __init__(
+        self,
+        dsn: str | None,
+        registry: Registry,
+        *,
+        embedded: bool | None = None,
+        connections: int = 10,
+    ) -> None:
         self._size = connections
-        self._pool = AsyncPool(dsn, size=connections)
+        self._pool = AsyncPool(dsn, embedded=embedded, size=connections)
         self._registry = registry
         self._registered: set[str] = set()
         self.jobs = AsyncJobs(self)
@@ -61,7 +69,17 @@ class AsyncClient:
 
     async def run(self, call: Call[T], patience: float = CALL_PATIENCE) -> T:
         """Run any call of the engine on a connection of the application."""
-        return await self._pool.run(call, patience)
+        try:
+            return await self._pool.run(call, patience)
+        except UNKNOWN as error:
+            # Most often a misspelt name; else the job or task is on another server than this one.
+            error.detail["server"] = self.server
+            raise
+
+    @property
+    def server(self) -> str:
+        """The server of this client, as messages name it; empty before its first use."""
+        return self._pool.address
 
     async def enqueue_one(self, request: Request[T]) -> AsyncJobHandle[T]:
         """Enqueue one request: the short way for one that says nothing special."""
@@ -69,7 +87,7 @@ class AsyncClient:
             return (await self.enqueue_many([request]))[0]
         if request.task not in self._registered:
             await self._make_known({request.task})
-        answer = await self._pool.run(enqueue(request.task, request.payload.decode()))
+        answer = await self.run(enqueue(request.task, request.payload.decode()))
         return AsyncJobHandle.of(self.jobs, request, answer)
 
     async def enqueue_many(self, requests: Iterable[Request[Any]]) -> list[AsyncJobHandle[Any]]:
@@ -89,7 +107,7 @@ class AsyncClient:
 
     async def _enqueue_batch(self, requests: list[Request[Any]]) -> list[AsyncJobHandle[Any]]:
         """The short way for many jobs of one task that say nothing special."""
-        answer = await self._pool.run(enqueue_batch(requests[0].task, payloads(requests)))
+        answer = await self.run(enqueue_batch(requests[0].task, payloads(requests)))
         jobs, state, run_at = self.jobs, STATES[answer.state], answer.run_at
         return [
             AsyncJobHandle(jobs, request, job_id, state, run_at)

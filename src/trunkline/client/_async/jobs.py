@@ -75,7 +75,7 @@ class AsyncJobs:
             raise UnknownJob(
                 "unknown job",
                 hint="Check the id; ended jobs are kept for the retention of their kind.",
-                detail={"job": str(job_id)},
+                detail={"job": str(job_id), "server": self._client.server},
             )
         return found
 
@@ -113,7 +113,7 @@ class AsyncJobs:
         pause = _FIRST_LOOK
         while not (found := await self._look(job, end)) or not found.state.final:
             if end is not None and time.monotonic() >= end:
-                raise WaitTimeout(_id(job), limit or 0.0)
+                raise WaitTimeout(_id(job), limit or 0.0, server=self._client.server)
             left = pause if end is None else min(pause, end - time.monotonic())
             await asyncio.sleep(max(left, 0.0) * random.uniform(0.9, 1.1))  # noqa: S311
             pause = min(pause * _SLOWER, _LAST_LOOK)

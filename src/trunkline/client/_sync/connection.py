@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar
 from trunkline.client._sync.jobs import STATES, SyncJobHandle, SyncJobs
 from trunkline.client.registry import Registry
 from trunkline.client.request import PLAIN, Request, document, payloads
+from trunkline.db.address import UNKNOWN
 from trunkline.db.call import Call
 from trunkline.db.calls.produce import enqueue, enqueue_batch, enqueue_document, register_tasks
 from trunkline.db.foreign import enqueue_on
@@ -27,9 +28,16 @@ T = TypeVar("T")
 class SyncClient:
     """Enqueues requests and looks after jobs. Connects at its first use."""
 
-    def __init__(self, dsn: str | None, registry: Registry, *, connections: int = 10) -> None:
+    def __init__(
+        self,
+        dsn: str | None,
+        registry: Registry,
+        *,
+        embedded: bool | None = None,
+        connections: int = 10,
+    ) -> None:
         self._size = connections
-        self._pool = SyncPool(dsn, size=connections)
+        self._pool = SyncPool(dsn, embedded=embedded, size=connections)
         self._registry = registry
         self._registered: set[str] = set()
         self.jobs = SyncJobs(self)
@@ -62,7 +70,17 @@ class SyncClient:
 
     def run(self, call: Call[T], patience: float = CALL_PATIENCE) -> T:
         """Run any call of the engine on a connection of the application."""
-        return self._pool.run(call, patience)
+        try:
+            return self._pool.run(call, patience)
+        except UNKNOWN as error:
+            # Most often a misspelt name; else the job or task is on another server than this one.
+            error.detail["server"] = self.server
+            raise
+
+    @property
+    def server(self) -> str:
+        """The server of this client, as messages name it; empty before its first use."""
+        return self._pool.address
 
     def enqueue_one(self, request: Request[T]) -> SyncJobHandle[T]:
         """Enqueue one request: the short way for one that says nothing special."""
@@ -70,7 +88,7 @@ class SyncClient:
             return (self.enqueue_many([request]))[0]
         if request.task not in self._registered:
             self._make_known({request.task})
-        answer = self._pool.run(enqueue(request.task, request.payload.decode()))
+        answer = self.run(enqueue(request.task, request.payload.decode()))
         return SyncJobHandle.of(self.jobs, request, answer)
 
     def enqueue_many(self, requests: Iterable[Request[Any]]) -> list[SyncJobHandle[Any]]:
@@ -90,7 +108,7 @@ class SyncClient:
 
     def _enqueue_batch(self, requests: list[Request[Any]]) -> list[SyncJobHandle[Any]]:
         """The short way for many jobs of one task that say nothing special."""
-        answer = self._pool.run(enqueue_batch(requests[0].task, payloads(requests)))
+        answer = self.run(enqueue_batch(requests[0].task, payloads(requests)))
         jobs, state, run_at = self.jobs, STATES[answer.state], answer.run_at
         return [
             SyncJobHandle(jobs, request, job_id, state, run_at)

@@ -68,6 +68,9 @@ class LimitRow(NamedTuple):
     pool: str | None
     updated_at: datetime
     updated_by: str
+    # Attempts of the last seven days whose calls may have come late, and their tasks.
+    late: int
+    late_tasks: list[str]
 
 
 class GateRow(NamedTuple):
@@ -111,7 +114,7 @@ def limits() -> Call[list[LimitRow]]:
         " quota_low_share, quota_low_below, quota_refuses, spent, breaker_failures,"
         " breaker_share, breaker_window, breaker_probe_after, backpressure_threshold,"
         " backpressure_delay, depth_limit, depth_refuses, weight, share_cap, pool, updated_at,"
-        " updated_by from trunkline.limits order by name",
+        " updated_by, late, late_tasks from trunkline.limits order by name",
         (),
         rows_of(LimitRow),
     )

@@ -26,12 +26,13 @@ begin
   offset p_limit
   limit 1;
   v_below := coalesce(v_below, pg_snapshot_xmin(pg_current_snapshot()));
-  insert into trunkline_internal.spending_days as d (day, limit_id, task, tenant, calls, requests, tokens, units, cost)
+  insert into trunkline_internal.spending_days as d (day, limit_id, task, tenant, calls, requests, tokens, units, cost, late)
   select
-    (s.at at time zone 'UTC')::date, s.limit_id, coalesce(s.task, ''), coalesce(s.tenant, ''), count(*),
-    sum(s.requests)::bigint, sum(s.tokens)::bigint, sum(s.units)::bigint, sum(s.cost)
+    (s.at at time zone 'UTC')::date, s.limit_id, coalesce(s.task, ''), coalesce(s.tenant, ''),
+    count(*) filter (where s.requests + s.tokens + s.units + s.cost > 0),
+    sum(s.requests)::bigint, sum(s.tokens)::bigint, sum(s.units)::bigint, sum(s.cost), count(*) filter (where s.late)
   from trunkline_internal.spendings as s
-  where s.xid >= v_from and s.xid < v_below and s.requests + s.tokens + s.units + s.cost > 0
+  where s.xid >= v_from and s.xid < v_below and (s.requests + s.tokens + s.units + s.cost > 0 or s.late)
   group by 1, 2, 3, 4
   on conflict (day, limit_id, task, tenant) do update
   set
@@ -39,7 +40,8 @@ begin
     requests = d.requests + excluded.requests,
     tokens = d.tokens + excluded.tokens,
     units = d.units + excluded.units,
-    cost = d.cost + excluded.cost;
+    cost = d.cost + excluded.cost,
+    late = d.late + excluded.late;
   get diagnostics v_changed = row_count;
   update trunkline_internal.spending_roll as r set rolled_below = v_below where r.rolled_below < v_below;
   delete from trunkline_internal.spendings as s

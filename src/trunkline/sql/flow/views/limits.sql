@@ -1,5 +1,22 @@
 -- Limits with all of their parts, what is given out of each now, over all of its keys, and how many jobs wait for it.
 create or replace view trunkline.limits with (security_barrier = true) as
+with late as materialized (
+  select s.limit_id, sum(s.late)::bigint as attempts, array_agg(s.task order by s.late desc, s.task) as tasks
+  from (
+    select s.limit_id, s.task, sum(s.late) as late
+    from (
+      select d.limit_id, d.task, d.late
+      from trunkline_internal.spending_days as d
+      where d.late > 0 and d.day > (trunkline.clock() at time zone 'UTC')::date - 7
+      union all
+      select p.limit_id, coalesce(p.task, ''), 1
+      from trunkline_internal.spendings as p
+      where p.late and p.xid >= (select r.rolled_below from trunkline_internal.spending_roll as r)
+    ) as s
+    group by s.limit_id, s.task
+  ) as s
+  group by s.limit_id
+)
 select
   l.name,
   l.status,
@@ -50,9 +67,14 @@ select
     g.tokens_of_minute / nullif(l.tokens_per_minute, 0)::numeric,
     g.tokens_of_hour / nullif(l.tokens_per_hour, 0)::numeric,
     g.spent / nullif(floor(l.quota * l.quota_buffer), 0)
-  )), 4) as fullness
+  )), 4) as fullness,
+  -- Attempts of the last seven days that ran long after their charge and neither called through a grant nor settled, and
+  -- their tasks, the one with most first: what they called with their own client may have gone beyond the limit.
+  coalesce(max(t.attempts), 0) as late,
+  coalesce(max(t.tasks), '{}') as late_tasks
 from trunkline_internal.limits as l
 left join trunkline.gates as g on g."limit" = l.name
+left join late as t on t.limit_id = l.limit_id
 where trunkline.tenant_scope() is null
 group by l.limit_id;
 comment on view trunkline.limits is 'Limits with all of their parts, what is given out of each now, over all of its keys, and how many jobs wait for it.';

@@ -13,6 +13,8 @@ select
 from (
   select d.day, d.limit_id, d.task, d.tenant, d.calls, d.requests, d.tokens, d.units, d.cost
   from trunkline_internal.spending_days as d
+  -- Without a call it is there for its late attempts alone.
+  where d.calls > 0
   union all
   select
     (p.at at time zone 'UTC')::date, p.limit_id, coalesce(p.task, ''), coalesce(p.tenant, ''), 1, p.requests, p.tokens,

@@ -31,6 +31,7 @@ declare
   v_jobs uuid[];
   v_keyed uuid[];
   v_large boolean := false;
+  v_late trunkline_internal.costly_attempt[];
   v_limited text[];
   v_max_bytes integer;
   v_now timestamptz;
@@ -86,12 +87,15 @@ begin
     array_agg(e.job_id) filter (where e.unique_key is not null),
     array_agg(e.job_id) filter (where e.audit),
     array_agg(e.queue) filter (where e.need is not null),
-    array_agg(row(e.job_id, e.attempt, e.task, e.tenant, e.need)::trunkline_internal.costly_attempt)
+    array_agg(row(e.job_id, e.attempt, e.task, e.tenant, e.need, e.claimed_at)::trunkline_internal.costly_attempt)
       filter (where e.need[2] > 0 or e.need[3] > 0),
     -- Looked at once, and by limited jobs alone: while all are busy this is nothing.
-    array_agg(row(e.job_id, e.attempt, e.task, e.tenant, e.need)::trunkline_internal.costly_attempt)
-      filter (where e.need is not null and (select exists (select from trunkline_internal.sleepers)))
-  into v_done, v_keyed, v_audited, v_limited, v_costly, v_freed
+    array_agg(row(e.job_id, e.attempt, e.task, e.tenant, e.need, e.claimed_at)::trunkline_internal.costly_attempt)
+      filter (where e.need is not null and (select exists (select from trunkline_internal.sleepers))),
+    -- The least that note_late counts; hardly any job is limited and takes so long.
+    array_agg(row(e.job_id, e.attempt, e.task, e.tenant, e.need, e.claimed_at)::trunkline_internal.costly_attempt)
+      filter (where e.need is not null and e.claimed_at < v_now - interval '15 seconds')
+  into v_done, v_keyed, v_audited, v_limited, v_costly, v_freed, v_late
   from ended as e;
   -- What few jobs need is done apart: as parts of the statement above these three would cost every
   -- batch the opening of two partitioned tables, a tenth of the whole.
@@ -108,6 +112,9 @@ begin
     -- Their capacity came free, and one of them may have been a probe.
     perform trunkline_internal.wake_freed(p_jobs => v_done, p_queues => v_limited, p_ended => v_freed);
     perform trunkline_internal.close_breakers(p_jobs => v_done, p_now => v_now);
+  end if;
+  if v_late is not null then
+    perform trunkline_internal.note_late(p_ended => v_late, p_now => v_now);
   end if;
   if v_costly is not null then
     perform trunkline_internal.book_estimates(p_ended => v_costly, p_now => v_now);

@@ -16,21 +16,27 @@ declare
   v_costly trunkline_internal.costly_attempt[];
   v_freed trunkline_internal.costly_attempt[];
   v_jobs uuid[] := array(select m.job_id from unnest(p_moves) as m);
+  v_late trunkline_internal.costly_attempt[];
   v_limited text[];
   v_soon uuid[] := array(
     select m.job_id
     from unnest(p_moves) as m
     where m.to_state in ('ready', 'scheduled') and m.run_at <= p_now + interval '1 minute'
   );
+  -- When a lost attempt ended is not known.
+  v_lost uuid[] := array(select m.job_id from unnest(p_moves) as m where m.kind = 'lost');
   v_front uuid[] := array(select m.job_id from unnest(p_moves) as m where m.to_state = 'ready' and m.front);
 begin
   -- Their capacity comes free with them, and they may come back to wait for it.
   select
     array_agg(r.queue),
-    array_agg(row(r.job_id, r.attempt, r.task, r.tenant, r.need)::trunkline_internal.costly_attempt),
-    array_agg(row(r.job_id, r.attempt, r.task, r.tenant, r.need)::trunkline_internal.costly_attempt)
-      filter (where r.need[2] > 0 or r.need[3] > 0)
-  into v_limited, v_freed, v_costly
+    array_agg(row(r.job_id, r.attempt, r.task, r.tenant, r.need, r.claimed_at)::trunkline_internal.costly_attempt),
+    array_agg(row(r.job_id, r.attempt, r.task, r.tenant, r.need, r.claimed_at)::trunkline_internal.costly_attempt)
+      filter (where r.need[2] > 0 or r.need[3] > 0),
+    -- The least that note_late counts.
+    array_agg(row(r.job_id, r.attempt, r.task, r.tenant, r.need, r.claimed_at)::trunkline_internal.costly_attempt)
+      filter (where r.claimed_at < p_now - interval '15 seconds' and r.job_id <> all(v_lost))
+  into v_limited, v_freed, v_costly, v_late
   from trunkline_internal.running as r
   where r.job_id = any(v_jobs) and r.need is not null;
   if v_limited is not null then
@@ -111,6 +117,9 @@ begin
   from gone as g;
   if v_limited is not null then
     perform trunkline_internal.open_gates(p_jobs => v_jobs);
+    if v_late is not null then
+      perform trunkline_internal.note_late(p_ended => v_late, p_now => p_now);
+    end if;
     if v_costly is not null then
       perform trunkline_internal.book_estimates(p_ended => v_costly, p_now => p_now);
     end if;

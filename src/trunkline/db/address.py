@@ -1,0 +1,78 @@
+"""The address of a server, as people read it in messages."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Final
+
+from psycopg import Error, pq
+from psycopg.conninfo import conninfo_to_dict
+
+from trunkline.errors import (
+    TrunklineError,
+    UnknownJob,
+    UnknownLimit,
+    UnknownQueue,
+    UnknownSchedule,
+    UnknownTask,
+    UnknownWorker,
+)
+
+__all__ = ["UNKNOWN", "address"]
+
+# What a name is that exists on another server. Their messages say which server was asked.
+UNKNOWN: Final = (
+    UnknownJob,
+    UnknownLimit,
+    UnknownQueue,
+    UnknownSchedule,
+    UnknownTask,
+    UnknownWorker,
+)
+
+
+def address(dsn: str) -> str:
+    """Return host, port and database of a connection string, never its user or password.
+
+    The embedded server of TRUNKLINE_HOME is recognised, also where its connection string was
+    passed on, and named with its folder.
+    """
+    folder = _embedded_folder(dsn)
+    if folder is not None:
+        return f"embedded in {folder}"
+    try:
+        fields = {name: str(value) for name, value in conninfo_to_dict(dsn).items() if value}
+    except Error:
+        return "an unreadable connection string"
+    if "service" in fields and "host" not in fields:
+        return f"service {fields['service']}"
+    # What libpq fills in from PGHOST, PGPORT, PGDATABASE and its own defaults.
+    defaults = {
+        option.keyword.decode(): option.val.decode()
+        for option in pq.Conninfo.get_defaults()
+        if option.val
+    }
+    fields = defaults | fields
+    host = fields.get("host") or fields.get("hostaddr") or "local socket"
+    name = fields.get("dbname") or fields.get("user", "")
+    return ", ".join(
+        f"{one}:{port}/{name}" for one, port in _paired(host, fields.get("port", "5432"))
+    )
+
+
+def _paired(hosts: str, ports: str) -> list[tuple[str, str]]:
+    """Several hosts have a port each, or one for all of them."""
+    named, numbers = hosts.split(","), ports.split(",")
+    if len(numbers) != len(named):
+        numbers = [numbers[0]] * len(named)
+    return list(zip(named, numbers, strict=True))
+
+
+def _embedded_folder(dsn: str) -> str | None:
+    with contextlib.suppress(TrunklineError, OSError, ImportError):
+        # Not importable on every platform.
+        from trunkline.embedded import service  # noqa: PLC0415
+
+        if dsn in {service.dsn(), service.dsn(tcp=True)}:
+            return str(service.status().home)
+    return None

@@ -1,0 +1,61 @@
+-- Records ended attempts whose calls may have come late, with their limits, and sends the caller a notice about each task and limit.
+-- A claim's charge counts in the window that begins with the claim. A handler that calls its provider later, with its own
+-- client, is seen by the provider in another window. The engine does not see that call, so it goes by time: late is an
+-- attempt that ended over a quarter of the limit's shortest window after its claim, and for which neither acquire nor
+-- settle_job was called. Limits without a window (concurrency, quotas) know no late calls.
+-- Callers pass attempts that ran for 15 seconds or more: a quarter of a minute is the least.
+create or replace function trunkline_internal.note_late(p_ended trunkline_internal.costly_attempt[], p_now timestamptz)
+returns void
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+set client_min_messages = notice
+as $$
+declare
+  v_late record;
+begin
+  for v_late in
+    with ended as (
+      select
+        e.job_id, e.attempt, e.task, e.tenant, e.need, e.claimed_at, e.need[i.place + 1] as gate,
+        trunkline_internal.limit_of(p_gate => e.need[i.place + 1], p_limit => e.need[i.place]::integer) as limit_id
+      from unnest(p_ended) as e
+      cross join lateral generate_series(4, cardinality(e.need), 2) as i (place)
+    ),
+    booked as (
+      insert into trunkline_internal.spendings (
+        at, job_id, attempt, gate, limit_id, task, tenant, requests, tokens, units, cost, late
+      )
+      select
+        p_now, e.job_id, e.attempt, e.gate, e.limit_id, e.task, e.tenant,
+        -- As book_estimates has it: requests alone are not booked.
+        case when e.need[2] > 0 or e.need[3] > 0 then e.need[1] else 0 end, e.need[2], e.need[3], 0, true
+      from ended as e
+      join trunkline_internal.limits as l on l.limit_id = e.limit_id
+      where e.claimed_at < p_now - case
+        when num_nonnulls(l.requests_per_minute, l.tokens_per_minute) > 0 then interval '15 seconds'
+        when num_nonnulls(l.requests_per_hour, l.tokens_per_hour) > 0 then interval '15 minutes'
+      end
+      order by e.job_id, e.gate
+      on conflict (job_id, attempt, gate) where grant_id is null do nothing
+      returning job_id, attempt, limit_id, task
+    )
+    select b.task, l.name, count(*) as attempts, max(p_now - e.claimed_at) as longest
+    from booked as b
+    join trunkline_internal.limits as l on l.limit_id = b.limit_id
+    join unnest(p_ended) as e on e.job_id = b.job_id and e.attempt = b.attempt
+    group by b.task, l.name
+    order by b.task, l.name
+  loop
+    raise notice using
+      errcode = '01TL0',
+      message = 'an attempt ended long after its charge, without a grant or a settlement: a call it made late may have exceeded the limit',
+      detail = jsonb_build_object(
+        'task', v_late.task, 'limit', v_late.name, 'attempts', v_late.attempts,
+        'seconds', floor(extract(epoch from v_late.longest))
+      ),
+      hint = 'Call trunkline.acquire right before each call to the provider, or trunkline.settle_job after it.';
+  end loop;
+end;
+$$;
+comment on function trunkline_internal.note_late(trunkline_internal.costly_attempt[], timestamptz) is 'Records ended attempts whose calls may have come late, with their limits, and sends the caller a notice about each task and limit.';
