@@ -99,6 +99,7 @@ def test_good_files_pass(path: str, text: str) -> None:
         ),
         ("from picked as p", "from chosen as p", 14, "relation chosen is not qualified"),
         ("p_of => 2", "2", 17, "half is called without p_… => notation"),
+        ("+ c_one", "+ random()", 17, "random(); draw with trunkline_internal.draw()"),
         ("  return v_sum", "  execute 'select 1';\n  return v_sum", 17, "execute; dynamic SQL"),
         (
             "  return v_sum",

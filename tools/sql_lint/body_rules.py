@@ -23,6 +23,8 @@ DYNAMIC = {
     "duties/internal/make_partitions.sql",
     "security/roles.sql",
 }
+# Where chance comes from; tests replace it.
+DRAW = "queue/internal/draw.sql"
 _EXECUTES = {"PLpgSQL_stmt_dynexecute", "PLpgSQL_stmt_dynfors", "dynquery"}
 # libpg_query knows no types but the system's: those of ours become ones that parse alike.
 _DECLARE = re.compile(r"(?ms)^declare$.*?^begin$")
@@ -164,6 +166,8 @@ class _Names(Visitor):
     def visit_FuncCall(self, ancestors: Any, node: Any) -> None:  # noqa: ARG002, N802
         names = [part.sval for part in node.funcname]
         arguments = node.args or ()
+        if names[-1] == "random" and self.file.path != DRAW:
+            self.file.report(self.line, "random(); draw with trunkline_internal.draw()")
         if names[0] in _OURS:
             if not all(isinstance(argument, ast.NamedArgExpr) for argument in arguments):
                 self.file.report(self.line, f"{names[-1]} is called without p_… => notation")
