@@ -21,6 +21,7 @@ _OURS = {"trunkline", "trunkline_internal"}
 DYNAMIC = {
     "duties/internal/drop_expired_partition.sql",
     "duties/internal/make_partitions.sql",
+    "migrations/0020_backup_and_walls.sql",
     "security/roles.sql",
 }
 _EXECUTES = {"PLpgSQL_stmt_dynexecute", "PLpgSQL_stmt_dynfors", "dynquery"}
