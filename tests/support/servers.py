@@ -63,7 +63,7 @@ def majors() -> list[int]:
     return sorted({int(part) for part in given.split(",")})
 
 
-def _memory() -> str | None:
+def memory() -> str | None:
     """Tell where files are kept in memory, if there is room: a database for each test makes and
     removes a thousand files, which ext4 remembers for seconds, and copying one took 180 ms there
     instead of 30. Short, because Unix socket paths are."""
@@ -77,7 +77,7 @@ class Servers:
     """Starts the servers in a temporary folder and removes it at the end."""
 
     def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="trunkline-", dir=_memory()))
+        self._folder = Path(tempfile.mkdtemp(prefix="trunkline-", dir=memory()))
         self._stack = ExitStack()
         try:
             with ThreadPoolExecutor() as pool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli import options
+from trunkline.cli.backup import backup, restore
 from trunkline.errors import EmbeddedNotRunning
 
 if TYPE_CHECKING:
@@ -23,8 +24,12 @@ def db() -> None:
     """The embedded PostgreSQL server, which every command uses unless it is given another one.
 
     Its folder is TRUNKLINE_HOME, by default a data folder in your home. It starts on first use and
-    stops when the last process that uses it leaves.
+    stops when the last process that uses it leaves. `backup` and `restore` work with any server.
     """
+
+
+for _command in (backup, restore):
+    db.add_command(_command)
 
 
 def _given() -> str | None:
@@ -103,7 +108,7 @@ def status(ctx: click.Context, *, as_json: bool) -> None:
 
 @db.command(
     epilog=options.examples(
-        "export TRUNKLINE_DSN=$(trunkline db dsn)", 'pg_dump -Fc "$(trunkline db dsn)" > jobs.dump'
+        "export TRUNKLINE_DSN=$(trunkline db dsn)", 'psql "$(trunkline db dsn)"'
     )
 )
 @click.option("--tcp", is_flag=True, help="Over 127.0.0.1, with the password in it.")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from trunkline.errors import EmbeddedBinariesMissing, EmbeddedDataVersion
 
-__all__ = ["BINDIR_VARIABLE", "Binaries", "find"]
+__all__ = ["BINDIR_VARIABLE", "Binaries", "find", "folders"]
 
 BINDIR_VARIABLE = "TRUNKLINE_PG_BINDIR"
 
@@ -59,12 +59,24 @@ def find(data: Path, version: str | None, bindir: Path | None = None) -> Binarie
     raise EmbeddedBinariesMissing(searched)
 
 
+def folders() -> Iterator[Path]:
+    """Return every folder that may have PostgreSQL programs, of whatever version, best first."""
+    given = os.environ.get(BINDIR_VARIABLE)
+    if given:
+        yield Path(given)
+    yield from _installed([])
+
+
 def _candidates(bindir: Path | None, searched: list[str]) -> Iterator[Path]:
     given = bindir or os.environ.get(BINDIR_VARIABLE)
     if given:
         searched.append(str(given))
         yield Path(given)
         return
+    yield from _installed(searched)
+
+
+def _installed(searched: list[str]) -> Iterator[Path]:
     for package, folders in _CARRIERS:
         searched.append(f"package {package}")
         spec = importlib.util.find_spec(package)

@@ -1,6 +1,15 @@
 """Every exception that Trunkline raises on purpose.
 
 TrunklineError
+├── BackupError                     saving a database to a file, or loading it
+│   ├── BackupFailed                pg_dump or pg_restore stopped with an error
+│   ├── BackupFileExists            the file to write exists
+│   ├── BackupHidesRows             row-level security hides rows from the role
+│   ├── BackupProgramsMissing       no pg_dump or pg_restore is new enough
+│   ├── BackupUnreadable            not a backup, or a damaged one
+│   ├── RestoreIncomplete           rows are missing after a restore
+│   ├── RestoreRefused              the target cannot take the backup
+│   └── RestoreTargetNotEmpty       the target has objects of its own
 ├── CallError                       a call of a handler to a provider went wrong
 │   ├── BadStatus                   it answered with an error, and that was asked to be one
 │   ├── HttpFailed                  no answer, or none that is HTTP
@@ -109,6 +118,17 @@ What a refusal means, whether it passes by itself and which HTTP status it has i
 of sql/README.md.
 """
 
+from trunkline.errors.backup import (
+    BackupError,
+    BackupFailed,
+    BackupFileExists,
+    BackupHidesRows,
+    BackupProgramsMissing,
+    BackupUnreadable,
+    RestoreIncomplete,
+    RestoreRefused,
+    RestoreTargetNotEmpty,
+)
 from trunkline.errors.base import (
     DatabaseUnreachable,
     DsnRequired,
@@ -240,6 +260,12 @@ __all__ = [
     "AccessDenied",
     "AppNotFound",
     "ArrayLengthMismatch",
+    "BackupError",
+    "BackupFailed",
+    "BackupFileExists",
+    "BackupHidesRows",
+    "BackupProgramsMissing",
+    "BackupUnreadable",
     "BadStatus",
     "CallError",
     "ConnectionLost",
@@ -303,6 +329,9 @@ __all__ = [
     "QuotaSpent",
     "RateLimited",
     "Refusal",
+    "RestoreIncomplete",
+    "RestoreRefused",
+    "RestoreTargetNotEmpty",
     "ResultMismatch",
     "ResultNotStorable",
     "SandboxError",

@@ -36,9 +36,8 @@ class EmbeddedDataVersion(EmbeddedError):
             f"{folder} holds data of PostgreSQL {data}; the programs found are of version {have}",
             hint=(
                 f"Start it once more with PostgreSQL {data} (TRUNKLINE_PG_BINDIR=<its bin folder> "
-                "trunkline db start), save it with pg_dump -Fc "
-                '"$(trunkline db dsn)", stop it, move the folder away, then start the new version '
-                "and load the dump with pg_restore."
+                "trunkline db start), save it with trunkline db backup FILE, stop it, move the "
+                "folder away, then load it into the new version with trunkline db restore FILE."
             ),
         )
         self.folder = folder

@@ -73,6 +73,7 @@ to trunkline_worker, trunkline_operator;
 -- Administer.
 grant execute on function
   trunkline.acknowledge(uuid),
+  trunkline.after_restore(),
   trunkline.age_queue(text, boolean),
   trunkline.discard(uuid, text),
   trunkline.drain_worker(text),

@@ -48,7 +48,9 @@ begin
       'create table trunkline_internal.%I (like trunkline_internal.%I including defaults including constraints)',
       v_name, p_parent
     );
-    execute format('alter table trunkline_internal.%I enable row level security', v_name);
+    -- As its parent has it; without the policy not even the owner would see rows, nor pg_dump copy them.
+    execute format('alter table trunkline_internal.%I enable row level security, force row level security', v_name);
+    execute format('create policy owner_rows on trunkline_internal.%I to trunkline_owner using (true) with check (true)', v_name);
     execute format(
       'with caught as (delete from trunkline_internal.%1$I where %2$I >= %3$L and %2$I < %4$L returning *) '
       'insert into trunkline_internal.%5$I select * from caught',

@@ -35,7 +35,8 @@ begin
     into v_back
     from trunkline_internal.duties as d
     where d.duty = 'sweep_gates';
-    v_done := trunkline_internal.mend_gates(
+    v_done := trunkline_internal.adopt_gates()
+      + trunkline_internal.mend_gates(
         p_limit => p_limit, p_back => coalesce(v_back, interval '0'), p_now => trunkline.clock()
       )
       + trunkline_internal.bury_misfits(p_gates => v_gates, p_limits => v_limits, p_now => trunkline.clock())

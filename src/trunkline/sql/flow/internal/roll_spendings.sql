@@ -13,10 +13,16 @@ declare
   v_from xid8;
   v_rows integer;
 begin
-  select r.rolled_below into v_from from trunkline_internal.spending_roll as r for update skip locked;
+  perform from trunkline_internal.spending_roll as r for update skip locked;
   if not found then
     return 0;
   end if;
+  -- Lines of another server, from which this database was restored: many at once, since nothing is added meanwhile.
+  v_rows := trunkline_internal.adopt_spendings(p_limit => 100 * p_limit);
+  if v_rows > 0 then
+    return v_rows;
+  end if;
+  select r.rolled_below into v_from from trunkline_internal.spending_roll as r;
   v_below := pg_snapshot_xmin(pg_current_snapshot());
   -- Not more than asked for, but all of a transaction: the line is drawn between transactions.
   select s.xid into v_below

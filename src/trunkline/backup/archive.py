@@ -1,0 +1,209 @@
+"""The file of a backup: written under a temporary name, complete or not there at all."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO, Any, Final, Self
+
+from trunkline.errors import BackupError, BackupFileExists, BackupUnreadable
+
+__all__ = ["FORMAT", "Archive", "Draft", "Manifest", "draft"]
+
+FORMAT: Final = 1
+_MANIFEST: Final = "manifest.json"
+_DUMP: Final = "database.dump"
+_CHECKSUM: Final = "sha256"
+_BLOCK: Final = 512
+_CHUNK: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a dump does not contain, and what a restore has to know before it starts."""
+
+    format: int = FORMAT
+    trunkline: str
+    created_at: str
+    database: str
+    # The major versions of the server and of the pg_dump that wrote the archive.
+    server: int
+    program: int
+    # Rows by table, as in the dump.
+    rows: dict[str, int]
+    extensions: tuple[str, ...] = ()
+    # Owners of objects; a restoring role that is no superuser must be able to become each of them.
+    owners: tuple[str, ...] = ()
+    roles: tuple[dict[str, Any], ...] = ()
+    memberships: tuple[dict[str, Any], ...] = ()
+    settings: tuple[dict[str, Any], ...] = ()
+    grants: tuple[dict[str, Any], ...] = field(default=())
+
+
+class Draft:
+    """A backup that is being written."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def manifest(self, manifest: Manifest) -> None:
+        """Write the first member."""
+        self._member(_MANIFEST, json.dumps(asdict(manifest), indent=1).encode())
+
+    def dump(self, stream: IO[bytes]) -> int:
+        """Copy the dump behind it and return its size, which a pipe does not tell in advance."""
+        start = self._file.tell()
+        self._file.write(bytes(_BLOCK))
+        digest = hashlib.sha256()
+        size = 0
+        while chunk := stream.read(_CHUNK):
+            self._file.write(chunk)
+            digest.update(chunk)
+            size += len(chunk)
+        self._pad(size)
+        end = self._file.tell()
+        self._file.seek(start)
+        self._file.write(_header(_DUMP, size))
+        self._file.seek(end)
+        self._member(_CHECKSUM, f"{digest.hexdigest()}  {_DUMP}\n".encode())
+        self._file.write(bytes(2 * _BLOCK))
+        return size
+
+    def _member(self, name: str, content: bytes) -> None:
+        self._file.write(_header(name, len(content)))
+        self._file.write(content)
+        self._pad(len(content))
+
+    def _pad(self, size: int) -> None:
+        self._file.write(bytes(-size % _BLOCK))
+
+
+def _header(name: str, size: int) -> bytes:
+    member = tarfile.TarInfo(name)
+    member.size = size
+    member.mode = 0o600
+    return member.tobuf(tarfile.GNU_FORMAT)
+
+
+@contextmanager
+def draft(target: Path, *, force: bool) -> Iterator[Draft]:
+    """Write a backup; ``target`` appears, with mode 0600, when the block ends without an error."""
+    if not force and os.path.lexists(target):
+        raise BackupFileExists(f"{target} exists")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        # Exclusive: a link that somebody put there is neither followed nor replaced.
+        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise BackupError(
+            f"{target} cannot be written: {error.strerror}", hint="Choose another folder."
+        ) from error
+    try:
+        with os.fdopen(handle, "w+b") as file:
+            yield Draft(file)
+            file.flush()
+            os.fsync(file.fileno())
+        if force:
+            temporary.replace(target)
+        else:
+            _publish(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync(target.parent)
+
+
+def _publish(temporary: Path, target: Path) -> None:
+    try:
+        # Unlike a rename it fails if the name was taken meanwhile.
+        os.link(temporary, target)
+    except FileExistsError as error:
+        raise BackupFileExists(f"{target} exists") from error
+    except OSError:
+        # A file system without hard links.
+        temporary.rename(target)
+
+
+def _sync(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+class Archive:
+    """A backup that is being read; its checksum was compared."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._tar = tarfile.open(path, "r:")  # noqa: SIM115 - closed by close()
+        except (OSError, tarfile.TarError) as error:
+            raise BackupUnreadable(f"{path} cannot be read: {error}") from error
+        self._path = path
+        try:
+            self.manifest = self._manifest()
+            self._compare_checksum()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._tar.close()
+
+    def dump(self) -> IO[bytes]:
+        """Open the dump."""
+        return self._member(_DUMP)
+
+    def _member(self, name: str) -> IO[bytes]:
+        try:
+            stream = self._tar.extractfile(name)
+        except (KeyError, OSError, tarfile.TarError) as error:
+            raise BackupUnreadable(f"{self._path} has no readable {name}") from error
+        if stream is None:
+            raise BackupUnreadable(f"{self._path} has no readable {name}")
+        return stream
+
+    def _read(self, name: str) -> str:
+        try:
+            return self._member(name).read().decode()
+        except (OSError, tarfile.TarError, UnicodeDecodeError) as error:
+            raise BackupUnreadable(f"{self._path}: {name} is damaged") from error
+
+    def _manifest(self) -> Manifest:
+        try:
+            facts = json.loads(self._read(_MANIFEST))
+            if facts["format"] != FORMAT:
+                raise BackupUnreadable(
+                    f"{self._path} has format {facts['format']}; this package reads {FORMAT}",
+                    hint="Restore it with the version of trunkline that wrote it, or a newer one.",
+                )
+            return Manifest(**facts)
+        except (ValueError, TypeError, KeyError) as error:
+            raise BackupUnreadable(f"{self._path}: {_MANIFEST} is damaged") from error
+
+    def _compare_checksum(self) -> None:
+        """Read the whole dump once: pg_restore would notice damage half way, or not at all."""
+        digest = hashlib.sha256()
+        try:
+            with self.dump() as stream:
+                while chunk := stream.read(_CHUNK):
+                    digest.update(chunk)
+        except (OSError, tarfile.TarError) as error:
+            raise BackupUnreadable(f"{self._path}: {_DUMP} is damaged") from error
+        if self._read(_CHECKSUM).split() != [digest.hexdigest(), _DUMP]:
+            raise BackupUnreadable(f"{self._path}: {_DUMP} is damaged, its checksum differs")

@@ -1,0 +1,19 @@
+-- Translates stored transaction ids after a dump was restored into another server; returns the number of rows changed.
+-- Call it before the first worker starts. `trunkline db restore` does; otherwise the first worker that registers does it
+-- for limits, and the duty sweep_gates for the usage ledger. A second call changes nothing.
+create or replace function trunkline.after_restore()
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_all constant integer := 2147483647;
+begin
+  perform trunkline_internal.require_read_committed();
+  perform from trunkline_internal.spending_roll as r for update;
+  return trunkline_internal.adopt_gates() + trunkline_internal.adopt_spendings(p_limit => c_all);
+end;
+$$;
+comment on function trunkline.after_restore() is 'Translates stored transaction ids after a dump was restored into another server; returns the number of rows changed.';

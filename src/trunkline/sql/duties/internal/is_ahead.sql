@@ -1,0 +1,22 @@
+-- Returns true if a stored transaction id has not been assigned on this server yet.
+-- Such an id comes from another server: the database was restored from a dump, and ids start again there.
+create or replace function trunkline_internal.is_ahead(p_xid xid8)
+returns boolean
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_xid is null or p_xid < pg_snapshot_xmax(pg_current_snapshot()) then
+    return false;
+  end if;
+  -- The snapshot ends one past the last transaction that ended, so ids of running ones lie beyond it. This function knows
+  -- the next id, and refuses every id from there on.
+  perform pg_xact_status(p_xid);
+  return false;
+exception
+  when invalid_parameter_value then
+    return true;
+end;
+$$;
+comment on function trunkline_internal.is_ahead(xid8) is 'Returns true if a stored transaction id has not been assigned on this server yet.';

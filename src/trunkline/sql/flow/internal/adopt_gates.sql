@@ -1,0 +1,75 @@
+-- Translates the transaction ids kept with gates after a restore into another server; returns the number of rows changed.
+-- Ids start low on a new server. A bound from the old one lies above them, so corrections written here would look as if
+-- they had been counted in already, and corrections from there would never be counted in. What was counted in on the old
+-- server is deleted, the rest gets the id of this transaction, and bounds start again at the oldest running transaction.
+-- Without ids from elsewhere it reads three small tables and changes nothing. Claims wait for the table lock meanwhile.
+create or replace function trunkline_internal.adopt_gates()
+returns integer
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_changed integer := 0;
+  v_end xid8 := pg_snapshot_xmax(pg_current_snapshot());
+  v_newest xid8;
+  v_oldest xid8;
+  v_own xid8;
+  v_rows integer;
+begin
+  select u.xid
+  into v_newest
+  from (
+    select s.corrected_below as xid from trunkline_internal.gate_states as s where s.corrected_below >= v_end
+    union all
+    select s.served from trunkline_internal.gate_states as s where s.served >= v_end
+    union all
+    select c.xid from trunkline_internal.gate_corrections as c where c.xid >= v_end
+    union all
+    select g.sealed_at_xid from trunkline_internal.gate_queues as g where g.sealed_at_xid >= v_end
+  ) as u
+  order by u.xid desc
+  limit 1;
+  if not trunkline_internal.is_ahead(p_xid => v_newest) then
+    return 0;
+  end if;
+  lock table trunkline_internal.gate_states in exclusive mode;
+  v_own := pg_current_xact_id();
+  v_end := pg_snapshot_xmax(pg_current_snapshot());
+  v_oldest := pg_snapshot_xmin(pg_current_snapshot());
+  -- A row below the bound was counted in, unless a transaction of this server wrote it after the restore: only then does
+  -- the id in the row equal that of the transaction that stored it.
+  delete from trunkline_internal.gate_corrections as c
+  using (
+    select distinct on (s.gate) s.gate, s.corrected_below from trunkline_internal.gate_states as s order by s.gate, s.epoch desc
+  ) as s
+  where s.gate = c.gate and s.corrected_below >= v_end and c.xid < s.corrected_below and (c.xid >= v_end or c.xmin <> c.xid::xid);
+  get diagnostics v_rows = row_count;
+  v_changed := v_changed + v_rows;
+  update trunkline_internal.gate_corrections as c
+  set xid = v_own
+  where c.xid >= v_end
+    or (
+      c.xid < v_oldest
+      and exists (select from trunkline_internal.gate_states as s where s.gate = c.gate and s.corrected_below >= v_end)
+    );
+  get diagnostics v_rows = row_count;
+  v_changed := v_changed + v_rows;
+  -- The order in which keys of a pool were served is kept; from where lanes are scanned is not, which costs one scan.
+  update trunkline_internal.gate_states as s
+  set
+    corrected_below = case when s.corrected_below >= v_end then v_oldest else s.corrected_below end,
+    served = case when s.served is not null then least(o.turn::text::xid8, v_oldest) end,
+    place = null
+  from (
+    select o.gate, o.epoch, row_number() over (order by o.served nulls last) as turn from trunkline_internal.gate_states as o
+  ) as o
+  where o.gate = s.gate and o.epoch = s.epoch;
+  get diagnostics v_rows = row_count;
+  v_changed := v_changed + v_rows;
+  update trunkline_internal.gate_queues as g set closing = false, sealed_at_xid = null where g.sealed_at_xid >= v_end;
+  get diagnostics v_rows = row_count;
+  return v_changed + v_rows;
+end;
+$$;
+comment on function trunkline_internal.adopt_gates() is 'Translates the transaction ids kept with gates after a restore into another server; returns the number of rows changed.';
