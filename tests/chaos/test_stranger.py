@@ -39,7 +39,10 @@ def test_the_recipe_against_strangers_leaves_limits_at_work(scene: Scene) -> Non
     text = (REPOSITORY / "SECURITY.md").read_text(encoding="utf-8")
     [recipe] = re.findall(r"^```sql\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     scene.superuser.execute(recipe.encode())
-    with pytest.raises(psycopg.errors.InsufficientPrivilege), stranger(scene.database.superuser_dsn):
+    with (
+        pytest.raises(psycopg.errors.InsufficientPrivilege),
+        stranger(scene.database.superuser_dsn),
+    ):
         pass
     scene.superuser.execute("""select trunkline.set_limit('slow', '{"concurrency": 1}')""")
     worker = scene.database.connect("trunkline_worker")

@@ -21,7 +21,7 @@ NEWEST = len(sql.migrations())
 def test_a_stranger_with_advisory_locks_does_not_stop_an_installation(
     server: Server, empty: str
 ) -> None:
-    admin = server.dsn(conninfo_to_dict(empty)["dbname"], superuser=True)
+    admin = server.dsn(str(conninfo_to_dict(empty)["dbname"]), superuser=True)
     with psycopg.connect(empty) as other:
         for step in plan.opening(Options()):
             other.execute(step.text.encode())

@@ -51,6 +51,7 @@ TrunklineError
 │   ├── LimitOutOfRange             TL006  a number is out of its range
 │   ├── LimitQueueFull              TL034  as many jobs wait for the limit as may
 │   ├── NegativeDelay               TL004  a delay is below zero
+│   ├── NeedsAllTenants             TL036  a change that concerns all tenants
 │   ├── PayloadNotObject            TL002  the payload is not a JSON object
 │   ├── PayloadTooLarge             TL003  a payload or result is too large
 │   ├── PriorityOutOfRange          TL005  a priority is not from -50 to 49
@@ -166,6 +167,7 @@ from trunkline.errors.refusals import (
     LimitKeyMissing,
     LimitOutOfRange,
     LimitQueueFull,
+    NeedsAllTenants,
     NegativeDelay,
     PayloadNotObject,
     PayloadTooLarge,
@@ -277,6 +279,7 @@ __all__ = [
     "LimitQueueFull",
     "MalformedSql",
     "MigrationChanged",
+    "NeedsAllTenants",
     "NegativeDelay",
     "PayloadMismatch",
     "PayloadNotObject",
