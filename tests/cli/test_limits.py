@@ -10,7 +10,6 @@ from psycopg.types.json import Jsonb
 from tests.cli.driving import Cli
 from tests.cli.test_terminal import terminal
 from tests.support.calls import Calls
-from trunkline.cli.limit_views import keys_of
 from trunkline.errors import UnknownLimit
 
 
@@ -150,6 +149,7 @@ def test_what_a_provider_said_is_shown_and_lifted(cli: Cli, calls: Calls) -> Non
     assert re.search(r"^held +2 keys, until .+: 429 from the provider$", told, re.MULTILINE)
     assert re.search(r"^refused +2 times to callers, last ", told, re.MULTILINE)
     keys_shown = cli.json("limits", "show", "api/{model}/{tenant}")["keys"]
+    assert {key["name"] for key in keys_shown} == {"api/a%2Fb/acme", "api/c/acme"}
     assert {key["held_reason"] for key in keys_shown} == {"429 from the provider"}
     assert (
         cli.text("limits", "resume", "api/{model}/{tenant}")
@@ -158,23 +158,6 @@ def test_what_a_provider_said_is_shown_and_lifted(cli: Cli, calls: Calls) -> Non
     assert len(calls.claim("w", 9).rows) == 2
     again = cli.json("limits", "resume", "api/{model}/{tenant}")
     assert (again["status"], again["lifted"]) == ("active", [])
-
-
-@pytest.mark.parametrize(
-    ("template", "name", "keys"),
-    [
-        ("api", "api", {}),
-        ("api/{model}", "api/a/b", {"model": "a/b"}),
-        ("{a}-{b}", "1-2", {"a": "1", "b": "2"}),
-        ("{a}/{a}", "x/x", {"a": "x"}),
-        ("{a}/{a}", "x/y", None),
-        ("api.{model}", "apiXa", None),
-    ],
-)
-def test_keys_are_read_from_a_filled_in_name(
-    template: str, name: str, keys: dict[str, str] | None
-) -> None:
-    assert keys_of(template, name) == keys
 
 
 def test_live_gauges_of_limits(cli: Cli, calls: Calls) -> None:

@@ -18,7 +18,8 @@ from trunkline.errors import (
     SchemaMissing,
     SchemaNewerThanClient,
 )
-from trunkline.schema.plan import LOCK_CLASS, LOCK_SCHEMA, Options
+from trunkline.schema import plan
+from trunkline.schema.plan import Options
 from trunkline.schema.runner import Report, bring_up_to_date
 
 FIRST = {"0001_foundation.sql": FOUNDATION}
@@ -120,9 +121,11 @@ def test_upgrade_does_not_queue_behind_a_reader(empty: str, tmp_path: Path) -> N
 def test_installer_does_not_queue_for_ever_behind_another(empty: str, tmp_path: Path) -> None:
     root = engine(tmp_path, FIRST)
     with psycopg.connect(empty) as other:
-        other.execute("select pg_advisory_xact_lock(%s, %s)", (LOCK_CLASS, LOCK_SCHEMA))
+        for step in plan.opening(Options(root=root)):
+            other.execute(step.text.encode())
         with pytest.raises(SchemaLocked):
             install(empty, root, lock_timeout=0.05)
+        other.rollback()
     assert install(empty, root).version == 1
 
 

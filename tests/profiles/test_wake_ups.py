@@ -8,6 +8,8 @@ import pytest
 
 from tests.profiles.conftest import Desk
 from tests.support.databases import Database
+from tests.support.stranger import advisory_locks, stranger
+from tests.support.waiting import backend
 
 WRAPPERS = {
     "process_orchestrator_jobs": "orchestrator",
@@ -86,6 +88,32 @@ def test_rc_24_two_schedulers_make_one_cycle(desk: Desk, database: Database) -> 
     assert desk.worker.value("select executor.run_wake_ups()") is None
     first.commit()
     assert desk.rows("select count(*) from executor.executor_cycles") == [(1,)]
+
+
+def test_a_stranger_with_advisory_locks_does_not_stop_the_wake_ups(
+    desk: Desk, database: Database
+) -> None:
+    caller = database.connect("trunkline_worker", autocommit=False)
+    caller.execute("select executor.run_wake_ups()")
+    seen = advisory_locks(database.superuser(), backend(caller))
+    caller.rollback()
+    job = desk.start()
+    desk.pass_time("31 minutes")
+    with stranger(database.superuser_dsn, seen):
+        assert desk.worker.value("select executor.run_wake_ups()") == "process_orchestrator_jobs"
+        assert desk.row(job).status == "queued"
+
+
+def test_rc_24_schedulers_of_a_later_cycle_make_one_too(desk: Desk, database: Database) -> None:
+    """RC-24: also when there is a record of earlier cycles."""
+    assert desk.worker.value("select executor.run_wake_ups()") == "process_orchestrator_jobs"
+    desk.pass_time("2 days")
+    first = database.connect("trunkline_worker", autocommit=False)
+    first.execute("select executor.run_wake_ups()")
+    desk.worker.connection.execute("set lock_timeout = '1ms'")
+    assert desk.worker.value("select executor.run_wake_ups()") is None
+    first.commit()
+    assert desk.worker.value("select executor.run_wake_ups()") is None
 
 
 def test_rc_24_a_clock_that_was_set_back_stops_nothing(desk: Desk) -> None:

@@ -1,19 +1,24 @@
 """ctx.http against a provider that counts: within its limits, settled, heard when it refuses."""
 
+import socket
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from tests.unit.client.http.server import Server, answer
 from tests.worker import flow_app
-from tests.worker.scene import Scene, eventually
-from trunkline import Context
+from tests.worker.scene import Scene, ended_in_a_hurry, eventually
+from trunkline import Context, Trunkline
 from trunkline.db.pool import AsyncPool
+from trunkline.errors import TenantDenied
 from trunkline.profiles.clinical.stubs.headers import NONSENSE
 from trunkline.profiles.clinical.stubs.limits import Model
 from trunkline.profiles.clinical.stubs.provider import Provider
+from trunkline.worker.options import WorkerOptions
+from trunkline.worker.worker import Worker
 
 KINDS = ["loop", "thread"]
 
@@ -335,3 +340,75 @@ async def test_a_call_that_no_limit_ever_lets_through_is_dead_at_once(
     assert (found.state, found.failures) == ("dead", 1)
     assert found.last_error["code"] == "cost_over_limit"
     assert server.requests == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_worker_of_one_tenant_calls_a_provider_that_all_share(
+    scene: Scene, kind: str
+) -> None:
+    """Its session may name the shared limit for the job, also when the provider refuses."""
+    limit(scene, "openai", '{"requests_per_minute": 100, "tokens_per_minute": 10000}')
+    limit(scene, "other", '{"requests_per_minute": 100}')
+    denied: list[str] = []
+
+    def declare(app: Trunkline) -> None:
+        @app.task(limit="openai", max_attempts=1)
+        async def loop(ctx: Context, at: str) -> int:
+            async with ctx.grant("openai", tokens=10) as grant:
+                await grant.settle(tokens=12)
+            try:
+                await ctx.http.get(at, limit="other")
+            except TenantDenied as error:
+                denied.append(error.code)
+            return (await ctx.http.get(at, raise_for_limit=False)).status
+
+        @app.task(limit="openai", max_attempts=1)
+        def thread(ctx: Context, at: str) -> int:
+            with ctx.grant("openai", tokens=10) as grant:
+                grant.settle(tokens=12)
+            try:
+                ctx.http.get(at, limit="other")
+            except TenantDenied as error:
+                denied.append(error.code)
+            return ctx.http.get(at, raise_for_limit=False).status
+
+    refusal = answer(b"", "Retry-After: 30", status="429 Too Many Requests")
+    narrowed = Trunkline(make_conninfo(scene.database.dsn, options="-c trunkline.tenant=acme"))
+    declare(narrowed)
+    # A deployment that is not narrowed registers the tasks; the narrowed one starts with the same.
+    declare(scene.app)
+    async with scene.working():
+        pass
+    with Server(refusal) as provider:
+        async with ended_in_a_hurry(Worker(narrowed, WorkerOptions())):
+            [job] = await narrowed.enqueue_many([narrowed.tasks[kind].request(at=provider.url)])
+            done = await scene.until_state(job.id, "completed", "dead")
+    await narrowed.close()
+    assert (done.state, done.result, done.tenant) == ("completed", 429, "acme")
+    assert denied == ["tenant_denied"]
+    assert gate(scene, "openai").held_reason == "the provider answered 429"
+
+
+async def test_a_refused_observation_does_not_fail_the_job(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its limit went away from under it: the provider's answer is the job's all the same."""
+    limit(scene, "openai", '{"requests_per_minute": 100}')
+
+    @scene.app.task(limit="openai", max_attempts=1)
+    async def work(ctx: Context, at: str) -> int:
+        return (await ctx.http.get(at, raise_for_limit=False)).status
+
+    def busy(connection: socket.socket, request: bytes) -> bool:
+        scene.superuser.execute(
+            "update trunkline_internal.limits set name = 'renamed' where name = 'openai';"
+            "delete from trunkline_internal.gate_names where name = 'openai'"
+        )
+        return answer(b"", "Retry-After: 30", status="429 Too Many Requests")(connection, request)
+
+    with Server(busy) as provider:
+        async with scene.working():
+            (job,) = await scene.enqueue("work", at=provider.url)
+            done = await scene.until_state(job, "completed", "dead")
+    assert (done.state, done.result) == ("completed", 429)
+    assert "could not be told" in caplog.text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -15,7 +14,7 @@ from trunkline.cli.output import age, amount, clean, count, moment, relative
 from trunkline.cli.tables import Column, facts
 from trunkline.db.calls.flow import GateRow, LimitRow
 
-__all__ = ["columns", "keys_of", "parts", "with_key"]
+__all__ = ["columns", "parts", "with_key"]
 
 # What is taken, what is allowed, and how that is said.
 _WINDOWS: Final = (
@@ -113,23 +112,6 @@ def parts(limit: LimitRow, gates: Sequence[GateRow], now: datetime, out: Console
             ("changed", f"{relative(limit.updated_at, now)} by {clean(limit.updated_by)}"),
         ]
     )
-
-
-def keys_of(template: str, name: str) -> dict[str, str] | None:
-    """What the keys of a limit's name stand for in a filled-in one; None if it is not of it."""
-    texts = re.split(r"\{([^{}]+)\}", template)
-    keys: list[str] = []
-    pattern = ""
-    for place, text in enumerate(texts):
-        if place % 2 == 0:
-            pattern += re.escape(text)
-        elif text in keys:
-            pattern += rf"(?:\{keys.index(text) + 1})"
-        else:
-            keys.append(text)
-            pattern += "(.+)"
-    found = re.fullmatch(pattern, name, re.DOTALL)
-    return None if found is None else dict(zip(keys, found.groups(), strict=True))
 
 
 def _keys(limit: LimitRow) -> int:

@@ -208,7 +208,6 @@ def pause(*, name: str, reason: str | None, dsn: str | None, as_json: bool) -> N
 def resume(*, name: str, dsn: str | None, as_json: bool) -> None:
     """Give from it again, also where its provider asked for a pause."""
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
-    from trunkline.cli.limit_views import keys_of  # noqa: PLC0415 - see above
     from trunkline.cli.output import count, print_json  # noqa: PLC0415 - see above
     from trunkline.db.calls import flow  # noqa: PLC0415 - see above
 
@@ -217,9 +216,8 @@ def resume(*, name: str, dsn: str | None, as_json: bool) -> None:
         _found(session, name)
         session.ask(flow.set_limit(name, {}, "active"))
         for held in session.ask(flow.held(name)):
-            if (keys := keys_of(name, held)) is not None:
-                session.ask(flow.observe_limit(name, {"retry_after": 0}, keys))
-                lifted.append(held)
+            session.ask(flow.observe_limit(held, {"retry_after": 0}, {}))
+            lifted.append(held)
     if as_json:
         print_json({"limit": name, "status": "active", "reason": None, "lifted": lifted})
     else:

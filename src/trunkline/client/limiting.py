@@ -31,7 +31,7 @@ def limits_of(
     if not isinstance(fair, bool):
         raise InvalidTask(f"fair of {task} is {fair!r}", hint="Pass True or False.")
     if fair:
-        declares[f"{_FAIR}{queue}/{{tenant}}"] = {"weight": 1}
+        declares[f"{_FAIR}{_encoded(queue)}/{{tenant}}"] = {"weight": 1}
     own = {**_own_concurrency(task, concurrency), **_breaker(task, breaker)}
     if isinstance(concurrency, Mapping):
         declares |= {key: {"concurrency": most} for key, most in concurrency.items()}
@@ -54,6 +54,13 @@ def limits_of(
             hint="Name each once: in limit=, or in concurrency= with its number.",
         )
     return {"limits": names, "declares": declares} if declares else {"limits": names}
+
+
+def _encoded(text: str) -> str:
+    """As the engine encodes values in names of limits: a slash would end the pool's name."""
+    for character in "%/{}":
+        text = text.replace(character, f"%{ord(character):02X}")
+    return text
 
 
 def provider_limit(policy: TaskPolicy) -> str | None:

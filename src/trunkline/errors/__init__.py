@@ -62,6 +62,7 @@ TrunklineError
 │   ├── LimitOutOfRange             TL006  a number is out of its range
 │   ├── LimitQueueFull              TL034  as many jobs wait for the limit as may
 │   ├── NegativeDelay               TL004  a delay is below zero
+│   ├── NeedsAllTenants             TL036  a change that concerns all tenants
 │   ├── PayloadNotObject            TL002  the payload is not a JSON object
 │   ├── PayloadTooLarge             TL003  a payload or result is too large
 │   ├── PriorityOutOfRange          TL005  a priority is not from -50 to 49
@@ -194,6 +195,7 @@ from trunkline.errors.refusals import (
     LimitKeyMissing,
     LimitOutOfRange,
     LimitQueueFull,
+    NeedsAllTenants,
     NegativeDelay,
     PayloadNotObject,
     PayloadTooLarge,
@@ -313,6 +315,7 @@ __all__ = [
     "LimitQueueFull",
     "MalformedSql",
     "MigrationChanged",
+    "NeedsAllTenants",
     "NegativeDelay",
     "PayloadMismatch",
     "PayloadNotObject",

@@ -102,6 +102,14 @@ class NegativeDelay(Refusal):
     sqlstate = "TL004"
 
 
+class NeedsAllTenants(Refusal):
+    """A session that acts for one tenant asked for a change that concerns all of them."""
+
+    code = "needs_all_tenants"
+    sqlstate = "TL036"
+    http_status = 403
+
+
 class PayloadNotObject(Refusal):
     """The payload is not a JSON object."""
 

@@ -177,6 +177,8 @@ def _open(connection: Connection, lock_timeout: float) -> None:
     run(connection, plan.session(lock_timeout))
     if not is_installed(connection):
         raise SchemaMissing("This database has no Trunkline schema")
+    run(connection, plan.lock())
+    connection.execute("reset role")
 
 
 def _is_there(connection: Connection, schema: str) -> bool:

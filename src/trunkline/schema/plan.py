@@ -9,11 +9,8 @@ from importlib.resources.abc import Traversable
 from trunkline import sql
 from trunkline.schema import tenants
 
-__all__ = ["LOCK_CLASS", "LOCK_SCHEMA", "LOCK_TIMEOUT", "Options", "Step"]
+__all__ = ["LOCK_TIMEOUT", "Options", "Step"]
 
-# All advisory locks of ours are (84217, something), so that they cannot meet an application's.
-LOCK_CLASS = 84217
-LOCK_SCHEMA = 0
 # Seconds. Enough for a parallel installation to end, too little to hold up the traffic that queues
 # behind an upgrade which itself waits for an old reader.
 LOCK_TIMEOUT = 10.0
@@ -27,12 +24,30 @@ class Step:
     text: str
 
 
+# Setting a schema's comment locks the schema against other comments until the transaction ends, and
+# against nothing else. Only the owner may do it. Any login may take an advisory lock and keep it,
+# which would stop every installation. Two first installations take turns at the creation of the
+# schema, whose name is unique.
+_LOCK = Step(
+    "lock",
+    """\
+set local role trunkline_owner;
+do $lock$
+begin
+  if to_regnamespace('trunkline_internal') is not null then
+    comment on schema trunkline_internal is
+      'Tables and helpers of Trunkline. Use the functions and views of schema trunkline.';
+  end if;
+end
+$lock$;
+""",
+)
+
 # Not for our two schemas alone: the default of a schema can add to what everybody may do, and never
 # take anything away.
 _OWNER = Step(
     "owner",
     """\
-set local role trunkline_owner;
 alter default privileges for role trunkline_owner revoke execute on functions from public;
 """,
 )
@@ -50,16 +65,22 @@ class Options:
 
 
 def opening(options: Options) -> Iterator[Step]:
-    """Lock, roles and schemas; after these steps the session acts as the owner."""
+    """Roles, schemas and the lock; after these steps the session acts as the owner."""
     yield session(options.lock_timeout)
     yield Step("security/roles.sql", sql.roles_sql(options.root))
     if options.supabase:
         yield Step("security/supabase_roles.sql", sql.supabase_roles_sql(options.root))
+    yield lock()
     yield _OWNER
 
 
+def lock() -> Step:
+    """The lock that keeps other installers out; the session acts as the owner from here on."""
+    return _LOCK
+
+
 def session(lock_timeout: float) -> Step:
-    """The settings of the transaction, and the lock that keeps other installers out."""
+    """The settings of the transaction."""
     return Step(
         "session",
         f"""\
@@ -67,7 +88,6 @@ set local lock_timeout = '{max(1, round(lock_timeout * 1000))}ms';
 set local client_min_messages = warning;
 set local search_path = pg_catalog, pg_temp;
 set local check_function_bodies = off;
-do $lock$ begin perform pg_advisory_xact_lock({LOCK_CLASS}, {LOCK_SCHEMA}); end $lock$;
 """,
     )
 

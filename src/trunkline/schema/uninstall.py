@@ -71,6 +71,7 @@ def uninstall(
         if not _is_there(connection):
             raise SchemaMissing("This database has no Trunkline schema")
         installer = _current_user(connection)
+        run(connection, plan.lock())
         run(connection, _DROP_SCHEMAS)
         _drop_default_privileges(connection)
         # Roles are dropped by whoever created them, not by the owner, who is one of them.

@@ -27,6 +27,7 @@ from trunkline.errors import (
     InvalidOptions,
     InvalidTask,
     SchemaForbidden,
+    TenantDenied,
     TrunklineError,
 )
 from trunkline.worker.backends import Services
@@ -138,9 +139,11 @@ class Worker:
                     missed=when.missed,
                 )
             )
-        except SchemaForbidden:
+        except (SchemaForbidden, TenantDenied):
+            # The second where this session acts for one tenant and the schedule is not its own.
             _log.warning(
-                "the schedule of %s was not set: this needs the role trunkline_operator;"
+                "the schedule of %s was not set: this needs the role trunkline_operator"
+                " and a session that acts for all tenants;"
                 " an operator can run `trunkline schedules set`",
                 task.name,
             )

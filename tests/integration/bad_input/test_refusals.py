@@ -124,6 +124,24 @@ def test_another_tenant_is_denied(world: World, role: str, call: str) -> None:
     connection.close()
 
 
+@pytest.mark.parametrize(
+    ("role", "call"),
+    [
+        ("trunkline_producer", "trunkline.register_task('known', p_audit => true)"),
+        ("trunkline_worker", """trunkline.register_tasks('[{"task": "brand new"}]')"""),
+        ("trunkline_operator", "trunkline.set_setting('claims_enabled', 'false')"),
+    ],
+)
+def test_what_concerns_all_tenants_is_refused_to_one(world: World, role: str, call: str) -> None:
+    connection = world.database.connect(role)
+    connection.execute("set trunkline.tenant = 'a'")
+    before = world.contents()
+    with refused("needs_all_tenants"):
+        connection.execute(f"select * from {call}".encode())
+    assert world.contents() == before
+    connection.close()
+
+
 def block(script: str, tag: str) -> str:
     """One DO block of a script, by the tag of its quotes."""
     found = re.search(rf"do \${tag}\$.*?\${tag}\$;", script, re.DOTALL)
@@ -174,7 +192,13 @@ def test_installation_is_refused(world: World, name: str) -> None:
 
 
 def test_every_refusal_of_the_register_is_shown_here() -> None:
-    elsewhere = {"isolation_level", "tenant_denied", "server_too_old", "schema_newer_than_client"}
+    elsewhere = {
+        "isolation_level",
+        "needs_all_tenants",
+        "tenant_denied",
+        "server_too_old",
+        "schema_newer_than_client",
+    }
     assert set(CALLS) | elsewhere | set(INSTALLATION) == set(REGISTER)
 
 

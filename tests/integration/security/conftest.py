@@ -20,7 +20,7 @@ Connection = psycopg.Connection[Any]
 STATES = ("ready", "scheduled", "running", "completed", "cancelled", "dead")
 _TABLES = (
     "waiting", "running", "finished", "dead", "events", "idempotency_keys", "unique_keys", "grants",
-    "spendings",
+    "spendings", "workers",
 )  # fmt: skip
 
 
@@ -81,7 +81,13 @@ def tenants(server: Server, template: str) -> Iterator[Tenants]:
         looker.execute(sql.SQL("create role {} login").format(name))
         schema.install(database.dsn, tenant_roles=[role])
         made = Tenants(database, looker, role)
+        looker.execute("select trunkline.set_limit('theirs_{tenant}', '{\"breaker_failures\": 9}')")
         for tenant in "ab":
+            with made.narrowed("worker", tenant) as worker:
+                worker.execute(
+                    "select trunkline.register_worker(%s, p_pulse_interval => '1 hour')",
+                    (f"worker_{tenant}",),
+                )
             made.jobs[tenant] = _populate(database, tenant)
             made.grants[tenant] = _grant(database, tenant, made.jobs[tenant]["running"])
         yield made
@@ -140,7 +146,10 @@ def _grant(database: Database, tenant: str, job: str) -> str:
     """One that the running job holds; another is settled, so that the books have a line."""
     limit = f"theirs_{tenant}"
     with database.connect("trunkline_operator") as operator:
-        operator.execute("select trunkline.set_limit(%s, '{\"tokens_per_minute\": 100}')", (limit,))
+        operator.execute(
+            'select trunkline.set_limit(%s, \'{"tokens_per_minute": 100, "breaker_failures": 9}\')',
+            (limit,),
+        )
     with database.connect("trunkline_worker") as worker:
         ask = (
             "select grant_id::text from trunkline.acquire(%s, p_job => %s::uuid, p_attempt => 1)",

@@ -1,6 +1,6 @@
 -- RF-120, CP-95: an idle worker leaves one flag per queue and learns when the next scheduled job of its queues is due.
 \ir ../helpers/tools.sql
-select plan(16);
+select plan(17);
 
 create function t.flags() returns text[]
 language sql stable security definer set search_path = pg_catalog, pg_temp
@@ -34,7 +34,9 @@ select is(trunkline.sleep(p_worker => 'w1'), :'sooner'::timestamptz, 'the first 
 select is(trunkline.sleep(p_worker => 'w2', p_queues => array['a']), :'later'::timestamptz, 'or of the queue that is asked for');
 select is(trunkline.sleep(p_worker => 'w2', p_queues => array['c']), null, 'a queue without a scheduled job has none');
 set trunkline.tenant = 'acme';
-select is(trunkline.sleep(p_worker => 'w2', p_queues => array['a', 'b']), null, 'nor has a tenant without one');
+select trunkline.register_worker(p_worker => 'acme 1') \g /dev/null
+select is(trunkline.sleep(p_worker => 'acme 1', p_queues => array['a', 'b']), null, 'nor has a tenant without one');
+select is(trunkline.wake(p_worker => 'acme 1'), true, 'whose worker takes its flags back');
 reset trunkline.tenant;
 select trunkline_test.move_time('90 minutes') \g /dev/null
 select is(trunkline.sleep(p_worker => 'w1'), :'later'::timestamptz, 'what is due is not to come any more: a claim takes it');

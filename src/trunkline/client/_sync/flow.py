@@ -18,7 +18,7 @@ from trunkline.client._sync.http import SyncConnections, SyncHttp
 from trunkline.client.flow import Answer, Grant, GrantRequest, Patience, Wait, patience
 from trunkline.db.call import Call
 from trunkline.db.calls import flow
-from trunkline.errors import DatabaseProblem, DatabaseUnreachable, LimitExhausted
+from trunkline.errors import DatabaseProblem, DatabaseUnreachable, LimitExhausted, Refusal
 from trunkline.model import ClaimedJob, Duration, seconds
 
 __all__ = ["SyncFlow", "SyncLink"]
@@ -97,10 +97,17 @@ class SyncFlow:
 
     def observe(self, limit: str, observed: Mapping[str, Any], keys: Mapping[str, Any]) -> None:
         """Tell everybody what a provider said of its limit."""
+        call = flow.observe_limit(
+            limit,
+            observed,
+            self.keys(limit, keys),
+            job=self._job.job_id,
+            attempt=self._job.attempt,
+        )
         try:
-            self._link.run(flow.observe_limit(limit, observed, self.keys(limit, keys)))
-        except (DatabaseProblem, DatabaseUnreachable) as error:
-            # Whoever asks next is told the same by the provider.
+            self._link.run(call)
+        except (DatabaseProblem, DatabaseUnreachable, Refusal) as error:
+            # No reason to fail the job: whoever asks next is told the same by the provider.
             _log.warning("what a provider said of %s could not be told: %s", limit, error)
 
     def keys(self, limit: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -209,12 +209,20 @@ def settle_job(job: UUID, attempt: int, actual: Mapping[str, Any]) -> Call[str]:
 
 
 def observe_limit(
-    limit: str, observed: Mapping[str, Any], keys: Mapping[str, Any]
+    limit: str,
+    observed: Mapping[str, Any],
+    keys: Mapping[str, Any],
+    *,
+    job: UUID | None = None,
+    attempt: int | None = None,
 ) -> Call[datetime | None]:
-    """Tell everybody what a provider said of its limit; answers until when it is held, if it is."""
+    """Tell everybody what a provider said of its limit; answers until when it is held, if it is.
+
+    The job whose call it answered lets a session that acts for one tenant name a shared limit.
+    """
     return Call(
         "select trunkline.observe_limit(p_limit => %s, p_observed => %s::text::jsonb,"
-        " p_keys => %s::text::jsonb)",
-        (limit, json_text(dict(observed)), json_text(dict(keys))),
+        " p_keys => %s::text::jsonb, p_job => %s::uuid, p_attempt => %s::integer)",
+        (limit, json_text(dict(observed)), json_text(dict(keys)), job, attempt),
         scalar,
     )

@@ -36,7 +36,7 @@ to trunkline_producer, trunkline_worker, trunkline_operator;
 -- Whoever calls a provider, within a job or not.
 grant execute on function
   trunkline.acquire(text, jsonb, jsonb, uuid, integer, interval, text),
-  trunkline.observe_limit(text, jsonb, jsonb),
+  trunkline.observe_limit(text, jsonb, jsonb, uuid, integer),
   trunkline.settle(uuid, jsonb)
 to trunkline_producer, trunkline_worker, trunkline_operator;
 

@@ -1,8 +1,8 @@
 -- Creates the five roles and the two schemas; run as the installer, first, at every install and upgrade.
--- The installer needs CREATEROLE and CREATE on the database, nothing more. Roles belong to the whole
--- server while the lock of the installation belongs to one database, so an installation in another
--- database may create the same roles at the same moment: each step looks, acts, and when it lost the
--- race looks again.
+-- The installer needs CREATEROLE and CREATE on the database, nothing more. This runs before the lock
+-- of the installation, which is the schema's, and roles belong to the whole server. So another
+-- installation may create the same roles and schemas at the same moment: each step looks, acts, and
+-- when it lost the race looks again.
 
 do $server$
 begin
@@ -117,7 +117,10 @@ begin
     if not found then
       begin
         execute format('create schema %I authorization trunkline_owner', v_schema);
+        v_owner := 'trunkline_owner';
       exception
+        when duplicate_schema or unique_violation then
+          select pg_get_userbyid(n.nspowner) into v_owner from pg_catalog.pg_namespace as n where n.nspname = v_schema;
         when insufficient_privilege then
           raise exception using
             errcode = 'TL090',
@@ -127,7 +130,8 @@ begin
             )::text,
             hint = format('Let an administrator run: grant create on database %I to %I;', current_database(), current_user);
       end;
-    elsif v_owner <> 'trunkline_owner' then
+    end if;
+    if v_owner <> 'trunkline_owner' then
       raise exception using
         errcode = 'TL092',
         message = 'schema belongs to another role',

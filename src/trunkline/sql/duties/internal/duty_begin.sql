@@ -1,5 +1,6 @@
--- Starts a duty unless another session is at it: takes its transaction-level lock, records the start and says whether to go on.
--- The lock is keyed by the name of the duty under our class, so that it meets no lock of others.
+-- Starts a duty unless another session is running it: locks its row, records the start and returns whether to go on.
+-- The row is the lock because only the owner has rights on it. Any login may take an advisory lock and keep it.
+-- The lock lasts until the end of the transaction, and costs nothing on top: the record of the start updates the same row.
 create or replace function trunkline_internal.duty_begin(p_duty text)
 returns boolean
 language plpgsql
@@ -7,13 +8,14 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if not pg_try_advisory_xact_lock(84217, hashtext(p_duty)) then
-    return false;
+  perform from trunkline_internal.duties as d where d.duty = p_duty for update skip locked;
+  if found then
+    update trunkline_internal.duties as d
+    set started_at = trunkline.clock(), runs = d.runs + 1
+    where d.duty = p_duty;
+    return true;
   end if;
-  update trunkline_internal.duties as d
-  set started_at = trunkline.clock(), runs = d.runs + 1
-  where d.duty = p_duty;
-  if not found then
+  if not exists (select from trunkline_internal.duties as d where d.duty = p_duty) then
     perform trunkline_internal.refuse(
       p_name => 'unknown_duty',
       p_detail => jsonb_build_object(
@@ -21,7 +23,7 @@ begin
       )
     );
   end if;
-  return true;
+  return false;
 end;
 $$;
-comment on function trunkline_internal.duty_begin(text) is 'Starts a duty unless another session is at it: takes its transaction-level lock, records the start and says whether to go on.';
+comment on function trunkline_internal.duty_begin(text) is 'Starts a duty unless another session is running it: locks its row, records the start and returns whether to go on.';

@@ -7,6 +7,7 @@
 -- the one it was charged in. A job that holds a slot of the limit needs no other.
 -- Other limits of the job that have a quota, such as its tenant's budget, are charged the same: there too the first call has
 -- what the claim charged, a further one needs room.
+-- A session that acts for one tenant reaches its own limits, and shared ones for a job whose task names them.
 -- Waits for the gate alone, which claims hold for milliseconds: call it in a transaction of its own.
 create or replace function trunkline.acquire(
   p_limit text,
@@ -58,6 +59,9 @@ begin
       )
     );
   end if;
+  if v_scope is not null and p_tenant <> v_scope then
+    perform trunkline_internal.refuse(p_name => 'tenant_denied', p_detail => jsonb_build_object('tenant', p_tenant));
+  end if;
   if p_job is not null then
     select r.* into v_job
     from trunkline_internal.running as r
@@ -70,7 +74,7 @@ begin
   end if;
   v_found := trunkline_internal.find_limit(
     p_template => p_limit, p_keys => p_keys,
-    p_tenant => coalesce(v_scope, v_job.tenant, p_tenant), p_task => v_job.task
+    p_tenant => coalesce(v_scope, v_job.tenant, p_tenant), p_job => v_job
   );
   select l.* into strict v_limit from trunkline_internal.limits as l where l.limit_id = v_found.limit_id;
   v_need := array[

@@ -4,7 +4,15 @@
 -- limit until the reset; fewer left than our own minute knows of lowers it until then, unless an hour or a quota counts
 -- that very kind, which could not forget it in time. Numbers are believed up to an hour. Only the filled-in name is
 -- concerned: another key of the same limit goes on.
-create or replace function trunkline.observe_limit(p_limit text, p_observed jsonb, p_keys jsonb default '{}')
+-- A session that acts for one tenant says this of its own limits; of a shared one with the job, and the attempt that
+-- runs, whose call the provider answered.
+create or replace function trunkline.observe_limit(
+  p_limit text,
+  p_observed jsonb,
+  p_keys jsonb default '{}',
+  p_job uuid default null,
+  p_attempt integer default null
+)
 returns timestamptz
 language plpgsql
 volatile
@@ -15,11 +23,13 @@ declare
   c_fields constant text[] := array['retry_after', 'remaining_requests', 'remaining_tokens', 'reset_requests', 'reset_tokens'];
   v_found record;
   v_hold numeric;
+  v_job trunkline_internal.running;
   v_now timestamptz;
   v_part text;
   v_remaining bigint;
   v_reset numeric;
   v_room record;
+  v_scope text := trunkline.tenant_scope();
   v_state trunkline_internal.gate_states;
 begin
   perform trunkline_internal.require_read_committed();
@@ -42,9 +52,12 @@ begin
       )
     );
   end if;
-  v_found := trunkline_internal.find_limit(
-    p_template => p_limit, p_keys => p_keys, p_tenant => trunkline.tenant_scope(), p_task => null
-  );
+  if v_scope is not null and p_job is not null then
+    select r.* into v_job
+    from trunkline_internal.running as r
+    where r.job_id = p_job and r.attempt = p_attempt and r.tenant = v_scope;
+  end if;
+  v_found := trunkline_internal.find_limit(p_template => p_limit, p_keys => p_keys, p_tenant => v_scope, p_job => v_job);
   perform trunkline_internal.hold_gate(p_gate => v_found.gate);
   v_now := trunkline.clock();
   select r.* into v_room
@@ -86,4 +99,4 @@ begin
   return case when v_state.held_until > v_now then v_state.held_until end;
 end;
 $$;
-comment on function trunkline.observe_limit(text, jsonb, jsonb) is 'Lets a limit learn what its provider has said, for everybody at once; answers until when it is held, or null.';
+comment on function trunkline.observe_limit(text, jsonb, jsonb, uuid, integer) is 'Lets a limit learn what its provider has said, for everybody at once; answers until when it is held, or null.';

@@ -23,9 +23,10 @@ declare
   v_must text;
   v_parts jsonb := coalesce(p_parts, '{}'::jsonb);
 begin
+  perform trunkline_internal.require_all_tenants(p_detail => jsonb_build_object('limit', p_limit));
   case
-    when p_limit is null or p_limit = '' or octet_length(p_limit) > 200 then
-      v_bad := 'p_limit'; v_must := '1 to 200 bytes';
+    when not trunkline_internal.is_limit_name(p_name => p_limit) then
+      v_bad := 'p_limit'; v_must := '1 to 200 bytes, and between two keys something that begins with no letter, digit or %';
     when p_status not in ('active', 'maintenance', 'disabled') then
       v_bad := 'p_status'; v_must := 'active, maintenance or disabled';
     when length(p_reason) > 1000 then

@@ -1,4 +1,4 @@
--- Finds the gates of a breaker by name: a limit's, one of its keys filled in, or of a name with keys all that were used. Refuses what has none.
+-- Finds the gates of a breaker by name: a limit's, one of its keys filled in, or of a name with keys all that were used. Refuses what has none, and another tenant's.
 create or replace function trunkline_internal.breaker_gates(p_name text)
 returns table (gate bigint, limit_id integer)
 language plpgsql
@@ -8,6 +8,9 @@ as $$
 declare
   v_limit trunkline_internal.limits;
 begin
+  perform trunkline_internal.check_limit_scope(
+    p_template => p_name, p_name => p_name, p_gate => trunkline_internal.gate_of(p_name => p_name), p_job => null
+  );
   select l.* into v_limit
   from trunkline_internal.limits as l
   where l.name = p_name
@@ -23,15 +26,7 @@ begin
   if v_limit.limit_id is null then
     perform trunkline_internal.refuse(
       p_name => 'unknown_limit',
-      p_detail => jsonb_build_object(
-        'limit', p_name,
-        'known', coalesce((
-          select jsonb_agg(k.name)
-          from (
-            select l.name from trunkline_internal.limits as l where l.breaker_failures is not null order by l.name limit 200
-          ) as k
-        ), '[]'::jsonb)
-      )
+      p_detail => jsonb_build_object('limit', p_name) || trunkline_internal.known_limits(p_with_breaker => true)
     );
   end if;
   if v_limit.breaker_failures is null then
@@ -53,4 +48,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.breaker_gates(text) is 'Finds the gates of a breaker by name: a limit''s, one of its keys filled in, or of a name with keys all that were used. Refuses what has none.';
+comment on function trunkline_internal.breaker_gates(text) is 'Finds the gates of a breaker by name: a limit''s, one of its keys filled in, or of a name with keys all that were used. Refuses what has none, and another tenant''s.';

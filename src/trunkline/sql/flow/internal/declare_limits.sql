@@ -25,7 +25,8 @@ begin
   end if;
   for v_limit in select d.key as name, d.value as parts from jsonb_each(p_declares) as d order by d.key collate "C" loop
     v_must := case
-      when v_limit.name = '' or octet_length(v_limit.name) > 200 then 'names of 1 to 200 bytes'
+      when not trunkline_internal.is_limit_name(p_name => v_limit.name)
+        then 'names of 1 to 200 bytes, and between two keys something that begins with no letter, digit or %'
       else trunkline_internal.check_limit_parts(p_parts => v_limit.parts)
     end;
     if v_must is not null then
@@ -36,6 +37,7 @@ begin
     end if;
     select l.* into v_old from trunkline_internal.limits as l where l.name = v_limit.name;
     continue when v_old.limit_id is not null and (v_old.declared is null or v_old.declared = v_limit.parts);
+    perform trunkline_internal.require_all_tenants(p_detail => jsonb_build_object('task', p_task, 'limit', v_limit.name));
     select coalesce(jsonb_object_agg(p.key, p.value), '{}'::jsonb)
     into v_parts
     from (

@@ -1,9 +1,9 @@
--- Finds the limit that counts for a name with its keys filled in; refuses a key that is missing and a limit nobody made.
+-- Finds the limit that counts for a name with its keys filled in; refuses a key that is missing, a limit nobody made and one the caller may not touch.
 create or replace function trunkline_internal.find_limit(
   p_template text,
   p_keys jsonb,
   p_tenant text,
-  p_task text,
+  p_job trunkline_internal.running,
   out name text,
   out gate bigint,
   out limit_id integer
@@ -18,7 +18,7 @@ begin
   name := trunkline_internal.fill_limit_name(p_template => p_template, p_payload => p_keys, p_tenant => p_tenant);
   if name is null or octet_length(name) > 400 then
     perform trunkline_internal.refuse(
-      p_name => 'limit_key_missing', p_detail => jsonb_build_object('task', p_task, 'limit', p_template)
+      p_name => 'limit_key_missing', p_detail => jsonb_build_object('task', (p_job).task, 'limit', p_template)
     );
   end if;
   select l.limit_id into v_limit
@@ -26,19 +26,25 @@ begin
   where l.name in (find_limit.name, p_template)
   order by l.name <> find_limit.name
   limit 1;
+  gate := trunkline_internal.gate_of(p_name => name);
+  if v_limit is null then
+    -- A name as the views show it: a limit with keys whose values are filled in already.
+    select n.limit_id into v_limit
+    from trunkline_internal.gate_names as n
+    where n.gate = find_limit.gate and n.name = find_limit.name
+    order by n.limit_id desc
+    limit 1;
+  end if;
+  perform trunkline_internal.check_limit_scope(
+    p_template => p_template, p_name => name, p_gate => gate, p_job => p_job
+  );
   limit_id := v_limit;
   if v_limit is null then
     perform trunkline_internal.refuse(
       p_name => 'unknown_limit',
-      p_detail => jsonb_build_object(
-        'task', p_task, 'limit', name,
-        'known', coalesce((
-          select jsonb_agg(k.name) from (select l.name from trunkline_internal.limits as l order by l.name limit 200) as k
-        ), '[]'::jsonb)
-      )
+      p_detail => jsonb_build_object('task', (p_job).task, 'limit', name) || trunkline_internal.known_limits()
     );
   end if;
-  gate := trunkline_internal.gate_of(p_name => name);
   if not exists (
     select from trunkline_internal.gate_names as n where n.gate = find_limit.gate and n.limit_id = v_limit
   ) then
@@ -47,4 +53,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.find_limit(text, jsonb, text, text) is 'Finds the limit that counts for a name with its keys filled in; refuses a key that is missing and a limit nobody made.';
+comment on function trunkline_internal.find_limit(text, jsonb, text, trunkline_internal.running) is 'Finds the limit that counts for a name with its keys filled in; refuses a key that is missing, a limit nobody made and one the caller may not touch.';

@@ -9,7 +9,7 @@ begin
   return array(
     select distinct m.found[1]
     from unnest(p_limits) as l (name)
-    cross join lateral regexp_matches(l.name, '\{([^{}]+)\}', 'g') as m (found)
+    cross join lateral regexp_matches(l.name, '[{]([^{}]+)[}]', 'g') as m (found)
   );
 end;
 $$;

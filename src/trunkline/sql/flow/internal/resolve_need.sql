@@ -81,12 +81,7 @@ begin
     if v_found.limit_id is null then
       perform trunkline_internal.refuse(
         p_name => 'unknown_limit',
-        p_detail => jsonb_build_object(
-          'task', p_task, 'limit', v_name,
-          'known', coalesce((
-            select jsonb_agg(k.name) from (select l.name from trunkline_internal.limits as l order by l.name limit 200) as k
-          ), '[]'::jsonb)
-        )
+        p_detail => jsonb_build_object('task', p_task, 'limit', v_name) || trunkline_internal.known_limits()
       );
     end if;
     v_most := v_found.most;

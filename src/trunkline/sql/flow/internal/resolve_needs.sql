@@ -30,7 +30,7 @@ begin
       cardinality(t.limits) as limits,
       strpos(i.template, '{') > 0 as has_keys,
       -- The name of most has one key at most: put together without a function.
-      regexp_match(i.template, '^([^{}]*)\{([^{}]+)\}([^{}]*)$') as parts,
+      regexp_match(i.template, '^([^{}]*)[{]([^{}]+)[}]([^{}]*)$') as parts,
       l.limit_id,
       num_nonnulls(l.backpressure_threshold, l.depth_limit, l.quota) > 0 as is_guarded,
       num_nonnulls(l.tokens_per_minute, l.tokens_per_hour, l.quota) > 0 as is_learning,
@@ -45,7 +45,8 @@ begin
       k.place, k.task, k.jobs, k.first, t.nth, t.has_keys, t.limit_id, t.is_guarded, t.is_learning, t.most,
       case
         when not t.has_keys then t.template
-        when t.parts is not null then t.parts[1] || nullif(k.keys ->> t.parts[2], '') || t.parts[3]
+        when t.parts is not null
+          then t.parts[1] || trunkline_internal.limit_value(p_value => nullif(k.keys ->> t.parts[2], '')) || t.parts[3]
         else trunkline_internal.fill_limit_name(p_template => t.template, p_payload => k.keys, p_tenant => null)
       end as name
     from unnest(p_tasks, p_keys, p_jobs, p_firsts) with ordinality as k (task, keys, jobs, first, place)

@@ -8,6 +8,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
+  perform trunkline_internal.require_all_tenants(p_detail => jsonb_build_object('queue', p_queue));
   perform trunkline_internal.check_queue_name(p_queue => p_queue);
   insert into trunkline_internal.queues as q (queue, ageing)
   values (p_queue, coalesce(p_ageing, true))

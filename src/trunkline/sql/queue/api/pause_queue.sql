@@ -11,6 +11,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
+  perform trunkline_internal.require_all_tenants(p_detail => jsonb_build_object('queue', p_queue));
   perform trunkline_internal.check_queue_name(p_queue => p_queue);
   insert into trunkline_internal.queues as q (queue, paused, refuse_enqueue, paused_at, paused_by, reason)
   values (p_queue, true, coalesce(p_refuse_enqueue, false), trunkline.clock(), session_user, left(p_reason, 500))

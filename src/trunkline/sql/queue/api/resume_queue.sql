@@ -7,6 +7,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
+  perform trunkline_internal.require_all_tenants(p_detail => jsonb_build_object('queue', p_queue));
   if not exists (
     select from trunkline_internal.queues as q where q.queue = p_queue
     union all

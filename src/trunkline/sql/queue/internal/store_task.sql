@@ -1,7 +1,8 @@
 -- Stores the given parts of a task's policy and tells whether anything changed; what is the same is neither locked nor written.
 -- Workers register their tasks at every start. Read first without a lock, since most find what they
 -- would write; whoever has to write locks the row and looks again, so that two processes that start
--- together do not mix their policies. Called by register_task and register_tasks.
+-- together do not mix their policies. A session that acts for one tenant may register what is known already, and change
+-- nothing. Called by register_task and register_tasks.
 create or replace function trunkline_internal.store_task(
   p_task text,
   p_queue text,
@@ -30,6 +31,7 @@ declare
   v_changed boolean;
   v_constraint text;
   v_given jsonb;
+  v_is_known boolean;
   v_new trunkline_internal.tasks;
   v_old trunkline_internal.tasks;
 begin
@@ -65,6 +67,21 @@ begin
   if found and jsonb_populate_record(v_old, v_given) is not distinct from v_old then
     perform trunkline_internal.ensure_lane(p_queue => v_old.queue, p_lane => v_old.priority * 2);
     return false;
+  end if;
+  v_is_known := found;
+  if trunkline.tenant_scope() is not null then
+    v_new := jsonb_populate_record(v_old, v_given);
+    perform trunkline_internal.refuse(
+      p_name => 'needs_all_tenants',
+      p_detail => jsonb_build_object('task', p_task, 'known', v_is_known) || case
+        when v_is_known then jsonb_build_object('differs', (
+          select jsonb_agg(g.field order by g.field)
+          from jsonb_object_keys(v_given) as g (field)
+          where to_jsonb(v_new) -> g.field is distinct from to_jsonb(v_old) -> g.field
+        ))
+        else '{}'::jsonb
+      end
+    );
   end if;
   insert into trunkline_internal.tasks (task, registered_at, updated_at)
   values (p_task, p_now, p_now)

@@ -9,6 +9,7 @@ as $$
 declare
   v_default text;
 begin
+  perform trunkline_internal.require_all_tenants(p_detail => jsonb_build_object('setting', p_name));
   select s.default_value into v_default from trunkline_internal.settings as s where s.name = p_name for update;
   if not found then
     perform trunkline_internal.refuse(

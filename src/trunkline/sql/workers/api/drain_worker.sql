@@ -7,11 +7,12 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_scope text := trunkline.tenant_scope();
   v_state text;
 begin
   update trunkline_internal.workers as w
   set state = case when w.state = 'active' then 'draining' else w.state end
-  where w.worker = p_worker
+  where w.worker = p_worker and (v_scope is null or w.tenant = v_scope)
   returning w.state into v_state;
   if not found then
     perform trunkline_internal.refuse(p_name => 'unknown_worker', p_detail => jsonb_build_object('worker', p_worker));

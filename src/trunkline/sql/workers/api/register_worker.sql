@@ -18,6 +18,7 @@ as $$
 declare
   v_interval interval := coalesce(p_pulse_interval, trunkline_internal.setting(p_name => 'pulse_interval')::interval);
   v_now timestamptz := trunkline.clock();
+  v_scope text := trunkline.tenant_scope();
 begin
   if p_worker is null or p_worker = '' or length(p_worker) > 200 then
     perform trunkline_internal.refuse(p_name => 'worker_required', p_detail => '{}');
@@ -32,9 +33,9 @@ begin
   -- After a restore into another server, limits count right only with ids of this one: before the first claim.
   perform trunkline_internal.adopt_gates();
   insert into trunkline_internal.workers as w (
-    worker, started_at, seen_at, pulse_interval, host, pid, version, queues, tasks, detail
+    worker, started_at, seen_at, pulse_interval, host, pid, version, queues, tasks, detail, tenant
   )
-  values (p_worker, v_now, v_now, v_interval, left(p_host, 200), p_pid, left(p_version, 200), p_queues, p_tasks, p_detail)
+  values (p_worker, v_now, v_now, v_interval, left(p_host, 200), p_pid, left(p_version, 200), p_queues, p_tasks, p_detail, v_scope)
   on conflict (worker) do update
   set
     started_at = excluded.started_at,
@@ -46,7 +47,12 @@ begin
     version = excluded.version,
     queues = excluded.queues,
     tasks = excluded.tasks,
-    detail = excluded.detail;
+    detail = excluded.detail,
+    tenant = excluded.tenant
+  where v_scope is null or w.tenant = v_scope;
+  if not found then
+    perform trunkline_internal.refuse(p_name => 'tenant_denied', p_detail => jsonb_build_object('worker', p_worker));
+  end if;
   delete from trunkline_internal.sleepers as s where s.worker = p_worker;
 end;
 $$;

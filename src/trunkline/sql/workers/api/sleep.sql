@@ -39,7 +39,7 @@ begin
       p_detail => jsonb_build_object('argument', 'p_queues', 'must_be', 'one list of at most 1000 names of 1 to 200 characters')
     );
   end if;
-  if not exists (select from trunkline_internal.workers as w where w.worker = p_worker) then
+  if not exists (select from trunkline_internal.workers as w where w.worker = p_worker and (v_scope is null or w.tenant = v_scope)) then
     perform trunkline_internal.refuse(p_name => 'unknown_worker', p_detail => jsonb_build_object('worker', p_worker));
   end if;
   insert into trunkline_internal.sleepers (queue, worker)

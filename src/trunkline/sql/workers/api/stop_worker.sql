@@ -6,10 +6,12 @@ volatile
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_scope text := trunkline.tenant_scope();
 begin
   update trunkline_internal.workers as w
   set state = 'stopped', seen_at = greatest(trunkline.clock(), w.started_at)
-  where w.worker = p_worker;
+  where w.worker = p_worker and (v_scope is null or w.tenant = v_scope);
   if not found then
     perform trunkline_internal.refuse(p_name => 'unknown_worker', p_detail => jsonb_build_object('worker', p_worker));
   end if;

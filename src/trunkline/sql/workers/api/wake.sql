@@ -7,8 +7,14 @@ volatile
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_scope text := trunkline.tenant_scope();
 begin
-  delete from trunkline_internal.sleepers as s where s.worker = p_worker;
+  delete from trunkline_internal.sleepers as s
+  where s.worker = p_worker
+    and (v_scope is null or exists (
+      select from trunkline_internal.workers as w where w.worker = p_worker and w.tenant = v_scope
+    ));
   return found;
 end;
 $$;

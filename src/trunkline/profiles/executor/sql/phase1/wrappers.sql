@@ -22,7 +22,11 @@ begin
       reclaimed := 0;
       error := sqlerrm;
   end;
-  delete from executor.executor_cycles as c where c.at < v_now - interval '1 day';
+  -- A row that run_wake_ups has locked goes another time.
+  delete from executor.executor_cycles as c
+  where c.cycle in (
+    select o.cycle from executor.executor_cycles as o where o.at < v_now - interval '1 day' for update skip locked
+  );
   insert into executor.executor_cycles (at, wrapper, queue, reclaimed, error)
   values (v_now, p_wrapper, p_queue, executor_cycle.reclaimed, executor_cycle.error);
   select count(*) into failures_in_a_row
@@ -70,11 +74,25 @@ as $$
 declare
   c_every constant interval := interval '15 seconds';
   v_last record;
+  v_newest bigint;
   v_now timestamptz := trunkline.clock();
 begin
-  if not pg_try_advisory_xact_lock(84217, hashtext('executor wake-ups')) then
-    return null;
+  -- The newest cycle is the lock: only the owner has rights on it, while any login may keep an advisory lock.
+  v_newest := (select max(c.cycle) from executor.executor_cycles as c);
+  if v_newest is null then
+    begin
+      lock table executor.executor_cycles in share row exclusive mode nowait;
+    exception
+      when lock_not_available then
+        return null;
+    end;
+  else
+    perform from executor.executor_cycles as c where c.cycle = v_newest for update skip locked;
+    if not found then
+      return null;
+    end if;
   end if;
+  -- Read behind the lock: another caller may just have ended.
   select c.wrapper, c.at into v_last from executor.executor_cycles as c order by c.cycle desc limit 1;
   -- One in the future is no reason to wait: the clock was set back.
   if v_last.at > v_now - c_every and v_last.at <= v_now then
