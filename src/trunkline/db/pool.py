@@ -98,6 +98,7 @@ class AsyncPool:
                 with translated():
                     raise error
         connection.patience = None
+        connection.lost = False
         try:
             yield connection
         finally:
@@ -212,6 +213,7 @@ class SyncPool:
             with connect(self._found, name=self._name), translated():
                 raise error
         connection.patience = patience
+        connection.lost = False
         try:
             yield connection
         finally:

@@ -79,6 +79,8 @@ as $$
       'Enqueue later, or raise depth_limit with trunkline.set_limit; with depth_refuses false further jobs are put off instead.'),
     ('TL035', 'quota_spent', 'quota of the limit is spent',
       'Enqueue again from the time in the detail on, or raise the quota with trunkline.set_limit.'),
+    ('TL040', 'attempt_cancelled', 'the attempt was told to cancel',
+      'Roll back and end the attempt with trunkline.acknowledge_cancel.'),
     ('TL090', 'installer_lacks_right', 'installer lacks a right that the installation needs',
       'Let an administrator run the command that the refusal names.'),
     ('TL091', 'unsafe_role', 'role may do more than it should',
