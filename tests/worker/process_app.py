@@ -115,6 +115,15 @@ def post_when_cancelled(ctx: Context, dsn: str) -> None:
         )
 
 
+@app.task(process=True, max_attempts=1)
+def loses_it(ctx: Context, times: int) -> None:
+    """Lose the connection of its transaction, so many times."""
+    with ctx.transaction() as connection:
+        connection.execute("insert into notes values (%s)", (f"attempt {ctx.attempt}",))
+        if ctx.attempt <= times:
+            connection.execute("select pg_terminate_backend(pg_backend_pid())")
+
+
 @app.task(process=True)
 def speak(ctx: Context) -> None:
     logging.getLogger("my.own").warning("a line of the handler's own logger")
