@@ -26,6 +26,7 @@ app = Trunkline(listen_dsn=os.environ.get(LISTEN_VARIABLE))
 
 _LEASE = "6s"
 _AT_ONCE = Backoff(base=0, factor=1, cap=0, jitter=0)
+_POSTING = "insert into chaos.postings (job_id, attempt) values (%s, %s)"
 _hoard: list[bytearray] = []
 
 
@@ -145,6 +146,36 @@ async def gated_posting(ctx: Context, gate: str) -> None:
     async with recorded_async(ctx.job_id, ctx.attempt):
         await _pass(gate, ctx)
     await _post(ctx)
+
+
+@app.task(lease="1m", hard_limit="15m", max_attempts=1)
+async def posts_once(ctx: Context, gate: str) -> None:
+    """Wait for a gate within the transaction of its completion; a single failure is its end."""
+    async with recorded_async(ctx.job_id, ctx.attempt):
+        pass
+    async with ctx.transaction() as connection:
+        await connection.execute(_POSTING, (ctx.job_id, ctx.attempt))
+        await _pass(gate, ctx)
+
+
+@app.task(lease="1m", hard_limit="15m", max_attempts=1)
+def posts_once_thread(ctx: Context, gate: str) -> None:
+    """Do the same in a thread."""
+    with recorded(ctx.job_id, ctx.attempt):
+        pass
+    with ctx.transaction() as connection:
+        connection.execute(_POSTING, (ctx.job_id, ctx.attempt))
+        _pass_blocking(gate, ctx)
+
+
+@app.task(lease="1m", hard_limit="15m", max_attempts=1, process=True)
+def posts_once_process(ctx: Context, gate: str) -> None:
+    """Do the same in another process."""
+    with recorded(ctx.job_id, ctx.attempt):
+        pass
+    with ctx.transaction() as connection:
+        connection.execute(_POSTING, (ctx.job_id, ctx.attempt))
+        _pass_blocking(gate, ctx)
 
 
 @app.task(lease=_LEASE, hard_limit="15m", max_attempts=5, backoff=_AT_ONCE)

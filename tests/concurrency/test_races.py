@@ -92,6 +92,66 @@ def test_cancel_against_the_end_of_an_attempt(
     assert guard.books(observer).finished == ROUNDS // 2
 
 
+def test_complete_against_the_heartbeat_that_returns_cancel(
+    producer: Calls,
+    operator: Calls,
+    worker: Calls,
+    guarded: Database,
+    observer: psycopg.Connection[Any],
+) -> None:
+    """T14, EX-35, CP-50: completed, unless the worker was told to cancel before."""
+    heart = Calls(guarded.connect("trunkline_worker"))
+    outcomes: Counter[str] = Counter()
+    with ThreadPoolExecutor() as pool:
+        for _ in range(ROUNDS):
+            job = producer.enqueue().job_id
+            held = worker.claim("w").attempts
+            operator.change("cancel", job, "race")
+            beats, ends = duel(
+                pool,
+                partial(heart.batch, "heartbeat", "w", held),
+                partial(worker.batch, "complete", "w", held, results=["{}"]),
+            )
+            assert not isinstance(beats, Exception), beats
+            assert not isinstance(ends, Exception), ends
+            found = (beats[0].verdict, ends[0].verdict, _state(observer, job))
+            outcomes[found[2]] += 1
+            # Skipped by the heartbeat because its row was locked, or gone by then.
+            assert found in [
+                ("cancel", "cancel", "cancelled"),
+                ("ok", "ok", "completed"),
+                ("lost", "ok", "completed"),
+            ]
+    assert guard.books(observer).finished == ROUNDS == outcomes.total()
+
+
+def test_complete_waits_for_a_heartbeat_that_has_not_committed(
+    producer: Calls,
+    operator: Calls,
+    worker: Calls,
+    guarded: Database,
+    observer: psycopg.Connection[Any],
+) -> None:
+    """T14: a heartbeat that is rolled back has told the worker nothing."""
+    for commits, expected in [(True, ("cancel", "cancelled")), (False, ("ok", "completed"))]:
+        job = producer.enqueue().job_id
+        held = worker.claim("w").attempts
+        operator.change("cancel", job, "race")
+        heart = Calls(guarded.connect("trunkline_worker", autocommit=False))
+        [beat] = heart.batch("heartbeat", "w", held)
+        assert beat.verdict == "cancel"
+        with ThreadPoolExecutor() as pool:
+            ending = pool.submit(worker.batch, "complete", "w", held)
+            until_blocked(observer, backend(worker.connection))
+            if commits:
+                heart.connection.commit()
+            else:
+                heart.connection.rollback()
+            [end] = ending.result(60)
+        assert (end.verdict, end.state) == expected
+        assert _state(observer, job) == expected[1]
+
+
 def test_reprioritise_against_claim(
     producer: Calls, operator: Calls, worker: Calls, observer: psycopg.Connection[Any]
 ) -> None:

@@ -220,6 +220,7 @@ def test_a_lost_probe_has_failed(desk: Desk) -> None:
         ("release", {}),
         ("snooze", {"delays": ["1 hour"]}),
         ("acknowledge_cancel", {}),
+        ("complete", {}),
         ("fail", {}),
     ],
 )
@@ -230,9 +231,10 @@ def test_a_probe_without_a_verdict_leaves_its_place_to_the_next(
     opened(desk)
     desk.database.move_time("1 minute")
     [probe] = desk.claim()
-    if how in {"acknowledge_cancel", "fail"}:
+    if how in {"acknowledge_cancel", "complete", "fail"}:
         desk.producer.change("cancel", probe.job)
-    desk.end([probe], how, **more)
+        desk.worker.batch("heartbeat", probe.worker, [probe])
+    desk.worker.batch(how, probe.worker, [probe], **more)
     assert state(desk) == "half_open"
     [following] = desk.claim()
     assert desk.claim() == []

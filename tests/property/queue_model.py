@@ -44,6 +44,8 @@ class Job:
     deferrals: int = 0
     worker: str | None = None
     cancel_asked: bool = False
+    # A heartbeat has returned cancel for the running attempt.
+    cancel_told: bool = False
     lease_until: datetime | None = None
     deadline: datetime | None = None
     retried_as: UUID | None = None
@@ -108,7 +110,8 @@ class Model:
     def start(self, id_: UUID, worker: str, lease_until: datetime, deadline: datetime) -> None:
         job = self.jobs[id_]
         job.state, job.worker, job.attempt = "running", worker, job.attempt + 1
-        job.cancel_asked, job.lease_until, job.deadline = False, lease_until, deadline
+        job.cancel_asked = job.cancel_told = False
+        job.lease_until, job.deadline = lease_until, deadline
         if job.policy.unique_until == "claim":
             self.free_key(id_)
 
@@ -166,7 +169,7 @@ class Model:
         job = self.jobs[id_]
         job.state, job.run_at = "waiting", now
         job.failures = job.crashes = job.deferrals = 0
-        job.worker, job.cancel_asked = None, False
+        job.worker, job.cancel_asked, job.cancel_told = None, False, False
         if job.unique_key:
             self.keys[job.unique_key] = id_
 

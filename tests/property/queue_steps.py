@@ -155,11 +155,12 @@ class QueueSteps:
         asked = zip(some, expected, strict=True)
         assert told == [(a.job, a.number, verdict) for a, verdict in asked]
         self.seen.update(f"{function} {verdict}" for verdict in expected)
-        return {v.job: v for v in verdicts if v.verdict == "ok"}
+        return {v.job: v for v in verdicts if v.verdict in {"ok", "cancel"}}
 
     def _verdict(self, function: str, name: str, attempt: Attempt) -> str:
         if self.model.holds(attempt.job, attempt.number, name):
-            return "ok"
+            told = self.model.jobs[attempt.job].cancel_told
+            return "cancel" if function == "complete" and told else "ok"
         job = self.model.jobs.get(attempt.job)
         if function != "complete" or job is None:
             return "lost"
@@ -189,7 +190,7 @@ class QueueSteps:
 
     def _next_state(self, function: str, job: UUID, retryable: bool) -> str:
         if function == "complete":
-            return "completed"
+            return "cancelled" if self.model.jobs[job].cancel_told else "completed"
         if function == "acknowledge_cancel":
             return "cancelled"
         return self.model.fail(job, retryable) if function == "fail" else self.model.defer(job)
@@ -205,6 +206,7 @@ class QueueSteps:
             expired = job.deadline <= now
             expected = "cancel" if job.cancel_asked else "lost" if expired else "ok"
             assert verdict.verdict == expected
+            job.cancel_told = job.cancel_asked
             self.seen[f"heartbeat {expected}"] += 1
             if not expired:
                 assert verdict.run_at is not None

@@ -76,6 +76,7 @@ class Walk:
             # The right worker with an attempt that is none, or no more: only the number tells.
             ghost = attempt._replace(number=attempt.number + rng.choice([-1, 1]))
             self.steps.end(rng.choice(ENDS), attempt.worker, [ghost], True, None)
+            self.steps.end(rng.choice(ENDS), attempt.worker, [attempt], True, None)
         if over := [i for i, job in model.jobs.items() if job.state in {"completed", "cancelled"}]:
             id_ = rng.choice(over)
             self.steps.change("retry", id_)

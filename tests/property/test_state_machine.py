@@ -26,7 +26,7 @@ from tests.support.servers import Server
 # What a run must have met, or it proved nothing.
 MET = {
     *("enqueue new", "enqueue duplicate", "claim in full", "claim from a position"),
-    *("complete to completed", "complete lost", "complete already"),
+    *("complete to completed", "complete to cancelled", "complete lost", "complete already"),
     *("fail to waiting", "fail to dead", "fail lost", "snooze to waiting", "snooze lost"),
     *("release to waiting", "release lost", "acknowledge_cancel to cancelled"),
     *("heartbeat ok", "heartbeat cancel", "reclaim to waiting", "reclaim to dead"),

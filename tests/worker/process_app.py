@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 from trunkline import Cancel, Context, Discard, Retry, Snooze, Trunkline
 
 app = Trunkline()
@@ -100,6 +102,26 @@ def post(ctx: Context, name: str, error: bool = False) -> str:
         if error:
             raise ValueError("after the write")
     return "not stored: the transaction has ended the job"
+
+
+@app.task(process=True)
+def post_when_cancelled(ctx: Context, dsn: str) -> None:
+    with ctx.transaction() as connection, psycopg.connect(dsn, autocommit=True) as other:
+        connection.execute("insert into notes values ('cancelled')")
+        other.execute("select trunkline.cancel(%s, 'changed my mind')", (ctx.job_id,))
+        other.execute(
+            "select trunkline.heartbeat(%s, array[%s::uuid], array[%s])",
+            (ctx.worker, ctx.job_id, ctx.attempt),
+        )
+
+
+@app.task(process=True, max_attempts=1)
+def loses_it(ctx: Context, times: int) -> None:
+    """Lose the connection of its transaction, so many times."""
+    with ctx.transaction() as connection:
+        connection.execute("insert into notes values (%s)", (f"attempt {ctx.attempt}",))
+        if ctx.attempt <= times:
+            connection.execute("select pg_terminate_backend(pg_backend_pid())")
 
 
 @app.task(process=True)

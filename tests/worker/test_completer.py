@@ -10,6 +10,7 @@ import pytest
 
 from tests.worker.scene import Scene, eventually
 from trunkline.db.call import Call
+from trunkline.db.calls import work
 from trunkline.db.lasting import LastingConnection
 from trunkline.db.packed import Uuids
 from trunkline.errors import ConnectionLost, InvalidArgument
@@ -230,6 +231,25 @@ async def test_a_stale_end_is_refused_counted_and_told(
         assert desk.states([good, stale]) == ["completed", "running"]
         assert desk.completer.stale == 1
     assert f"job {stale.job_id} was taken over before attempt 9 ended" in caplog.text
+
+
+async def test_an_attempt_that_was_told_to_cancel_ends_so_and_spoils_no_other(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    """T14: the answer came between the end of the handler and the completer's batch."""
+    async with recording(scene, start=False) as desk:
+        good, told, other = desk.claim(3)
+        desk.add(*(Report(job, End.COMPLETE, result="1") for job in (good, told, other)))
+        scene.rows("select trunkline.cancel(%s, 'changed my mind')", told.job_id)
+        scene.call(work.heartbeat("w", [told.job_id], [told.attempt]))
+        desk.completer.start()
+        await desk.completer.drained()
+        assert desk.states([good, told, other]) == ["completed", "cancelled", "completed"]
+        assert scene.job(told.job_id).result is None
+        assert desk.completer.counts[End.COMPLETE] == 2
+        assert desk.completer.counts[End.CANCEL] == 1
+        assert (desk.completer.stale, len(desk.roster)) == (0, 0)
+    assert f"job {told.job_id} was cancelled while it ran" in caplog.text
 
 
 async def test_a_result_that_is_too_large_makes_its_own_job_dead_and_no_other(

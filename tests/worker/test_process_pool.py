@@ -257,3 +257,12 @@ async def test_a_process_commits_its_writes_with_the_completion_or_neither(at_wo
         await eventually(lambda: at_work.job(bad).failures == 1, "it failed")
     assert found.result == {"noted": "kept"}
     assert [row.name for row in at_work.rows("select name from notes")] == ["kept"]
+
+
+async def test_a_process_that_was_told_to_cancel_commits_nothing(at_work: Scene) -> None:
+    """T14, CP-50."""
+    async with at_work.working(concurrency=1):
+        (job,) = await at_work.enqueue("post_when_cancelled", dsn=at_work.database.dsn)
+        found = await at_work.until_state(job, "cancelled", "completed", "dead")
+    assert (found.state, found.reason) == ("cancelled", "changed my mind")
+    assert at_work.rows("select name from notes") == []

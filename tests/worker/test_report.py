@@ -11,9 +11,17 @@ import sqlalchemy.exc
 from tests.worker.scene import a_job
 from trunkline import Cancel, Discard, Retry, Snooze
 from trunkline.errors import (
+    AccessDenied,
+    ConnectionLost,
+    DatabaseFull,
+    DatabaseProblem,
+    DatabaseReadOnly,
+    DatabaseUnreachable,
     PayloadMismatch,
     ResultNotStorable,
+    ServerNotReady,
     StaleAttempt,
+    TooManyConnections,
     TransactionConflict,
 )
 from trunkline.worker.report import End, of_error, of_stop, of_value
@@ -92,6 +100,43 @@ def test_who_lost_a_deadlock_is_handed_back_and_not_blamed(error: BaseException)
     report = of_error(a_job(), error)
     assert report is not None
     assert (report.end, report.reason) == (End.RELEASE, "deadlock or serialization failure")
+
+
+LOSSES = [
+    ConnectionLost("gone"),
+    DatabaseFull("full"),
+    DatabaseReadOnly("a standby by now"),
+    DatabaseUnreachable("nobody there"),
+    ServerNotReady("starting"),
+    TooManyConnections("none left"),
+    caused(DatabaseProblem("out of memory"), psycopg.errors.OutOfMemory()),
+    caused(RuntimeError("in the repository"), ConnectionLost("gone")),
+    ExceptionGroup("several", [ConnectionLost("gone"), DatabaseFull("full")]),
+]
+
+# Errors of a connection that is not ours, and of ours that no waiting helps.
+KEPT = [
+    psycopg.OperationalError("server closed the connection unexpectedly"),
+    psycopg.errors.AdminShutdown(),
+    psycopg.errors.DiskFull(),
+    AccessDenied("wrong password"),
+    DatabaseProblem("canceling statement due to statement timeout (57014)"),
+    ExceptionGroup("several", [ConnectionLost("gone"), ValueError("bad")]),
+]
+
+
+@pytest.mark.parametrize("error", LOSSES, ids=range(len(LOSSES)))
+def test_who_lost_our_database_is_handed_back_and_not_blamed(error: BaseException) -> None:
+    report = of_error(a_job(), error)
+    assert report is not None
+    assert (report.end, report.reason) == (End.RELEASE, "the database was lost")
+
+
+@pytest.mark.parametrize("error", KEPT, ids=range(len(KEPT)))
+def test_who_lost_another_database_has_failed(error: BaseException) -> None:
+    report = of_error(a_job(), error)
+    assert report is not None
+    assert report.end is End.FAIL
 
 
 @pytest.mark.parametrize("error", FAILURES, ids=lambda error: type(error).__name__)

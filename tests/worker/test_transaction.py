@@ -115,6 +115,35 @@ async def test_a_stale_attempt_commits_nothing(notes: Scene, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["loop", "thread"])
+async def test_an_attempt_that_was_told_to_cancel_commits_nothing(notes: Scene, kind: str) -> None:
+    """T14, CP-50: from the heartbeat that returned cancel on, the job ends cancelled."""
+
+    def tell(ctx: Context) -> None:
+        notes.rows("select * from trunkline.cancel(%s, 'changed my mind')", ctx.job_id)
+        beat = "select verdict from trunkline.heartbeat(%s, array[%s::uuid], array[%s])"
+        assert notes.value(beat, ctx.worker, ctx.job_id, ctx.attempt) == "cancel"
+
+    @notes.app.task
+    async def loop(ctx: Context) -> None:
+        async with ctx.transaction() as connection:
+            await connection.execute("insert into notes values ('cancelled')")
+            # The loop is not left before the block ends: nobody interrupts the handler.
+            tell(ctx)
+
+    @notes.app.task
+    def thread(ctx: Context) -> None:
+        with ctx.transaction() as connection:
+            connection.execute("insert into notes values ('cancelled')")
+            tell(ctx)
+
+    async with notes.working():
+        (job,) = await notes.enqueue(kind)
+        found = await notes.until_state(job, "cancelled", "completed", "dead")
+    assert (found.state, found.reason, found.failures) == ("cancelled", "changed my mind", 0)
+    assert written(notes) == []
+
+
+@pytest.mark.parametrize("kind", ["loop", "thread"])
 async def test_a_result_that_is_no_json_undoes_the_transaction(notes: Scene, kind: str) -> None:
     @notes.app.task
     async def loop(ctx: Context) -> None:

@@ -20,8 +20,10 @@ class Transaction(AbstractAsyncContextManager[Any], AbstractContextManager[Any])
     """Gives a psycopg connection; leaving the block completes the job in the same commit.
 
     `async with` in an asynchronous handler gives an AsyncConnection, `with` in a synchronous one a
-    Connection. An error in the block undoes the writes and fails the attempt. If another attempt
-    owns the job by then, nothing is committed and StaleAttempt is raised.
+    Connection. An error in the block undoes the writes and fails the attempt; if the error is the
+    loss of the database, the attempt is handed back and counts as no failure. If another attempt
+    owns the job by then, nothing is committed and StaleAttempt is raised. If the attempt was told
+    to cancel, nothing is committed and Cancel is raised, which ends the job as cancelled.
     """
 
 

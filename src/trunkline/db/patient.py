@@ -10,6 +10,8 @@ from typing import Any, Final, TypeVar
 
 import psycopg
 
+from trunkline.db.loss import is_loss_state, mark_own
+
 __all__ = [
     "CALL_PATIENCE",
     "PING_PATIENCE",
@@ -32,6 +34,8 @@ class PatientConnection(psycopg.Connection[Any]):
     """Waits for an answer no longer than its patience; None, as handlers get it, waits for ever."""
 
     patience: float | None = None
+    # Whether a call met the loss of the database since this was reset.
+    lost = False
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         """See psycopg; a silent connection is closed, not cancelled, which would wait again."""
@@ -41,13 +45,17 @@ class PatientConnection(psycopg.Connection[Any]):
             if timeout is not None:
                 raise
             self.pgconn.finish()
-            raise psycopg.OperationalError(silence(self.patience)) from error
+            raise _own(self, psycopg.OperationalError(silence(self.patience))) from error
+        except psycopg.Error as error:
+            _own(self, error)
+            raise
 
 
 class AsyncPatientConnection(psycopg.AsyncConnection[Any]):
     """The same, asynchronous."""
 
     patience: float | None = None
+    lost = False
 
     def __del__(self, _warn: Any = None) -> None:
         # An event loop that ended took its connections along before anybody could close them; that
@@ -64,7 +72,17 @@ class AsyncPatientConnection(psycopg.AsyncConnection[Any]):
             if timeout is not None:
                 raise
             self.pgconn.finish()
-            raise psycopg.OperationalError(silence(self.patience)) from error
+            raise _own(self, psycopg.OperationalError(silence(self.patience))) from error
+        except psycopg.Error as error:
+            _own(self, error)
+            raise
+
+
+def _own(connection: PatientConnection | AsyncPatientConnection, error: psycopg.Error) -> Any:
+    """Mark an error as one of our own database."""
+    mark_own(error)
+    connection.lost = connection.lost or is_loss_state(error)
+    return error
 
 
 def silence(patience: float | None) -> str:

@@ -107,6 +107,7 @@ class AsyncPool:
                 with translated():
                     raise error
         connection.patience = None
+        connection.lost = False
         try:
             yield connection
         finally:
@@ -234,6 +235,7 @@ class SyncPool:
             with connect(self._found, name=self._name), translated():
                 raise error
         connection.patience = patience
+        connection.lost = False
         try:
             yield connection
         finally:

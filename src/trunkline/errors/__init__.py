@@ -50,6 +50,7 @@ TrunklineError
 │   └── UnknownProfile              there is no such profile
 ├── Refusal                         the engine said no; one class for each SQLSTATE of ours
 │   ├── ArrayLengthMismatch         TL008  the arrays of a batch do not match
+│   ├── AttemptCancelled            TL040  the worker was told to cancel the attempt
 │   ├── CostOverLimit               TL033  a job would take more than its limit ever gives
 │   ├── IdempotencyMismatch         TL027  the idempotency key was used for another task
 │   ├── InvalidArgument             TL028  an argument is not what it must be
@@ -184,6 +185,7 @@ from trunkline.errors.profiles import (
 )
 from trunkline.errors.refusals import (
     ArrayLengthMismatch,
+    AttemptCancelled,
     CostOverLimit,
     IdempotencyMismatch,
     InvalidArgument,
@@ -262,6 +264,7 @@ __all__ = [
     "AccessDenied",
     "AppNotFound",
     "ArrayLengthMismatch",
+    "AttemptCancelled",
     "BackupError",
     "BackupFailed",
     "BackupFileExists",

@@ -14,6 +14,14 @@ class ArrayLengthMismatch(Refusal):
     sqlstate = "TL008"
 
 
+class AttemptCancelled(Refusal):
+    """The worker was told to cancel the attempt, so it can no longer be completed."""
+
+    code = "attempt_cancelled"
+    sqlstate = "TL040"
+    http_status = 409
+
+
 class CostOverLimit(Refusal):
     """A job would take more than its limit ever gives at once."""
 

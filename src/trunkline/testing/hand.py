@@ -43,6 +43,9 @@ class Attempt:
             return "completed" if self.job.state is JobState.COMPLETED else "lost"
         if self.job.state is JobState.DEAD:
             return "dead"
+        if self.job.state is JobState.CANCELLED:
+            # Also a completion that came after the attempt was told to cancel.
+            return "cancelled"
         return {
             End.COMPLETE: "completed",
             End.FAIL: "failed",

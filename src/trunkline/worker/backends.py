@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import AbstractContextManager, AsyncExitStack, ExitStack
+from collections.abc import Awaitable, Callable, Generator, Iterator
+from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import TracebackType
@@ -18,14 +18,23 @@ from trunkline.client._sync.http import SyncConnections
 from trunkline.client.context import Context, Transaction
 from trunkline.db.call import Call
 from trunkline.db.calls import work
+from trunkline.db.loss import mark_within
 from trunkline.db.pool import AsyncPool, SyncPool
 from trunkline.db.runner import run, run_async
-from trunkline.errors import InvalidTask, ResultNotStorable, StaleAttempt
+from trunkline.errors import AttemptCancelled, InvalidTask, ResultNotStorable, StaleAttempt
 from trunkline.model import Cancel, ClaimedJob
 from trunkline.worker.report import result_text
 from trunkline.worker.roster import Held, Stop
 
-__all__ = ["Done", "LoopBackend", "Services", "ThreadBackend", "complete_call", "judge_progress"]
+__all__ = [
+    "Done",
+    "LoopBackend",
+    "Services",
+    "ThreadBackend",
+    "cancel_raised",
+    "complete_call",
+    "judge_progress",
+]
 
 
 T = TypeVar("T")
@@ -72,6 +81,18 @@ def judge_progress(job: ClaimedJob, verdict: str) -> None:
             hint="Stop the work and discard its result.",
             detail={"job": str(job.job_id), "attempt": job.attempt},
         )
+
+
+@contextmanager
+def cancel_raised() -> Iterator[None]:
+    """Raise Cancel where the engine refuses to complete an attempt that was told to cancel.
+
+    Context.progress raises the same, so that a handler cleans up in one place.
+    """
+    try:
+        yield
+    except AttemptCancelled as error:
+        raise Cancel from error
 
 
 def complete_call(worker: str, job: ClaimedJob, ctx: Context) -> Any:
@@ -198,6 +219,7 @@ class _LoopTransaction(Transaction):
             if error is None:
                 await self._complete()
             else:
+                mark_within(self._connection, error)
                 await self._transaction.__aexit__(kind, error, trace)
         finally:
             await self._borrowed.aclose()
@@ -205,7 +227,8 @@ class _LoopTransaction(Transaction):
     async def _complete(self) -> None:
         try:
             call = complete_call(self._services.worker, self._held.job, self._ctx)
-            await run_async(self._connection, call)
+            with cancel_raised():
+                await run_async(self._connection, call)
         except BaseException as error:
             await self._transaction.__aexit__(type(error), error, error.__traceback__)
             raise
@@ -253,12 +276,12 @@ class _ThreadTransaction(Transaction):
     ) -> None:
         with self._stack:
             if error is not None:
+                mark_within(self._connection, error)
                 # Passing it to the stack undoes the transaction.
                 raise error.with_traceback(trace)
-            run(
-                self._connection,
-                complete_call(self._services.worker, self._held.job, self._ctx),
-            )
+            call = complete_call(self._services.worker, self._held.job, self._ctx)
+            with cancel_raised():
+                run(self._connection, call)
         self._held.ended_in_transaction = True
 
     async def __aenter__(self) -> Any:

@@ -117,8 +117,17 @@ class Completer(Part):
 
     def _settle(self, end: End, reports: Sequence[Report], verdicts: Sequence[Verdict]) -> None:
         self._drop(reports)
-        self.counts[end] += len(reports)
+        cancelled = [verdict for verdict in verdicts if verdict.verdict == "cancel"]
+        self.counts[end] += len(reports) - len(cancelled)
+        self.counts[End.CANCEL] += len(cancelled)
         self._roster.remove([report.job for report in reports])
+        for verdict in cancelled:
+            self.log.info(
+                "job %s was cancelled while it ran; the result of attempt %d was dropped",
+                verdict.job_id,
+                verdict.attempt,
+                extra={"job_id": str(verdict.job_id), "attempt": verdict.attempt},
+            )
         for verdict in verdicts:
             if verdict.verdict == "lost":
                 self.stale += 1

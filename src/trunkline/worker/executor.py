@@ -258,6 +258,14 @@ class Executor:
     def _tell(self, held: Held, error: BaseException, report: Report | None) -> None:
         if report is None:
             _log.warning("job %s was lost to another attempt", held.job.job_id)
+        elif report.end is End.RELEASE and held.stop is None:
+            _log.warning(
+                "attempt %d of %s was handed back: %s: %s",
+                held.job.attempt,
+                held.job.task,
+                report.reason,
+                error,
+            )
         elif report.end is End.FAIL and isinstance(error, Exception):
             _log.warning(
                 "attempt %d of %s failed: %s: %s",

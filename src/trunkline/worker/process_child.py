@@ -23,12 +23,13 @@ from trunkline.client.context import Transaction
 from trunkline.db.call import Call
 from trunkline.db.connect import connect
 from trunkline.db.dsn import reported
+from trunkline.db.loss import mark_within
 from trunkline.db.pool import SyncPool
 from trunkline.db.runner import run
 from trunkline.errors import HandlerProcessDied, InvalidTask
 from trunkline.model import Cancel, Outcome
 from trunkline.telemetry import enter_job, set_up_logging
-from trunkline.worker.backends import Done, complete_call, judge_progress
+from trunkline.worker.backends import Done, cancel_raised, complete_call, judge_progress
 from trunkline.worker.frames import Ended, Hello, Progress, Run, Verdict, receive, send
 from trunkline.worker.report import End, Report, of_error, of_value
 from trunkline.worker.roster import check_start
@@ -131,6 +132,8 @@ class _ChildTransaction(Transaction):
             self._connection = stack.enter_context(
                 connect(self._backend.means.dsn, name="trunkline handler")
             )
+            # As the pools lend it: the handler's statements may take as long as they like.
+            self._connection.patience = None
             stack.enter_context(self._connection.transaction())
             self._stack = stack.pop_all()
         return self._connection
@@ -144,8 +147,11 @@ class _ChildTransaction(Transaction):
         order = self._backend.order
         with self._stack:
             if error is not None:
+                mark_within(self._connection, error)
                 raise error.with_traceback(trace)
-            run(self._connection, complete_call(order.worker, order.job, self._ctx))
+            call = complete_call(order.worker, order.job, self._ctx)
+            with cancel_raised():
+                run(self._connection, call)
         self._backend.in_transaction = True
 
     async def __aenter__(self) -> Any:

@@ -10,7 +10,9 @@ from types import TracebackType
 from typing import Any, Final
 
 from trunkline.client.codec import encode
+from trunkline.db.loss import database_lost
 from trunkline.errors import (
+    AttemptCancelled,
     CostOverLimit,
     HardLimitExceeded,
     InvalidCost,
@@ -96,8 +98,9 @@ def of_error(job: ClaimedJob, error: BaseException) -> Report | None:  # noqa: P
             return Report(job, End.SNOOZE, delay=error.retry_after, reason=str(error))
         case LimitExhausted():
             return Report(job, End.SNOOZE, delay=_until_free(error), reason=str(error))
-        case Cancel():
-            return Report(job, End.CANCEL, reason=error.reason)
+        case Cancel() | AttemptCancelled():
+            # Without a reason the engine takes that of whoever asked.
+            return Report(job, End.CANCEL, reason=getattr(error, "reason", None))
         case Retry():
             return Report(job, End.FAIL, error=_described(error), delay=error.after)
         case (
@@ -106,8 +109,8 @@ def of_error(job: ClaimedJob, error: BaseException) -> Report | None:  # noqa: P
             | (CostOverLimit() | InvalidCost() | LimitKeyMissing() | UnknownLimit())
         ):
             return Report(job, End.FAIL, error=_described(error), retryable=False)
-        case _ if _is_conflict(error):
-            return Report(job, End.RELEASE, reason="deadlock or serialization failure")
+        case _ if reason := _handed_back(error):
+            return Report(job, End.RELEASE, reason=reason)
         case _:
             return Report(job, End.FAIL, error=_described(error))
 
@@ -163,6 +166,13 @@ def own_traceback(
     while trace is not None and trace.tb_frame.f_globals.get("__package__") == __package__:
         trace = trace.tb_next
     return type(error), error, trace
+
+
+def _handed_back(error: BaseException) -> str | None:
+    """Why the attempt counts as no failure: it is handed back, at once and then ever later."""
+    if _is_conflict(error):
+        return "deadlock or serialization failure"
+    return "the database was lost" if database_lost(error) else None
 
 
 def _is_conflict(error: BaseException | None) -> bool:

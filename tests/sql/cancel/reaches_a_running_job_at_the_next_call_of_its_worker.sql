@@ -57,8 +57,8 @@ select is((t.job(:'snoozing')).state, 'cancelled', 'the snoozed one is cancelled
 select is((t.job(:'releasing')).state, 'cancelled', 'the released one is cancelled');
 select is(
   (select verdict from trunkline.complete(p_worker => 'w1', p_jobs => array[:'beating']::uuid[], p_attempts => array[1])),
-  'ok',
-  'a worker that was done before it heard of it has completed the job'
+  'cancel',
+  'a completion ends it cancelled once the worker was told'
 );
 
 select * from finish();

@@ -91,9 +91,10 @@ def complete(
     *,
     strict: bool = False,
 ) -> Call[list[Verdict]]:
-    """End attempts with their results (JSON text); answers only the jobs that were not ours.
+    """End attempts with their results (JSON text); returns only the verdicts other than ok.
 
-    Strict refuses the whole call instead.
+    Those are attempts that were not ours, or were told to cancel and ended so. Strict refuses the
+    whole call instead.
     """
     return Call(
         "select job_id, attempt, verdict, state, run_at from trunkline.complete("

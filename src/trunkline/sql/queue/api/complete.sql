@@ -1,6 +1,9 @@
--- Ends running attempts of a worker as completed, with their results; answers per job ok, lost or already.
+-- Ends running attempts of a worker as completed, with their results; returns per job ok, cancel, lost or already.
 -- running -> completed. Locks its rows in id order. A stale attempt changes nothing; with p_strict it
 -- is refused, so that what else the caller wrote in the transaction is rolled back with it.
+-- running -> cancelled where a heartbeat or progress call has returned cancel for the attempt: the
+-- verdict is cancel and the result is dropped; with p_strict the call is refused. A request that the
+-- worker was not told of changes nothing: the work was done first.
 -- Names no state: the row in running is the state, and (job, attempt, worker) is the fence.
 -- Finds its rows by an array sorted by id, not by a join: where autovacuum met running while it was
 -- empty, a join took it as its outer side and read it from end to end (82 ms instead of 1.3 for 100
@@ -25,6 +28,7 @@ as $$
 declare
   v_attempts integer[];
   v_audited uuid[];
+  v_cancelled uuid[];
   v_costly trunkline_internal.costly_attempt[];
   v_done uuid[];
   v_freed trunkline_internal.costly_attempt[];
@@ -65,27 +69,33 @@ begin
       and r.attempt = v_attempts[width_bucket(r.job_id, v_jobs)]
       and r.worker = p_worker
       and (v_scope is null or r.tenant = v_scope)
-    returning r.*, v_results[width_bucket(r.job_id, v_jobs)] as result
+    returning
+      r.*,
+      case when r.cancel_answered_at is null then v_results[width_bucket(r.job_id, v_jobs)] end as result
   ),
   kept as (
     insert into trunkline_internal.finished (
       job_id, finished_at, claimed_at, heartbeat_at, run_at, created_at, attempt, payload_day, result_day, failures,
       deferrals, max_attempts, priority, state, queue, task, worker, tenant, unique_key,
-      correlation_id, retry_of, tags, payload, result, last_error
+      correlation_id, reason, retry_of, tags, payload, result, last_error
     )
     select
       e.job_id, v_now, e.claimed_at, e.heartbeat_at, e.run_at, e.created_at, e.attempt, e.payload_day,
       case when v_large and pg_column_size(e.result) > trunkline_internal.inline_limit() then (v_now at time zone 'UTC')::date end,
-      e.failures, e.deferrals, e.max_attempts, e.lane >> 1, 'completed', e.queue, e.task, e.worker,
-      e.tenant, e.unique_key, e.correlation_id, e.retry_of, e.tags, e.payload,
+      e.failures, e.deferrals, e.max_attempts, e.lane >> 1,
+      case when e.cancel_answered_at is null then 'completed' else 'cancelled' end,
+      e.queue, e.task, e.worker, e.tenant, e.unique_key, e.correlation_id,
+      case when e.cancel_answered_at is not null then coalesce(e.cancel_reason, 'cancelled') end,
+      e.retry_of, e.tags, e.payload,
       case when not v_large or pg_column_size(e.result) <= trunkline_internal.inline_limit() then e.result end,
       e.last_error
     from ended as e
   )
   select
     array_agg(e.job_id),
+    array_agg(e.job_id) filter (where e.cancel_answered_at is not null),
     array_agg(e.job_id) filter (where e.unique_key is not null),
-    array_agg(e.job_id) filter (where e.audit),
+    array_agg(e.job_id) filter (where e.audit or e.cancel_answered_at is not null),
     array_agg(e.queue) filter (where e.need is not null),
     array_agg(row(e.job_id, e.attempt, e.task, e.tenant, e.need, e.claimed_at)::trunkline_internal.costly_attempt)
       filter (where e.need[2] > 0 or e.need[3] > 0),
@@ -95,7 +105,7 @@ begin
     -- The least that note_late counts; hardly any job is limited and takes so long.
     array_agg(row(e.job_id, e.attempt, e.task, e.tenant, e.need, e.claimed_at)::trunkline_internal.costly_attempt)
       filter (where e.need is not null and e.claimed_at < v_now - interval '15 seconds')
-  into v_done, v_keyed, v_audited, v_limited, v_costly, v_freed, v_late
+  into v_done, v_cancelled, v_keyed, v_audited, v_limited, v_costly, v_freed, v_late
   from ended as e;
   -- What few jobs need is done apart: as parts of the statement above these three would cost every
   -- batch the opening of two partitioned tables, a tenth of the whole.
@@ -103,7 +113,8 @@ begin
     insert into trunkline_internal.bodies (day, job_id, kind, body)
     select (v_now at time zone 'UTC')::date, a.job_id, 'result', v_results[width_bucket(a.job_id, v_jobs)]
     from unnest(v_done) as a (job_id)
-    where pg_column_size(v_results[width_bucket(a.job_id, v_jobs)]) > trunkline_internal.inline_limit();
+    where a.job_id <> all(coalesce(v_cancelled, '{}'))
+      and pg_column_size(v_results[width_bucket(a.job_id, v_jobs)]) > trunkline_internal.inline_limit();
   end if;
   if v_keyed is not null then
     delete from trunkline_internal.unique_keys as k where k.job_id = any(v_keyed);
@@ -111,7 +122,12 @@ begin
   if v_limited is not null then
     -- Their capacity came free, and one of them may have been a probe.
     perform trunkline_internal.wake_freed(p_jobs => v_done, p_queues => v_limited, p_ended => v_freed);
-    perform trunkline_internal.close_breakers(p_jobs => v_done, p_now => v_now);
+    perform trunkline_internal.close_breakers(
+      p_jobs => case when v_cancelled is null then v_done else array(
+        select a.job_id from unnest(v_done) as a (job_id) where a.job_id <> all(v_cancelled)
+      ) end,
+      p_now => v_now
+    );
   end if;
   if v_late is not null then
     perform trunkline_internal.note_late(p_ended => v_late, p_now => v_now);
@@ -120,12 +136,14 @@ begin
     perform trunkline_internal.book_estimates(p_ended => v_costly, p_now => v_now);
   end if;
   if v_audited is not null then
-    insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, worker, actor)
-    select v_now, f.job_id, f.attempt, 'completed', 'completed', f.task, f.queue, f.tenant, f.worker, session_user
+    insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, worker, actor, detail)
+    select
+      v_now, f.job_id, f.attempt, f.state, f.state, f.task, f.queue, f.tenant, f.worker, session_user,
+      case when f.state = 'cancelled' then jsonb_build_object('reason', f.reason) end
     from trunkline_internal.finished as f
     where f.job_id = any(v_audited) and f.finished_at = v_now;
   end if;
-  if cardinality(v_done) = cardinality(p_jobs) then
+  if cardinality(v_done) = cardinality(p_jobs) and v_cancelled is null then
     return query
     select a.job_id, a.attempt, 'ok', 'completed', null::timestamptz
     from unnest(p_jobs, p_attempts) as a (job_id, attempt);
@@ -133,8 +151,9 @@ begin
   end if;
   return query
   select v.* from trunkline_internal.unmatched_verdicts(
-    p_worker => p_worker, p_jobs => p_jobs, p_attempts => p_attempts, p_done => v_done, p_strict => p_strict
+    p_worker => p_worker, p_jobs => p_jobs, p_attempts => p_attempts, p_done => v_done,
+    p_cancelled => v_cancelled, p_strict => p_strict
   ) as v;
 end;
 $$;
-comment on function trunkline.complete(text, uuid[], integer[], jsonb[], boolean) is 'Ends running attempts of a worker as completed, with their results; answers per job ok, lost or already.';
+comment on function trunkline.complete(text, uuid[], integer[], jsonb[], boolean) is 'Ends running attempts of a worker as completed, with their results; returns per job ok, cancel, lost or already.';

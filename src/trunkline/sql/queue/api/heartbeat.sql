@@ -1,7 +1,9 @@
--- Extends the leases of a worker's running attempts, all in one statement; answers per job ok, cancel (asked for) or lost.
+-- Extends the leases of a worker's running attempts, all in one statement; returns per job ok, cancel (asked for) or lost.
 -- running -> running. Skips rows another call holds: whoever holds one is ending that job, or the
 -- next heartbeat comes in time. A lease that ran out but was not taken yet lives on; past the hard
 -- deadline nothing does.
+-- Cancel is returned only where it is recorded with the attempt in the same transaction, because
+-- complete goes by that record. A row that is skipped hears of it with the next heartbeat.
 create or replace function trunkline.heartbeat(p_worker text, p_jobs uuid[], p_attempts integer[])
 returns setof trunkline.verdict
 language plpgsql
@@ -37,7 +39,7 @@ begin
     where r.job_id = any(v_jobs)
       and r.attempt = v_attempts[width_bucket(r.job_id, v_jobs)]
       and r.worker = p_worker
-      and r.hard_deadline > v_now
+      and (r.hard_deadline > v_now or r.cancel_requested_at is not null)
       and (v_scope is null or r.tenant = v_scope)
     order by r.job_id
     for update of r skip locked
@@ -49,7 +51,10 @@ begin
       greatest(v_now, r.claimed_at)
         + coalesce((select t.lease from trunkline_internal.tasks as t where t.task = r.task), v_lease),
       r.hard_deadline
-    )
+    ),
+    cancel_answered_at = case
+      when r.cancel_requested_at is not null then coalesce(r.cancel_answered_at, v_now)
+    end
   where r.job_id = any(array(select m.job_id from mine as m));
   return query
   select
@@ -57,7 +62,7 @@ begin
     a.attempt,
     case
       when r.job_id is null then 'lost'
-      when r.cancel_requested_at is not null then 'cancel'
+      when r.cancel_answered_at is not null then 'cancel'
       when r.hard_deadline <= v_now then 'lost'
       else 'ok'
     end,
@@ -65,7 +70,7 @@ begin
     r.lease_expires_at
   from unnest(p_jobs, p_attempts) with ordinality as a (job_id, attempt, place)
   left join lateral (
-    select r.job_id, r.cancel_requested_at, r.hard_deadline, r.lease_expires_at
+    select r.job_id, r.cancel_answered_at, r.hard_deadline, r.lease_expires_at
     from trunkline_internal.running as r
     where r.job_id = a.job_id
       and r.attempt = a.attempt
@@ -76,4 +81,4 @@ begin
   order by a.place;
 end;
 $$;
-comment on function trunkline.heartbeat(text, uuid[], integer[]) is 'Extends the leases of a worker''s running attempts, all in one statement; answers per job ok, cancel (asked for) or lost.';
+comment on function trunkline.heartbeat(text, uuid[], integer[]) is 'Extends the leases of a worker''s running attempts, all in one statement; returns per job ok, cancel (asked for) or lost.';

@@ -1,5 +1,5 @@
--- Records how far a running attempt is; never falls within an attempt. Answers ok, cancel or lost.
--- running -> running. Locks the row.
+-- Records how far a running attempt is; never falls within an attempt. Returns ok, cancel or lost.
+-- running -> running. Locks the row. Records that it returned cancel, see heartbeat.
 create or replace function trunkline.progress(
   p_worker text,
   p_job uuid,
@@ -16,6 +16,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_cancel boolean;
+  v_now timestamptz := trunkline.clock();
   v_scope text := trunkline.tenant_scope();
 begin
   perform trunkline_internal.check_batch(
@@ -31,7 +32,10 @@ begin
   set
     progress = greatest(r.progress, p_percent),
     message = coalesce(left(p_message, 500), r.message),
-    phase = coalesce(left(p_phase, 100), r.phase)
+    phase = coalesce(left(p_phase, 100), r.phase),
+    cancel_answered_at = case
+      when r.cancel_requested_at is not null then coalesce(r.cancel_answered_at, v_now)
+    end
   where r.job_id = p_job
     and r.attempt = p_attempt
     and r.worker = p_worker
@@ -40,4 +44,4 @@ begin
   return case when v_cancel is null then 'lost' when v_cancel then 'cancel' else 'ok' end;
 end;
 $$;
-comment on function trunkline.progress(text, uuid, integer, integer, text, text) is 'Records how far a running attempt is; never falls within an attempt. Answers ok, cancel or lost.';
+comment on function trunkline.progress(text, uuid, integer, integer, text, text) is 'Records how far a running attempt is; never falls within an attempt. Returns ok, cancel or lost.';

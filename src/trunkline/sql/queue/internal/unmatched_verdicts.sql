@@ -1,10 +1,12 @@
--- Answers a batch of completions in which not every attempt was the worker's: ok, already or lost.
--- Already: this worker completed this very attempt before.
+-- Returns the verdicts of a batch of completions in which not every attempt was completed: ok, cancel, already or lost.
+-- Already: this worker completed this very attempt before. Cancel: it ended cancelled, because the
+-- worker had been told so.
 create or replace function trunkline_internal.unmatched_verdicts(
   p_worker text,
   p_jobs uuid[],
   p_attempts integer[],
   p_done uuid[],
+  p_cancelled uuid[],
   p_strict boolean
 )
 returns setof trunkline.verdict
@@ -22,6 +24,7 @@ begin
       a.job_id,
       a.attempt,
       case
+        when a.newest and a.job_id = any(p_cancelled) then 'cancel'
         when a.newest and a.job_id = any(p_done) then 'ok'
         when f.state = 'completed' and f.attempt = a.attempt and f.worker = p_worker then 'already'
         else 'lost'
@@ -45,6 +48,11 @@ begin
     limit 1
   ) as f on true;
   if p_strict then
+    if p_cancelled is not null then
+      perform trunkline_internal.refuse(
+        p_name => 'attempt_cancelled', p_detail => jsonb_build_object('worker', p_worker, 'jobs', to_jsonb(p_cancelled))
+      );
+    end if;
     select jsonb_agg(jsonb_build_object('job', v.job_id, 'attempt', v.attempt))
     into v_stale
     from unnest(v_answers) as v
@@ -58,4 +66,4 @@ begin
   return query select v.* from unnest(v_answers) as v;
 end;
 $$;
-comment on function trunkline_internal.unmatched_verdicts(text, uuid[], integer[], uuid[], boolean) is 'Answers a batch of completions in which not every attempt was the worker''s: ok, already or lost.';
+comment on function trunkline_internal.unmatched_verdicts(text, uuid[], integer[], uuid[], uuid[], boolean) is 'Returns the verdicts of a batch of completions in which not every attempt was completed: ok, cancel, already or lost.';

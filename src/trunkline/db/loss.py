@@ -1,0 +1,93 @@
+"""Tells the loss of our own database from every other error of a handler.
+
+A handler may use other databases, and their errors are its own. So each connection of ours marks
+the errors it raises, and only marked ones count, or errors of ours that were raised for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+import psycopg
+
+from trunkline.errors import DatabaseProblem, DatabaseUnreachable
+
+__all__ = ["database_lost", "is_loss_state", "mark_own", "mark_within"]
+
+# Connection errors, no resources (disk, memory, connections), read-only after a failover, shutdown,
+# crash, cannot connect now, an idle session that was ended, an error of the file system.
+_CLASSES: Final = frozenset({"08", "53"})
+_STATES: Final = frozenset({"25006", "57P01", "57P02", "57P03", "57P05", "58030"})
+# What follows in a transaction that has failed already.
+_AFTERMATH: Final = frozenset({"25P02"})
+_MARK: Final = "trunkline_mark"
+_OWN: Final = "own"
+_LOST: Final = "lost"
+_DEEPEST: Final = 10
+
+
+def mark_own(error: BaseException) -> None:
+    """Note that a connection of ours raised this error."""
+    setattr(error, _MARK, _OWN)
+
+
+def mark_within(connection: Any, error: BaseException) -> None:
+    """Mark what a lost connection of ours led to: a closed connection, or a failed transaction."""
+    if not (connection.lost or connection.closed):
+        return
+    for found in _chain(error):
+        if isinstance(found, psycopg.Error) and (
+            found.sqlstate is None or found.sqlstate in _AFTERMATH
+        ):
+            setattr(found, _MARK, _LOST)
+
+
+def database_lost(error: BaseException) -> bool:
+    """Whether an error, or what it was raised for, is the loss of our database.
+
+    Of a group all members must be.
+    """
+    for found in _chain(error):
+        if isinstance(found, BaseExceptionGroup):
+            return all(map(database_lost, found.exceptions))
+        if _is_loss(found):
+            return True
+    return False
+
+
+def is_loss_state(error: BaseException) -> bool:
+    """Whether an error of the driver says that the database is lost, whoever's it is."""
+    sqlstate = getattr(error, "sqlstate", None)
+    if sqlstate is None:
+        # libpq itself says DatabaseError, as of a socket that is gone.
+        broken = isinstance(error, psycopg.OperationalError)
+        return broken or type(error) is psycopg.DatabaseError
+    return sqlstate in _STATES or sqlstate[:2] in _CLASSES
+
+
+def _is_loss(error: BaseException) -> bool:
+    if isinstance(error, DatabaseUnreachable):
+        return True
+    if isinstance(error, DatabaseProblem):
+        cause = error.__cause__
+        return error.retryable or (isinstance(cause, psycopg.Error) and is_loss_state(cause))
+    mark = getattr(error, _MARK, None)
+    return mark == _LOST or (mark == _OWN and is_loss_state(error))
+
+
+def _chain(error: BaseException | None) -> list[BaseException]:
+    """An error and what it was raised for; SQLAlchemy keeps the driver's error as `orig`."""
+    found: list[BaseException] = []
+    while error is not None and len(found) < _DEEPEST:
+        if isinstance(error, asyncio.CancelledError):
+            break
+        found.append(error)
+        wrapped = getattr(error, "orig", None)
+        if isinstance(wrapped, BaseException):
+            error = wrapped
+        elif error.__cause__ is not None or error.__suppress_context__:
+            error = error.__cause__
+        else:
+            error = error.__context__
+    return found
