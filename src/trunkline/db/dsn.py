@@ -26,6 +26,10 @@ def resolve(dsn: str | None = None) -> Iterator[str]:
         raise DatabaseUnreachable("The connection string is empty")
     given = dsn or os.environ.get(DSN_VARIABLE)
     if given:
+        # Not at the top: the driver takes its time, and help does not need it.
+        from trunkline.db.conninfo import parse  # noqa: PLC0415
+
+        parse(given)
         yield given
         return
     # Not needed, and on some platforms not even importable, with a server of one's own.
