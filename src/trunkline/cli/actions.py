@@ -9,7 +9,7 @@ from uuid import UUID
 
 import click
 
-from trunkline.cli.output import data, print_json
+from trunkline.cli.output import clean, data, print_json
 from trunkline.errors import DatabaseProblem, DatabaseUnreachable, TrunklineError
 
 __all__ = ["confirm", "each"]
@@ -43,7 +43,9 @@ def each(
                 fault = {"code": error.code, "message": str(error), "hint": error.hint}
                 answers.append({"job_id": job_id, "error": fault})
                 if not as_json:
-                    click.echo(f"{job_id}  {click.style('refused', fg='red')}: {error}", err=True)
+                    click.echo(
+                        f"{job_id}  {click.style('refused', fg='red')}: {clean(error)}", err=True
+                    )
             else:
                 answers.append(data(answer))
                 if not as_json:

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import click
 
+from trunkline.cli.output import clean
 from trunkline.db.address import UNKNOWN, address
 from trunkline.db.call import Call
 from trunkline.db.calls import read, views
@@ -81,7 +82,9 @@ class Session:
                 if not _passes(error):
                     raise
                 if not told:
-                    click.echo(f"Lost the server: {error}. Trying again until it is back", err=True)
+                    click.echo(
+                        f"Lost the server: {clean(error)}. Trying again until it is back", err=True
+                    )
                     told = True
                 self.close()
                 if until():

@@ -146,6 +146,7 @@ def psql(arguments: tuple[str, ...]) -> None:
     import signal  # noqa: PLC0415 - see main.py
     import subprocess  # noqa: PLC0415 - see main.py
 
+    from trunkline.db.conninfo import for_program  # noqa: PLC0415 - see main.py
     from trunkline.db.dsn import resolve  # noqa: PLC0415 - see main.py
     from trunkline.embedded import service  # noqa: PLC0415 - see main.py
 
@@ -155,24 +156,11 @@ def psql(arguments: tuple[str, ...]) -> None:
         # Ctrl-C is for psql, which cancels its query; a handler, unlike "ignore", is not inherited.
         signal.signal(signal.SIGINT, lambda _number, _frame: None)
         # Not exec: the server must be left, and perhaps stopped, afterwards.
-        shown, environment = _without_password(target)
-        code = subprocess.run([program, shown, *arguments], env=environment, check=False).returncode
+        shown, secrets = for_program(target)
+        code = subprocess.run(
+            [program, shown, *arguments], env=os.environ | secrets, check=False
+        ).returncode
     click.get_current_context().exit(code)
-
-
-def _without_password(dsn: str) -> tuple[str, dict[str, str]]:
-    """Return a string for the command line, which every user can read, and the environment."""
-    from psycopg.conninfo import conninfo_to_dict, make_conninfo  # noqa: PLC0415 - see main.py
-
-    fields = conninfo_to_dict(dsn)
-    password = fields.pop("password", None)
-    if fields.get("sslpassword"):
-        raise click.UsageError(
-            "psql takes sslpassword only where every user can read it. Keep it in a service file "
-            "and set TRUNKLINE_DSN to service=NAME."
-        )
-    given = {} if password is None else {"PGPASSWORD": str(password)}
-    return make_conninfo("", **fields), os.environ | given
 
 
 def _document(state: "Status") -> str:

@@ -264,6 +264,8 @@ def _summary(found: Sequence[DeadLetter]) -> str:
 
 
 def _list_dry(verb: str, found: Sequence[DeadLetter]) -> None:
+    from trunkline.cli.output import clean  # noqa: PLC0415 - see above
+
     for row in found:
-        click.echo(f"{row.job_id}  {row.task}")
+        click.echo(f"{row.job_id}  {clean(row.task)}")
     click.echo(f"Would {verb} {_summary(found)}" if found else "No dead letters fit", err=True)

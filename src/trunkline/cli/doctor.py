@@ -37,7 +37,7 @@ def doctor(ctx: click.Context, *, listen_dsn: str | None, dsn: str | None, as_js
     Changes nothing. Each line is ok, warn or fail; the exit code is 1 if any is fail.
     """
     from trunkline.cli.diagnosis import diagnose  # noqa: PLC0415 - see main.py
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
+    from trunkline.cli.output import clean, print_json  # noqa: PLC0415 - see main.py
 
     failed = False
     findings = []
@@ -47,9 +47,10 @@ def doctor(ctx: click.Context, *, listen_dsn: str | None, dsn: str | None, as_js
             findings.append(finding)
             continue
         level = click.style(f"{finding.level:<4}", fg=_COLOURS[finding.level], bold=True)
-        click.echo(f"{level}  {_wrapped(f'{finding.check}: {finding.message}')}")
+        click.echo(f"{level}  {_wrapped(clean(f'{finding.check}: {finding.message}'))}")
         if finding.hint:
-            click.echo(f"      {click.style('->', fg='cyan')} {_wrapped(finding.hint, deeper=3)}")
+            hint = _wrapped(clean(finding.hint), deeper=3)
+            click.echo(f"      {click.style('->', fg='cyan')} {hint}")
     if as_json:
         print_json({"ok": not failed, "checks": findings})
     ctx.exit(1 if failed else 0)

@@ -182,9 +182,11 @@ def report(error: TrunklineError) -> None:
     if _wants_json():
         _report_json(error.code, str(error), error.hint, getattr(error, "detail", None))
         return
-    lines = [f"{click.style('Error:', fg='red', bold=True)} {error}"]
+    from trunkline.telemetry import escaped_lines  # noqa: PLC0415 - see COMMANDS
+
+    lines = [f"{click.style('Error:', fg='red', bold=True)} {escaped_lines(str(error))}"]
     if error.hint:
-        lines.append(f"{click.style('Hint:', fg='cyan')} {error.hint}")
+        lines.append(f"{click.style('Hint:', fg='cyan')} {escaped_lines(error.hint)}")
     lines.append(click.style(f"Code: {error.code}", dim=True))
     click.echo("\n".join(lines), err=True, color=_colour())
 
@@ -205,4 +207,7 @@ def _report_json(
     error: dict[str, Any] = {"code": code, "message": message, "hint": hint or None}
     if detail:
         error["detail"] = detail
-    click.echo(json.dumps({"error": error}, ensure_ascii=False, default=str), err=True)
+    from trunkline.telemetry import escaped_json  # noqa: PLC0415 - see COMMANDS
+
+    document = json.dumps({"error": error}, ensure_ascii=False, default=str)
+    click.echo(escaped_json(document), err=True)

@@ -14,12 +14,14 @@ from uuid import UUID
 import click
 
 from trunkline.model import Job
+from trunkline.telemetry import UNSAFE, escaped_json
 
 __all__ = [
     "STATE_STYLES",
     "age",
     "amount",
     "clean",
+    "clean_lines",
     "count",
     "data",
     "job_data",
@@ -42,17 +44,14 @@ STATE_STYLES: Final = {
 
 # Whatever moves the cursor or changes how text is shown: it came from somebody's payload or error.
 _UNSAFE: Final = {
-    **dict.fromkeys((*range(0x20), *range(0x7F, 0xA0)), "\N{REPLACEMENT CHARACTER}"),
-    **dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\N{REPLACEMENT CHARACTER}"),
-    ord("\n"): " ",
-    ord("\r"): " ",
-    ord("\t"): " ",
+    **dict.fromkeys(UNSAFE, "\N{REPLACEMENT CHARACTER}"),
+    **dict.fromkeys(map(ord, "\n\r\t\N{LINE SEPARATOR}\N{PARAGRAPH SEPARATOR}"), " "),
 }
 
 
 def print_json(value: Any) -> None:
     """One JSON document on one line, flushed: a reader of a stream gets it at once."""
-    click.echo(json.dumps(data(value), ensure_ascii=False))
+    click.echo(escaped_json(json.dumps(data(value), ensure_ascii=False)))
     sys.stdout.flush()
 
 
@@ -94,6 +93,11 @@ def job_data(job: Job, *, bodies: bool = True) -> dict[str, Any]:
 def clean(text: Any) -> str:
     """One line of text with nothing in it that a terminal would obey."""
     return str(text).translate(_UNSAFE)
+
+
+def clean_lines(text: Any) -> str:
+    """Return the same for text of several lines."""
+    return "\n".join(clean(line) for line in str(text).split("\n"))
 
 
 def age(length: timedelta | None) -> str:

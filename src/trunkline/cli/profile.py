@@ -169,7 +169,7 @@ def validate(
     ctx: click.Context, *, name: str, dsn: str | None, schema: str | None, as_json: bool
 ) -> None:
     """Run the validation tests, in a transaction that is rolled back; exit code 1 if one fails."""
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
+    from trunkline.cli.output import clean, print_json  # noqa: PLC0415 - see main.py
     from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
     from trunkline.profiles.executor import checks  # noqa: PLC0415 - see main.py
 
@@ -182,7 +182,8 @@ def validate(
         for one in results:
             click.echo(f"{'passed' if one.passed else 'FAILED'}  {one.requirement}  {one.test}")
             if not one.passed:
-                click.echo(f"        expected {one.expected}\n        found    {one.found}")
+                click.echo(f"        expected {clean(one.expected)}")
+                click.echo(f"        found    {clean(one.found)}")
     ctx.exit(0 if all(one.passed for one in results) else 1)
 
 

@@ -97,7 +97,7 @@ def step(
 ) -> None:
     """Take one step of the checklist, the cut-over or the roll-back; exit code 1 if refused."""
     from trunkline import profiles  # noqa: PLC0415 - see main.py
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
+    from trunkline.cli.output import clean, print_json  # noqa: PLC0415 - see main.py
     from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
     from trunkline.profiles import rollout  # noqa: PLC0415 - see main.py
 
@@ -119,7 +119,7 @@ def step(
         click.echo(f"{plan} {step_name}: {result.outcome.replace('_', ' ')}")
         for fact, value in result.detail.items():
             if fact != "problems":
-                click.echo(f"        {fact}: {value}")
+                click.echo(f"        {clean(fact)}: {clean(value)}")
         _say_problems(result.detail)
     ctx.exit(1 if result.outcome == "refused" else 0)
 
@@ -162,5 +162,7 @@ def take_over(
 
 
 def _say_problems(detail: dict[str, Any] | None) -> None:
+    from trunkline.cli.output import clean  # noqa: PLC0415 - see main.py
+
     for problem in (detail or {}).get("problems", ()):
-        click.echo(f"        - {problem}")
+        click.echo(f"        - {clean(problem)}")

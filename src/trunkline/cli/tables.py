@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from trunkline.cli.output import STATE_STYLES, clean, print_json
+from trunkline.cli.output import STATE_STYLES, clean, clean_lines, print_json
 
 __all__ = ["Column", "console", "facts", "live", "put", "show", "state_text", "table"]
 
@@ -50,7 +50,7 @@ def console() -> Console:
 
 def state_text(state: str) -> Text:
     """A state in its colour."""
-    return Text(state, style=STATE_STYLES.get(state, ""))
+    return Text(clean(state), style=STATE_STYLES.get(state, ""))
 
 
 def table(columns: Sequence[Column[Row]], rows: Sequence[Row], width: int) -> Table:
@@ -107,7 +107,9 @@ def facts(pairs: Sequence[tuple[str, Any]]) -> Table:
     made.add_column(no_wrap=True, style="bold")
     made.add_column(overflow="fold")
     for name, value in pairs:
-        text = value if isinstance(value, Text) else Text("" if value is None else str(value))
+        text = (
+            value if isinstance(value, Text) else Text("" if value is None else clean_lines(value))
+        )
         if text.plain:
             made.add_row(name, text)
     return made

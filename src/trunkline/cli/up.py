@@ -131,8 +131,9 @@ def _setter(ended: threading.Event) -> Callable[[int, Any], None]:
 
 
 def _turn(session: Session, ended: threading.Event) -> None:
+    from trunkline.cli.output import clean  # noqa: PLC0415 - see above
     from trunkline.db.calls import admin  # noqa: PLC0415 - see above
 
     for run in session.persist(lambda: session.ask(admin.run_duties()), until=ended.is_set) or ():
         if run.error:
-            click.echo(f"The duty {run.duty} failed: {run.error}", err=True)
+            click.echo(f"The duty {run.duty} failed: {clean(run.error)}", err=True)

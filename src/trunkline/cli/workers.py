@@ -58,7 +58,7 @@ def drain(
     """Ask workers to finish what they run, claim no more and end."""
     from trunkline.cli.actions import confirm  # noqa: PLC0415 - see above
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
-    from trunkline.cli.output import count, print_json  # noqa: PLC0415 - see above
+    from trunkline.cli.output import clean, count, print_json  # noqa: PLC0415 - see above
     from trunkline.db.calls import admin, views  # noqa: PLC0415 - see above
 
     if bool(names) == everyone:
@@ -76,7 +76,7 @@ def drain(
         print_json(answers)
         return
     for answer in answers:
-        click.echo(f"{answer['worker']}  {answer['state']}")
+        click.echo(f"{clean(answer['worker'])}  {answer['state']}")
     if not answers:
         click.echo("No worker is active", err=True)
 

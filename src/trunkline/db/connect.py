@@ -13,6 +13,7 @@ import psycopg
 from psycopg.types.json import set_json_loads
 
 from trunkline.db.address import address
+from trunkline.db.conninfo import parse
 from trunkline.db.notices import heed
 from trunkline.db.patient import (
     CALL_PATIENCE,
@@ -61,10 +62,7 @@ def options(name: str, dsn: str) -> dict[str, Any]:
         "keepalives_count": 3,
         "tcp_user_timeout": _SILENCE * 1000,
     }
-    try:
-        given = psycopg.conninfo.conninfo_to_dict(dsn)
-    except psycopg.Error as error:
-        raise unreachable(error) from error
+    given = parse(dsn)
     return {option: value for option, value in wanted.items() if option not in given}
 
 

@@ -65,6 +65,10 @@ def resolve(
     wanted = embedded_variable()
     target = given(dsn)
     if target is not None:
+        # Not at the top: the driver takes its time, and help does not need it.
+        from trunkline.db.conninfo import parse  # noqa: PLC0415
+
+        parse(target)
         yield target
         return
     if embedded is not None:

@@ -46,7 +46,7 @@ class EmbeddedDataVersion(EmbeddedError):
 
 
 class EmbeddedFolderUnsafe(EmbeddedError):
-    """A directory that must be private belongs to another user."""
+    """A private file or directory belongs to another user, or others can write to it."""
 
     code = "embedded_folder_unsafe"
     hint = "Set TRUNKLINE_HOME to a folder of your own."

@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 
+from trunkline.db.conninfo import parse
 from trunkline.errors import (
     DatabaseUnreachable,
     InstallationRefused,
@@ -26,10 +27,10 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 @contextmanager
 def connect(dsn: str) -> Iterator[Connection]:
     """A connection whose one transaction commits at the end of the block, or never happened."""
+    parse(dsn)
     try:
         connection = psycopg.connect(dsn, application_name="trunkline schema")
-    except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
-        # The second is what a connection string that cannot be read raises.
+    except psycopg.OperationalError as error:
         raise DatabaseUnreachable(str(error).strip()) from error
     with connection:
         yield connection

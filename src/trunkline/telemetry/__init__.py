@@ -1,5 +1,15 @@
 """What the package tells about itself: log lines with the job they belong to."""
 
 from trunkline.telemetry.logs import JobLogger, chosen_logging, enter_job, set_up_logging
+from trunkline.telemetry.text import UNSAFE, escaped, escaped_json, escaped_lines
 
-__all__ = ["JobLogger", "chosen_logging", "enter_job", "set_up_logging"]
+__all__ = [
+    "UNSAFE",
+    "JobLogger",
+    "chosen_logging",
+    "enter_job",
+    "escaped",
+    "escaped_json",
+    "escaped_lines",
+    "set_up_logging",
+]

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
 from trunkline.model import ClaimedJob
+from trunkline.telemetry.text import escaped, escaped_json, escaped_lines
 
 __all__ = ["JobLogger", "chosen_logging", "enter_job", "set_up_logging"]
 
@@ -86,7 +87,7 @@ class _Json(logging.Formatter):
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str, ensure_ascii=False)
+        return escaped_json(json.dumps(line, default=str, ensure_ascii=False))
 
 
 class _Console(logging.Formatter):
@@ -100,11 +101,12 @@ class _Console(logging.Formatter):
         if self._colour and record.levelname in _COLOURS:
             level = f"{_COLOURS[record.levelname]}{level}\x1b[0m"
         extra = " ".join(f"{name}={value}" for name, value in _extra(record).items())
-        line = f"{at:%H:%M:%S}.{int(record.msecs):03} {level} {record.getMessage()}"
+        line = f"{at:%H:%M:%S}.{int(record.msecs):03} {level} {escaped(record.getMessage())}"
         if extra:
-            line += f"  [{extra}]"
+            line += f"  [{escaped(extra)}]"
         if record.exc_info:
-            line += "\n" + self.formatException(record.exc_info)
+            # Indented, so that no line of an error's text looks like a record.
+            line += "\n" + escaped_lines(self.formatException(record.exc_info), "  ")
         return line
 
 

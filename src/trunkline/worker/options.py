@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from trunkline.errors import InvalidOptions
 
@@ -32,9 +32,9 @@ class WorkerOptions:
     memory_limit: int | None = None
     # Seconds that running jobs get to end after SIGTERM.
     grace: float = 30.0
-    dsn: str | None = None
+    dsn: str | None = field(default=None, repr=False)
     # Where LISTEN works, if `dsn` leads through a pooler in transaction mode.
-    listen_dsn: str | None = None
+    listen_dsn: str | None = field(default=None, repr=False)
     log_format: str = "console"
     log_level: str = "info"
     # Beginning of the worker's id; by default the name of the host.

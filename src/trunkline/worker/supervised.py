@@ -6,7 +6,7 @@ import sys
 import msgspec
 
 from trunkline.errors import TrunklineError
-from trunkline.telemetry import set_up_logging
+from trunkline.telemetry import escaped_lines, set_up_logging
 from trunkline.worker.entry import run_one
 from trunkline.worker.options import WorkerOptions
 
@@ -17,6 +17,7 @@ if __name__ == "__main__":
     try:
         code = run_one(options, parent=int(sys.argv[1]))
     except TrunklineError as error:
-        sys.stderr.write(f"Error: {error}\nHint: {error.hint}\nCode: {error.code}\n")
+        lines = escaped_lines(f"Error: {error}\nHint: {error.hint}\nCode: {error.code}")
+        sys.stderr.write(lines + "\n")
         code = error.exit_code
     sys.exit(code)
