@@ -78,6 +78,7 @@ CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
 # No row of theirs belongs to a tenant: workers, queues, tasks, settings, the clock, and duties,
 # which serve everybody whoever runs them (what they answer is tested below).
 FOR_ALL = {
+    "after_restore",
     "age_queue",
     "clock",
     "drain_worker",
