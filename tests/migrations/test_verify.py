@@ -7,9 +7,10 @@ import uuid
 import pytest
 from psycopg import sql
 
+from tests.migrations.conftest import OwnServer
 from tests.support.databases import Database
 from trunkline.errors import SchemaMissing
-from trunkline.schema import verify
+from trunkline.schema import install, upgrade, verify
 from trunkline.schema.tenants import grants
 
 
@@ -198,11 +199,15 @@ def test_changed_view_is_named(database: Database, before: str, after: str) -> N
     assert found == ["changed view trunkline.settings: query differs"]
 
 
-def test_partitions_are_not_compared(database: Database) -> None:
+def test_partitions_are_not_compared_by_name(database: Database) -> None:
+    name = "trunkline_internal.finished_of_1999"
     found = differences(
         database,
-        "create table trunkline_internal.finished_of_1999 partition of trunkline_internal.finished"
-        " for values from ('1999-01-01') to ('1999-01-02')",
+        f"create table {name} partition of trunkline_internal.finished"
+        " for values from ('1999-01-01') to ('1999-01-02');"
+        f"alter table {name} owner to trunkline_owner;"
+        f"alter table {name} enable row level security, force row level security;"
+        f"create policy owner_rows on {name} to trunkline_owner using (true) with check (true)",
     )
     assert found == []
 
@@ -235,3 +240,69 @@ def test_any_role_may_verify(database: Database) -> None:
     finally:
         connection.execute(sql.SQL("drop role {}").format(stranger))
     assert [str(one) for one in found] == ["missing index trunkline_internal.waiting_ready"]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ("disable row level security", "row security is not set, should be set"),
+        ("no force row level security", "forced row security is not set, should be set"),
+        ("owner to trunkline_installer", "owner is 'trunkline_installer'"),
+    ],
+)
+def test_a_partition_of_a_day_is_walled_like_its_parent(
+    database: Database, change: str, named: str
+) -> None:
+    connection = database.superuser()
+    row = connection.execute(
+        "select min(inhrelid::regclass::text) from pg_inherits"
+        " where inhparent = 'trunkline_internal.finished'::regclass"
+    ).fetchone()
+    assert row is not None
+    found = differences(database, f"alter table {row[0]} {change}")
+    assert len(found) == 1
+    assert found[0].startswith(f"changed partition {row[0]}: ")
+    assert named in found[0]
+
+
+def test_new_partitions_are_walled_too(database: Database) -> None:
+    database.move_time("40 days")
+    database.connect("trunkline_worker").execute("select trunkline.maintain_partitions()")
+    # The tests' own clock is a difference; nothing else is.
+    assert {difference.name for difference in verify(database.dsn)} <= {"trunkline.clock"}
+
+
+def test_a_role_of_tenants_must_not_act_for_all(database: Database) -> None:
+    role = f"tenants_{uuid.uuid4().hex}"
+    connection = database.superuser()
+    name = sql.Identifier(role)
+    connection.execute(sql.SQL("create role {}").format(name))
+    try:
+        connection.execute(grants(role).encode())
+        assert verify(database.dsn) == []
+        connection.execute(sql.SQL("grant trunkline_operator to {}").format(name))
+        assert [str(difference) for difference in verify(database.dsn)] == [
+            f"extra membership {role} in trunkline_operator: a role of tenants acts for all of them"
+        ]
+    finally:
+        connection.execute(sql.SQL("drop owned by {}").format(name))
+        connection.execute(sql.SQL("drop role {}").format(name))
+
+
+def test_only_logins_that_installed_belong_to_the_owner(own_server: OwnServer) -> None:
+    own_server.create("one")
+    dsn = own_server.dsn("one")
+    install(dsn)
+    assert verify(dsn) == []
+    with own_server.superuser("one") as connection:
+        connection.execute("create role friends")
+        connection.execute("create role stranger login in role friends")
+        connection.execute("grant trunkline_owner to friends")
+        named = [str(difference) for difference in verify(dsn)]
+        assert len(named) == 1
+        assert named[0].startswith("extra membership stranger in trunkline_owner: ")
+        # An installer is one that installs or upgrades.
+        connection.execute("grant create on database one to stranger")
+        connection.execute("alter role stranger createrole")
+    upgrade(own_server.dsn("one", user="stranger"))
+    assert verify(dsn) == []

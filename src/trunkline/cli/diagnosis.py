@@ -17,6 +17,7 @@ from trunkline.db.calls import checks, views
 from trunkline.db.dsn import embedded_variable, given, resolve
 from trunkline.db.translate import translated
 from trunkline.errors import DatabaseReadOnly, SchemaError, SchemaForbidden, TrunklineError
+from trunkline.profiles import verification
 
 __all__ = ["Finding", "diagnose"]
 
@@ -71,6 +72,7 @@ def _on_server(target: str, listen_dsn: str | None) -> Iterator[Finding]:
         yield from _identity(session)
         for look in (
             lambda: _differences(target),
+            lambda: _profiles(target),
             lambda: _health(session),
             lambda: _workers(session),
             lambda: _unserved(session),
@@ -194,6 +196,18 @@ def _differences(target: str) -> Iterator[Finding]:
         "See all with `trunkline schema verify`; `trunkline schema upgrade` brings functions, "
         "views and grants back.",
     )
+
+
+def _profiles(target: str) -> Iterator[Finding]:
+    found = verification.verify(target)
+    if found:
+        yield Finding(
+            "profiles",
+            "fail",
+            f"{count(len(found), 'difference')}: {'; '.join(map(str, found[:_SHOWN]))}"
+            + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""),
+            "See all with `trunkline schema verify`; repair with `trunkline profile install NAME`.",
+        )
 
 
 def _health(session: Session) -> Iterator[Finding]:

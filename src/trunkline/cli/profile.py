@@ -107,7 +107,10 @@ def install(
 def status(
     ctx: click.Context, *, name: str, dsn: str | None, schema: str | None, as_json: bool
 ) -> None:
-    """Show which scripts are in force; the exit code is 1 if the core is not."""
+    """Show which scripts are in force; the exit code is 1 if the core is not, or one is broken.
+
+    A script is broken if objects that it created are gone; `trunkline profile install` repairs it.
+    """
     from trunkline import profiles  # noqa: PLC0415 - see main.py
     from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
     from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
@@ -121,8 +124,10 @@ def status(
         print_json([asdict(one) for one in states])
     else:
         for one in states:
-            click.echo(f"{one.state:8}  {one.phase}/{one.script}")
-    ctx.exit(0 if all(s.state == "applied" for s in states if s.phase in core) else 1)
+            lost = f"  without {', '.join(one.lost)}" if one.lost else ""
+            click.echo(f"{one.state:8}  {one.phase}/{one.script}{lost}")
+    sound = all(s.state == "applied" if s.phase in core else s.state != "broken" for s in states)
+    ctx.exit(0 if sound else 1)
 
 
 @profile.command(

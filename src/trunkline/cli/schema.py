@@ -82,7 +82,7 @@ def upgrade(
 @_with(options.dsn, options.as_json)
 @click.pass_context
 def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
-    """Compare a database with the shipped schema.
+    """Compare a database with the shipped schema, and installed profiles with theirs.
 
     Each difference is named. The exit code is 0 when they are equal and 1 when they differ.
     """
@@ -90,9 +90,10 @@ def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
 
     from trunkline import schema as tooling  # noqa: PLC0415 - see above
     from trunkline.db.dsn import resolve  # noqa: PLC0415 - see above
+    from trunkline.profiles.verification import verify as verify_profiles  # noqa: PLC0415
 
     with resolve(dsn) as target:
-        differences = tooling.verify(target)
+        differences = [*tooling.verify(target), *verify_profiles(target)]
     if as_json:
         click.echo(json.dumps([asdict(difference) for difference in differences]))
     elif differences:
@@ -100,8 +101,10 @@ def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
             click.echo(str(difference))
         click.echo(f"{_count(len(differences), 'difference')} from the shipped schema", err=True)
         click.echo(
-            "`trunkline schema upgrade` brings functions, views and grants back. Tables, indexes"
-            " and policies it leaves alone: take their statements from `trunkline schema sql`.",
+            "`trunkline schema upgrade` brings functions, views and grants back, and `trunkline "
+            "profile install NAME` those of a profile. Tables, indexes and policies it leaves "
+            "alone: take their statements from `trunkline schema sql`. Memberships are revoked "
+            "with `revoke ROLE from MEMBER`.",
             err=True,
         )
     else:
@@ -150,30 +153,50 @@ def sql(
 @schema.command(epilog=options.examples("trunkline schema uninstall --keep-roles"))
 @_with(options.dsn, _lock_timeout)
 @click.option("--keep-roles", is_flag=True, help="Leave the five roles even if nobody uses them.")
+@click.option(
+    "--cascade", is_flag=True, help="Also drop objects of yours that depend on the schemas."
+)
 @_with(options.yes, options.as_json)
 def uninstall(
-    *, dsn: str | None, lock_timeout: float, keep_roles: bool, yes: bool, as_json: bool
+    *,
+    dsn: str | None,
+    lock_timeout: float,
+    keep_roles: bool,
+    cascade: bool,
+    yes: bool,
+    as_json: bool,
 ) -> None:
     """Remove the schemas with all jobs in them.
 
-    The roles go too, where no other database uses them.
+    Refused, with a list, while views, columns or other objects of yours depend on them, or a
+    profile is installed. The roles go too, where no other database uses them.
     """
     from trunkline import schema as tooling  # noqa: PLC0415 - see above
     from trunkline.db.dsn import resolve  # noqa: PLC0415 - see above
 
     if not yes:
         click.confirm(
-            "This removes the schemas trunkline and trunkline_internal, every job in them and "
-            "whatever depends on them. Go on?",
+            "This removes the schemas trunkline and trunkline_internal and every job in them"
+            + (", and objects of yours that depend on them" if cascade else "")
+            + ". Go on?",
             abort=True,
         )
     with resolve(dsn) as target:
-        report = tooling.uninstall(target, drop_roles=not keep_roles, lock_timeout=lock_timeout)
+        report = tooling.uninstall(
+            target, drop_roles=not keep_roles, cascade=cascade, lock_timeout=lock_timeout
+        )
     if as_json:
-        facts = {"dropped_roles": report.dropped_roles, "kept_roles": report.kept_roles}
+        facts = {
+            "dropped_dependants": report.dropped_dependants,
+            "dropped_roles": report.dropped_roles,
+            "kept_roles": report.kept_roles,
+        }
         click.echo(json.dumps(facts))
         return
     click.echo("Removed the schemas trunkline and trunkline_internal")
+    for dependant in report.dropped_dependants:
+        verb = "No longer works" if dependant.startswith("profile ") else "Dropped"
+        click.echo(f"{verb}: {dependant}")
     if report.dropped_roles:
         click.echo(f"Removed the roles {', '.join(report.dropped_roles)}")
     for role, reason in report.kept_roles.items():

@@ -100,6 +100,7 @@ TrunklineError
 │   ├── MigrationChanged            a migration was applied with another text than the shipped one
 │   ├── SchemaChangeFailed          a statement of an installation or upgrade failed
 │   ├── SchemaForbidden             the role of this connection may not use the schema
+│   ├── SchemaInUse                 objects of yours depend on what is to be removed
 │   ├── SchemaLocked                somebody else holds a lock that the change needs
 │   ├── SchemaMissing               there is no schema in this database
 │   ├── SchemaNewerThanClient       TL014  the schema no longer serves this client; a Refusal
@@ -230,6 +231,7 @@ from trunkline.errors.schema import (
     SchemaChangeFailed,
     SchemaError,
     SchemaForbidden,
+    SchemaInUse,
     SchemaLocked,
     SchemaMissing,
     SchemaNewerThanClient,
@@ -345,6 +347,7 @@ __all__ = [
     "SchemaChangeFailed",
     "SchemaError",
     "SchemaForbidden",
+    "SchemaInUse",
     "SchemaLocked",
     "SchemaMissing",
     "SchemaNewerThanClient",

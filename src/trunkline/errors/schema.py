@@ -114,6 +114,16 @@ class SchemaForbidden(SchemaError):
     )
 
 
+class SchemaInUse(SchemaError):
+    """Objects of yours, or profiles, depend on the schema that is to be removed."""
+
+    code = "schema_in_use"
+    hint = (
+        "Drop or change them first, and take profiles back with: trunkline profile rollback NAME. "
+        "Or pass --cascade: the objects are dropped too, and profiles stop working."
+    )
+
+
 class SchemaLocked(SchemaError):
     """A lock that the change needs was not free within the lock timeout."""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from trunkline.db.translate import translated
 from trunkline.errors import ProfileInUse, ProfileNotInstalled, SchemaMissing
+from trunkline.profiles import objects
 from trunkline.profiles.profile import (
     Phase,
     Profile,
@@ -29,11 +30,15 @@ _SQL = files(__package__) / "sql"
 
 @dataclass(frozen=True, slots=True)
 class ScriptState:
-    """One script and whether it is in force: ``applied``, ``missing`` or ``changed``."""
+    """One script and whether it is in force: ``applied``, ``missing``, ``changed`` or ``broken``.
+
+    Broken means that objects it created are gone; they are in ``lost``.
+    """
 
     phase: str
     script: str
     state: str
+    lost: tuple[str, ...] = ()
 
 
 def install(
@@ -48,9 +53,9 @@ def install(
 ) -> tuple[str, ...]:
     """Apply phases with what they stand on; return the scripts applied, as phase/name.
 
-    What is in force already is left alone, unless it is to be applied ``again``: uninstalling the
-    engine takes the views of a profile along, of which its record knows nothing. A ``dry_run``
-    applies all of it in one transaction and rolls that back.
+    What is in force already is left alone, unless it is to be applied ``again``. A script whose
+    objects are gone, for instance with the engine below it, is applied again by itself. A
+    ``dry_run`` applies all of it in one transaction and rolls that back.
     """
     target = schema_name(schema or profile.schema)
     chosen = profile.select(phases)
@@ -75,9 +80,11 @@ def _apply(
     connection: Connection, profile: Profile, phase: Phase, schema: str, *, again: bool
 ) -> list[str]:
     known = {} if again else _applied(connection, profile, schema)
+    there = objects.present(connection, schema)
     done: list[str] = []
     for script in profile.scripts(phase):
-        if known.get((phase.name, script.name)) == script.sha256:
+        state = _state(phase, script, known, there)
+        if state.state == "applied":
             continue
         name = f"{phase.name}/{script.name}"
         run(connection, Step(name, render(script.text, profile.schema, schema)))
@@ -130,21 +137,32 @@ def rollback(
 
 
 def status(dsn: str, profile: Profile, *, schema: str | None = None) -> tuple[ScriptState, ...]:
-    """Every script of every phase and whether it is in force."""
+    """Every script of every phase and whether it is in force.
+
+    What the record says is compared with the catalogue: an applied script has its objects.
+    """
     target = schema_name(schema or profile.schema)
     with connect(dsn) as connection:
         known = _applied(connection, profile, target) if _is_there(connection, target) else {}
+        there = objects.present(connection, target)
     return tuple(
-        ScriptState(phase.name, script.name, _state(known.get((phase.name, script.name)), script))
+        _state(phase, script, known, there)
         for phase in profile.phases
         for script in profile.scripts(phase)
     )
 
 
-def _state(applied: str | None, script: Script) -> str:
+def _state(
+    phase: Phase, script: Script, known: Mapping[tuple[str, str], str], there: frozenset[str]
+) -> ScriptState:
+    applied = known.get((phase.name, script.name))
     if applied is None:
-        return "missing"
-    return "applied" if applied == script.sha256 else "changed"
+        return ScriptState(phase.name, script.name, "missing")
+    lost = tuple(sorted(objects.declared(script) - there))
+    if lost:
+        return ScriptState(phase.name, script.name, "broken", lost)
+    state = "applied" if applied == script.sha256 else "changed"
+    return ScriptState(phase.name, script.name, state)
 
 
 @contextmanager

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final, LiteralString
 
-# Partitions come and go with the days. They are reached through their parent, so nothing is
-# compared about them but the default ones, which a migration makes.
+# Partitions come and go with the days, so only the default ones, which a migration makes, are
+# compared by name; `walls` checks owner and row security of the others.
 _OBJECTS: Final = """
 with spaces as (
   select n.oid, n.nspname from pg_namespace as n
@@ -270,6 +270,7 @@ select format('%s.%s', c.name, p.polname), jsonb_build_object(
   'comment', obj_description(p.oid, 'pg_policy'))
 from relations as c
 join pg_policy as p on p.polrelid = c.oid
+where not c.relispartition or pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT'
 """
 
 _STATISTICS: Final = """

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import psycopg
 from psycopg import sql
 
-from trunkline.errors import SchemaMissing
+from trunkline.errors import SchemaInUse, SchemaMissing
 from trunkline.schema import plan
+from trunkline.schema.dependants import dependants
 from trunkline.schema.plan import LOCK_TIMEOUT, Step
 from trunkline.schema.session import Connection, connect, run
 
@@ -55,21 +56,32 @@ where s.refclassid = 'pg_authid'::regclass and r.rolname = 'trunkline_owner'
 class UninstallReport:
     """What was removed, and why the rest was left."""
 
+    # Objects of the user's own that went with the schemas, and profiles that no longer work.
+    dropped_dependants: tuple[str, ...] = ()
     dropped_roles: tuple[str, ...] = ()
     kept_roles: dict[str, str] = field(default_factory=dict)
 
 
 def uninstall(
-    dsn: str, *, drop_roles: bool = True, lock_timeout: float = LOCK_TIMEOUT
+    dsn: str,
+    *,
+    drop_roles: bool = True,
+    cascade: bool = False,
+    lock_timeout: float = LOCK_TIMEOUT,
 ) -> UninstallReport:
-    """Drop both schemas with all jobs in them and whatever depends on them.
+    """Drop both schemas with all jobs in them.
 
+    Objects of yours that depend on ours, and profiles, are a reason to refuse; with ``cascade``
+    the objects are dropped as well, and profiles stop working until they are installed again.
     Roles belong to the whole server, so they stay as long as another database uses one of them.
     """
     with connect(dsn) as connection:
         run(connection, plan.session(lock_timeout))
         if not _is_there(connection):
             raise SchemaMissing("This database has no Trunkline schema")
+        lost = tuple(dependants(connection))
+        if lost and not cascade:
+            raise SchemaInUse(f"The schema is used by {', '.join(lost)}")
         installer = _current_user(connection)
         run(connection, plan.lock())
         run(connection, _DROP_SCHEMAS)
@@ -77,8 +89,9 @@ def uninstall(
         # Roles are dropped by whoever created them, not by the owner, who is one of them.
         connection.execute(sql.SQL("set local role {}").format(sql.Identifier(installer)))
         if not drop_roles:
-            return UninstallReport(kept_roles=dict.fromkeys(_existing(connection), "as asked"))
-        return _drop_roles(connection)
+            kept = dict.fromkeys(_existing(connection), "as asked")
+            return UninstallReport(lost, kept_roles=kept)
+        return replace(_drop_roles(connection), dropped_dependants=lost)
 
 
 def _is_there(connection: Connection) -> bool:

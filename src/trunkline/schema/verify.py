@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.resources.abc import Traversable
-from typing import Literal
 
 from trunkline import sql
 from trunkline.errors import SchemaMissing
-from trunkline.schema import catalog, tenants
+from trunkline.schema import catalog, tenants, walls
 from trunkline.schema.catalog import Attributes, Catalog
+from trunkline.schema.difference import Difference
 from trunkline.schema.session import connect
 
 __all__ = ["Difference", "compare", "verify"]
@@ -23,41 +22,27 @@ _TENANT_GRANT = re.compile(
 )
 # These are named after the object they belong to, and gone with it.
 _PARTS = ("column", "constraint", "trigger", "rule", "policy")
-_WHOLES = ("table", "view", "type")
+_WHOLES = ("table", "view", "type", "default partition")
 # Too long to print, and no help to a reader.
 _OPAQUE = ("body", "query", "sha256")
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One thing in which a database differs from the shipped schema."""
-
-    change: Literal["missing", "extra", "changed"]
-    kind: str
-    name: str
-    detail: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.change} {self.kind} {self.name}" + (
-            f": {self.detail}" if self.detail else ""
-        )
 
 
 def verify(dsn: str, *, root: Traversable | None = None) -> list[Difference]:
     """Compare a database with the shipped catalogue; an empty list means that they are equal.
 
-    Reads the system catalogues only, so any role will do; only the installer or another member of
-    trunkline_owner is told about migrations.
+    Any role will do; only the installer or another member of trunkline_owner is told about
+    migrations and about members of that role.
     """
     expected = catalog.parse(sql.catalog_json(root))
     with connect(dsn) as connection:
         connection.execute("set transaction isolation level repeatable read, read only")
         actual = catalog.read(connection)
+        open_walls = walls.check(connection) if root is None else []
     if not actual["schema"]:
         raise SchemaMissing("This database has no Trunkline schema")
     if not actual["migration"]:
         expected["migration"] = {}
-    return compare(expected, actual)
+    return [*compare(expected, actual), *open_walls]
 
 
 def compare(expected: Catalog, actual: Catalog) -> list[Difference]:

@@ -85,14 +85,13 @@ RULES = {
           r.relkind = 'c' and coalesce(obj_description(r.reltype, 'pg_type'), '') = ''
         )
     """,
-    "every table has row-level security, forced but for partitions": f"""
+    "every table and every partition has row-level security, forced": f"""
         {RELATIONS} select r.oid::regclass from relations as r
-        where r.relkind in ('r', 'p')
-          and not (r.relrowsecurity and (r.relforcerowsecurity or r.relispartition))
+        where r.relkind in ('r', 'p') and not (r.relrowsecurity and r.relforcerowsecurity)
     """,
     "every table has the owner's policy and no other for everything": f"""
         {RELATIONS} select r.oid::regclass from relations as r
-        where r.relkind in ('r', 'p') and not r.relispartition and not (
+        where r.relkind in ('r', 'p') and not (
           select count(*) = 1 and bool_and(p.polroles = array['trunkline_owner'::regrole::oid])
           from pg_policy as p
           where p.polrelid = r.oid and p.polcmd <> 'r'

@@ -17,6 +17,7 @@ FUNCTIONS = """
     acknowledge          .        .        operator .
     acknowledge_cancel   .        worker   .        .
     acquire              producer worker   operator .
+    after_restore        .        .        operator .
     age_queue            .        .        operator .
     cancel               producer .        operator .
     claim                .        worker   .        .

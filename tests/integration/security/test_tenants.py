@@ -121,6 +121,7 @@ CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
 # No row of theirs belongs to a tenant: the clock, and duties, which serve everybody whoever runs
 # them (what they answer is tested below).
 FOR_ALL = {
+    "after_restore",
     "clock",
     "health",
     "maintain_partitions",

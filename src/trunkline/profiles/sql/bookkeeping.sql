@@ -11,5 +11,10 @@ create table if not exists profile_schema.trunkline_profile_steps (
   primary key (profile, phase, script)
 );
 comment on table profile_schema.trunkline_profile_steps is 'Which scripts of which profile were applied here, with their checksums.';
+alter table profile_schema.trunkline_profile_steps enable row level security;
+alter table profile_schema.trunkline_profile_steps force row level security;
+drop policy if exists service_only on profile_schema.trunkline_profile_steps;
+create policy service_only on profile_schema.trunkline_profile_steps
+to trunkline_owner, trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader using (true) with check (true);
 grant usage on schema profile_schema to trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader;
 grant select on profile_schema.trunkline_profile_steps to trunkline_operator, trunkline_reader;

@@ -25,6 +25,11 @@ create index if not exists audit_entries_by_patient on clinical.audit_entries (p
 create index if not exists audit_entries_by_time on clinical.audit_entries (at);
 create unique index if not exists audit_entries_of_jobs on clinical.audit_entries (job_id, at, attempt, kind) where kind is not null;
 comment on table clinical.audit_entries is 'Audit events that this profile keeps itself; rows are added, never changed and never removed.';
+alter table clinical.audit_entries enable row level security;
+alter table clinical.audit_entries force row level security;
+drop policy if exists service_only on clinical.audit_entries;
+create policy service_only on clinical.audit_entries
+to trunkline_owner, trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader using (true) with check (true);
 
 create or replace function clinical.refuse_audit_change()
 returns trigger
@@ -49,6 +54,11 @@ create table if not exists clinical.audit_kept (
 );
 insert into clinical.audit_kept default values on conflict do nothing;
 comment on table clinical.audit_kept is 'Up to when events of the engine were taken over into audit_entries.';
+alter table clinical.audit_kept enable row level security;
+alter table clinical.audit_kept force row level security;
+drop policy if exists service_only on clinical.audit_kept;
+create policy service_only on clinical.audit_kept
+to trunkline_owner, trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader using (true) with check (true);
 
 create or replace view clinical.audit_of_jobs with (security_barrier = true) as
 select

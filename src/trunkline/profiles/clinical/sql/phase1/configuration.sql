@@ -46,6 +46,11 @@ create table if not exists clinical.configuration (
   updated_by text not null default session_user
 );
 comment on table clinical.configuration is 'What was configured here; a key without a row has its default.';
+alter table clinical.configuration enable row level security;
+alter table clinical.configuration force row level security;
+drop policy if exists service_only on clinical.configuration;
+create policy service_only on clinical.configuration
+to trunkline_owner, trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader using (true) with check (true);
 
 create or replace function clinical.configured(p_key text)
 returns text

@@ -19,6 +19,11 @@ create table if not exists clinical.job_types (
     references clinical.api_endpoints (provider_name, api_endpoint) match full
 );
 comment on table clinical.job_types is 'Job types with the endpoint they call, their place in the pipeline and their budget; a row is all that a new type needs.';
+alter table clinical.job_types enable row level security;
+alter table clinical.job_types force row level security;
+drop policy if exists service_only on clinical.job_types;
+create policy service_only on clinical.job_types
+to trunkline_owner, trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader using (true) with check (true);
 
 create or replace function clinical.register_job_types()
 returns integer

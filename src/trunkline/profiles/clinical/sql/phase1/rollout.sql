@@ -15,12 +15,22 @@ create table if not exists clinical.rollout_results (
 );
 create index if not exists rollout_results_by_step on clinical.rollout_results (plan, step, result);
 comment on table clinical.rollout_results is 'Which step of the checklist, the cut-over or the roll-back was taken when, by whom, and what came of it.';
+alter table clinical.rollout_results enable row level security;
+alter table clinical.rollout_results force row level security;
+drop policy if exists service_only on clinical.rollout_results;
+create policy service_only on clinical.rollout_results
+to trunkline_owner, trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader using (true) with check (true);
 
 create table if not exists clinical.legacy_functions (
   name text primary key check (name <> ''),
   removed_at timestamptz
 );
 comment on table clinical.legacy_functions is 'Client functions of the older system, listed before the cut-over and ticked when they are removed.';
+alter table clinical.legacy_functions enable row level security;
+alter table clinical.legacy_functions force row level security;
+drop policy if exists service_only on clinical.legacy_functions;
+create policy service_only on clinical.legacy_functions
+to trunkline_owner, trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader using (true) with check (true);
 
 create or replace view clinical.rollout_steps as
 select *

@@ -10,6 +10,11 @@ create table if not exists executor.executor_type_settings (
   heartbeat_every interval check (heartbeat_every > interval '0' and 3 * heartbeat_every <= ttl)
 );
 comment on table executor.executor_type_settings is 'Time-to-live of each type; without a hard limit it is four times the TTL, without heartbeat_every the type needs none.';
+alter table executor.executor_type_settings enable row level security;
+alter table executor.executor_type_settings force row level security;
+drop policy if exists service_only on executor.executor_type_settings;
+create policy service_only on executor.executor_type_settings
+to trunkline_owner, trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader using (true) with check (true);
 
 create table if not exists executor.executor_cycles (
   cycle bigint generated always as identity primary key,
@@ -21,6 +26,11 @@ create table if not exists executor.executor_cycles (
 );
 create index if not exists executor_cycles_by_time on executor.executor_cycles (at);
 comment on table executor.executor_cycles is 'What each wake-up did, kept for a day: how many jobs its reclaim took back, or why it failed.';
+alter table executor.executor_cycles enable row level security;
+alter table executor.executor_cycles force row level security;
+drop policy if exists service_only on executor.executor_cycles;
+create policy service_only on executor.executor_cycles
+to trunkline_owner, trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader using (true) with check (true);
 
 create table if not exists executor.executor_heartbeats (
   worker_id text primary key,
@@ -29,6 +39,11 @@ create table if not exists executor.executor_heartbeats (
   last_at timestamptz not null
 );
 comment on table executor.executor_heartbeats is 'Calls of update_job_heartbeat by worker, kept for a day: the roll-back looks here whether anybody still calls it.';
+alter table executor.executor_heartbeats enable row level security;
+alter table executor.executor_heartbeats force row level security;
+drop policy if exists service_only on executor.executor_heartbeats;
+create policy service_only on executor.executor_heartbeats
+to trunkline_owner, trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader using (true) with check (true);
 
 create or replace function executor.executor_status(p_state text)
 returns text

@@ -1,0 +1,123 @@
+"""What scripts of a profile create, and what of it a database really has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, LiteralString
+
+from trunkline.profiles.profile import Script
+from trunkline.schema.difference import Difference
+from trunkline.schema.session import Connection
+
+__all__ = ["declared", "flaws", "present"]
+
+# Statements of a script begin in the first column; what functions and DO blocks do is indented.
+_CREATES: Final = re.compile(
+    r"^create (?:or replace |constraint |unique )?"
+    r"(?P<kind>table|view|function|trigger|policy|index)(?: if not exists)? (?P<name>[\w.]+)",
+    re.MULTILINE,
+)
+_ON: Final = re.compile(r"\bon\s+(?:\w+\.)?(?P<table>\w+)")
+_PRESENT: Final[LiteralString] = """
+select case c.relkind when 'v' then 'view ' when 'i' then 'index ' else 'table ' end || c.relname
+from pg_class as c
+where c.relnamespace = to_regnamespace(quote_ident(%(schema)s))
+  and c.relkind in ('r', 'p', 'v', 'i')
+union
+select 'function ' || p.proname
+from pg_proc as p where p.pronamespace = to_regnamespace(quote_ident(%(schema)s))
+union
+select format('trigger %%s on %%s', t.tgname, c.relname)
+from pg_trigger as t join pg_class as c on c.oid = t.tgrelid
+where c.relnamespace = to_regnamespace(quote_ident(%(schema)s)) and not t.tgisinternal
+union
+select format('policy %%s on %%s', p.polname, c.relname)
+from pg_policy as p join pg_class as c on c.oid = p.polrelid
+where c.relnamespace = to_regnamespace(quote_ident(%(schema)s))
+"""
+# A schema may be shared with tables of the user's own; those of the owner of the engine are ours.
+_TABLES: Final[LiteralString] = """
+select c.relname, c.relrowsecurity, c.relforcerowsecurity
+from pg_class as c
+where c.relnamespace = to_regnamespace(quote_ident(%(schema)s)) and c.relkind in ('r', 'p')
+  and c.relowner = 'trunkline_owner'::regrole
+order by 1
+"""
+_OWNERS: Final[LiteralString] = """
+select o.object, pg_get_userbyid(o.owner)
+from (
+  select case c.relkind when 'v' then 'view' else 'table' end || ' ' || c.relname as object,
+    c.relowner as owner
+  from pg_class as c
+  where c.relnamespace = to_regnamespace(quote_ident(%(schema)s)) and c.relkind in ('r', 'p', 'v')
+  union all
+  select 'function ' || p.proname, p.proowner
+  from pg_proc as p where p.pronamespace = to_regnamespace(quote_ident(%(schema)s))
+) as o
+where o.owner <> 'trunkline_owner'::regrole
+order by 1
+"""
+# Everybody has nothing; roles of a platform and your own may call and read, and write nowhere.
+_GRANTS: Final[LiteralString] = """
+select lower(x.privilege_type), o.object,
+  case x.grantee when 0 then 'public' else pg_get_userbyid(x.grantee) end
+from (
+  select case c.relkind when 'v' then 'view ' when 'S' then 'sequence ' else 'table ' end
+    || c.relname as object, c.relowner as owner, c.relacl as acl
+  from pg_class as c
+  where c.relnamespace = to_regnamespace(quote_ident(%(schema)s))
+    and c.relkind in ('r', 'p', 'v', 'S')
+  union all
+  select 'function ' || p.proname, p.proowner, coalesce(p.proacl, acldefault('f', p.proowner))
+  from pg_proc as p where p.pronamespace = to_regnamespace(quote_ident(%(schema)s))
+) as o
+cross join aclexplode(o.acl) as x
+where o.owner = 'trunkline_owner'::regrole and x.grantee <> o.owner
+  and (
+    x.grantee = 0
+    or x.privilege_type not in ('SELECT', 'EXECUTE', 'USAGE')
+      and pg_get_userbyid(x.grantee) !~ '^trunkline_'
+  )
+order by 2, 1, 3
+"""
+
+
+def declared(script: Script) -> frozenset[str]:
+    """Name what is there after a script, such as ``view job_queue``, without its schema."""
+    return frozenset(_created(script.text))
+
+
+def _created(text: str) -> Iterator[str]:
+    for statement in _CREATES.finditer(text):
+        kind, name = statement["kind"], statement["name"].rpartition(".")[2]
+        if kind in {"trigger", "policy"}:
+            table = _ON.search(text, statement.end())
+            name += f" on {table['table']}" if table else ""
+        yield f"{kind} {name}"
+
+
+def present(connection: Connection, schema: str) -> frozenset[str]:
+    """Name in the same way what a schema has."""
+    return frozenset(name for (name,) in connection.execute(_PRESENT, {"schema": schema}))
+
+
+def flaws(connection: Connection, schema: str, expected: frozenset[str]) -> Iterator[Difference]:
+    """Compare owners, row security and grants of a profile's schema with what they should be."""
+    named = {"schema": schema}
+    for found, owner in connection.execute(_OWNERS, named):
+        if found in expected:
+            kind, _, name = found.partition(" ")
+            detail = f"owner is {owner!r}, should be 'trunkline_owner'"
+            yield Difference("changed", kind, f"{schema}.{name}", detail)
+    for name, enabled, forced in connection.execute(_TABLES, named):
+        missing = [
+            f"{what} is not set, should be set"
+            for what, is_set in (("row security", enabled), ("forced row security", forced))
+            if not is_set
+        ]
+        if missing:
+            yield Difference("changed", "table", f"{schema}.{name}", ", ".join(missing))
+    for right, found, grantee in connection.execute(_GRANTS, named):
+        kind, _, name = found.partition(" ")
+        yield Difference("extra", "grant", f"{right} on {kind} {schema}.{name} to {grantee}")

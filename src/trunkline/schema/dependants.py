@@ -1,0 +1,109 @@
+"""What of the user's own would go, or break, with our schemas."""
+
+from __future__ import annotations
+
+from typing import Final, LiteralString
+
+from trunkline.schema.session import Connection
+
+__all__ = ["dependants"]
+
+# Follows pg_depend from our objects outwards. Rules, defaults, constraints, triggers and policies
+# stand for themselves where they are on a relation of ours, and for their relation's entry
+# otherwise: a view depends through its rule. Objects of profiles are named by their profile.
+_DEPENDANTS: Final[LiteralString] = """
+with recursive profiles as (
+  select c.relnamespace as oid
+  from pg_class as c
+  where c.relname = 'trunkline_profile_steps' and c.relkind = 'r'
+),
+ours as (
+  select 'pg_class'::regclass::oid as classid, c.oid as objid
+  from pg_class as c
+  where c.relnamespace in (to_regnamespace('trunkline'), to_regnamespace('trunkline_internal'))
+  union all
+  select 'pg_proc'::regclass, p.oid
+  from pg_proc as p
+  where p.pronamespace in (to_regnamespace('trunkline'), to_regnamespace('trunkline_internal'))
+  union all
+  select 'pg_type'::regclass, t.oid
+  from pg_type as t
+  where t.typnamespace in (to_regnamespace('trunkline'), to_regnamespace('trunkline_internal'))
+),
+gone (classid, objid, objsubid) as (
+  select o.classid, o.objid, 0 from ours as o
+  union
+  select n.classid, n.objid, n.objsubid
+  from gone as g
+  cross join lateral (
+    select d.classid, d.objid, d.objsubid
+    from pg_depend as d
+    where d.refclassid = g.classid and d.refobjid = g.objid and d.deptype in ('n', 'a')
+      and (g.objsubid = 0 or d.refobjsubid = g.objsubid)
+    union all
+    -- A view goes with its rule.
+    select 'pg_class'::regclass, r.ev_class, 0
+    from pg_rewrite as r
+    where g.classid = 'pg_rewrite'::regclass and r.oid = g.objid and r.rulename = '_RETURN'
+  ) as n
+),
+placed as (
+  select g.*, coalesce(
+    (select c.relnamespace from pg_class as c
+      where g.classid = 'pg_class'::regclass and c.oid = g.objid),
+    (select p.pronamespace from pg_proc as p
+      where g.classid = 'pg_proc'::regclass and p.oid = g.objid),
+    (select t.typnamespace from pg_type as t
+      where g.classid = 'pg_type'::regclass and t.oid = g.objid),
+    (select c.relnamespace from pg_constraint as k join pg_class as c on c.oid = k.conrelid
+      where g.classid = 'pg_constraint'::regclass and k.oid = g.objid),
+    (select c.relnamespace from pg_attrdef as a join pg_class as c on c.oid = a.adrelid
+      where g.classid = 'pg_attrdef'::regclass and a.oid = g.objid),
+    (select c.relnamespace from pg_policy as p join pg_class as c on c.oid = p.polrelid
+      where g.classid = 'pg_policy'::regclass and p.oid = g.objid),
+    (select c.relnamespace from pg_rewrite as r join pg_class as c on c.oid = r.ev_class
+      where g.classid = 'pg_rewrite'::regclass and r.oid = g.objid),
+    -- One of the user's on a table of ours is told by its function.
+    (select f.pronamespace from pg_trigger as t join pg_proc as f on f.oid = t.tgfoid
+      where g.classid = 'pg_trigger'::regclass and t.oid = g.objid)
+  ) as space
+  from gone as g
+  where not exists (select from ours as o where o.classid = g.classid and o.objid = g.objid)
+)
+select pg_describe_object(p.classid, p.objid, p.objsubid)
+from placed as p
+join pg_namespace as n on n.oid = p.space
+where n.nspname not in ('trunkline', 'trunkline_internal') and n.nspname !~ '^pg_(?!temp)'
+  and not exists (select from profiles as f where f.oid = p.space)
+  -- What is told by another entry: the rule of a view, the default of a dropped column, triggers
+  -- that PostgreSQL makes for a foreign key or copies to partitions.
+  and not (p.classid = 'pg_rewrite'::regclass
+    and exists (select from pg_rewrite as r where r.oid = p.objid and r.rulename = '_RETURN'))
+  and not (p.classid = 'pg_trigger'::regclass
+    and exists (select from pg_trigger as t
+      where t.oid = p.objid and (t.tgisinternal or t.tgparentid <> 0)))
+  and not (p.classid = 'pg_class'::regclass and p.objsubid > 0
+    and exists (select from placed as w
+      where w.classid = p.classid and w.objid = p.objid and w.objsubid = 0))
+  and not (p.classid = 'pg_type'::regclass
+    and exists (select from pg_type as t
+      where t.oid = p.objid and (t.typrelid <> 0 or t.typelem <> 0)))
+group by 1
+order by 1
+"""
+_PROFILES: Final[LiteralString] = """
+select format('profile in schema %I', n.nspname)
+from pg_class as c
+join pg_namespace as n on n.oid = c.relnamespace
+where c.relname = 'trunkline_profile_steps' and c.relkind = 'r'
+order by 1
+"""
+
+
+def dependants(connection: Connection) -> list[str]:
+    """Describe the user's objects that need ours, profiles last.
+
+    Functions whose bodies are text do not depend on what they call, so they are not found.
+    """
+    connection.execute("set local search_path = pg_catalog")
+    return [name for query in (_DEPENDANTS, _PROFILES) for (name,) in connection.execute(query)]

@@ -1,0 +1,23 @@
+"""One thing in which a database differs from what was shipped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Difference"]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing in which a database differs from the shipped schema."""
+
+    change: Literal["missing", "extra", "changed"]
+    kind: str
+    name: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.change} {self.kind} {self.name}" + (
+            f": {self.detail}" if self.detail else ""
+        )

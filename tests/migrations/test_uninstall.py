@@ -1,0 +1,72 @@
+"""Nothing of the user's own is dropped with the schema without a word."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.driving import Cli
+from tests.support.databases import Database
+from trunkline.errors import SchemaInUse
+
+_OBJECTS = """
+create schema shop;
+create view shop.waiting as select task, count(*) from trunkline.jobs group by task;
+create view shop.busy as select * from shop.waiting;
+create table shop.answers (id integer, version trunkline.schema_version_info);
+create table shop.orders (id integer primary key, at timestamptz default trunkline.clock());
+create table shop.notes (id integer, task text references trunkline_internal.tasks);
+create function shop.seen() returns trigger language plpgsql as 'begin return new; end';
+create trigger seen after insert on trunkline_internal.events
+  for each row execute function shop.seen();
+alter table shop.orders enable row level security;
+create policy own on shop.orders using (trunkline.tenant_scope() is null);
+create function shop.version() returns trunkline.schema_version_info language sql
+  return (select row(1, 1, 1)::trunkline.schema_version_info);
+create table shop.bystander (id integer);
+"""
+_NAMED = {
+    "column version of table shop.answers",
+    "constraint notes_task_fkey on table shop.notes",
+    "default value for column at of table shop.orders",
+    "function shop.version()",
+    "policy own on table shop.orders",
+    "trigger seen on table trunkline_internal.events",
+    "view shop.busy",
+    "view shop.waiting",
+}
+
+
+@pytest.fixture
+def cli(database: Database) -> Cli:
+    # As the superuser, who owns what the tests add.
+    database.superuser().execute(_OBJECTS.encode())
+    return Cli(database.superuser_dsn)
+
+
+def test_uninstall_names_what_depends_and_changes_nothing(cli: Cli, database: Database) -> None:
+    with pytest.raises(SchemaInUse) as refused:
+        cli.run("schema", "uninstall", "--keep-roles", "--yes")
+    listed = set(refused.value.message.removeprefix("The schema is used by ").split(", "))
+    assert listed == _NAMED
+    assert "--cascade" in refused.value.hint
+    row = database.superuser().execute("select count(*) from shop.waiting").fetchone()
+    assert row == (0,)
+
+
+def test_cascade_drops_it_and_says_so(cli: Cli, database: Database) -> None:
+    done = cli.run("schema", "uninstall", "--keep-roles", "--cascade", "--yes", "--json")
+    assert done.exit_code == 0
+    assert set(json.loads(done.stdout)["dropped_dependants"]) == _NAMED
+    rows = database.superuser().execute(
+        "select relname from pg_class where relnamespace = 'shop'::regnamespace and relkind = 'r'"
+    )
+    assert {name for (name,) in rows} == {"answers", "bystander", "notes", "orders"}
+
+
+def test_objects_that_need_nothing_of_ours_are_no_reason(database: Database) -> None:
+    database.superuser().execute("create table public.mine (id integer)")
+    done = Cli(database.dsn).run("schema", "uninstall", "--keep-roles", "--yes")
+    assert done.exit_code == 0, done.output
+    assert "Dropped" not in done.stdout
