@@ -23,7 +23,7 @@ from psycopg.types.json import Jsonb
 
 from trunkline import schema
 from trunkline.embedded import acquire
-from trunkline.errors import ProfileError
+from trunkline.errors import ProfileError, ProfileNeedsPackages
 from trunkline.profiles import installer
 from trunkline.profiles.clinical import PROFILE
 from trunkline.profiles.clinical.handlers import security
@@ -314,9 +314,9 @@ def run(
 ) -> Account:
     """Take so many documents through the pipeline and kill a worker on the way."""
     if (library := security.missing()) is not None:
-        raise ProfileError(
-            "The workers of the demonstration cannot screen documents here",
-            hint=f"Install {library}",
+        raise ProfileNeedsPackages(
+            f"The demonstration needs {library}",
+            hint="Install it with: pip install 'trunkline[clinical]'",
         )
     with _stage() as stage:
         return _Play(stage, documents, deadline, say).run()

@@ -73,7 +73,9 @@ def unserved(services: Services) -> dict[str, str]:
     """Job types that must not be claimed here, and why (CP-70)."""
     found = {}
     if (library := security.missing()) is not None:
-        found["fast_queue_security"] = f"not installed: {library}"
+        found["fast_queue_security"] = (
+            f"not installed: {library}, see pip install 'trunkline[clinical]'"
+        )
     if services.tools.missing:
         found["fast_queue_ocr"] = f"not installed: {', '.join(services.tools.missing)}"
     if not services.providers.keys() - Chores.PROVIDERS:

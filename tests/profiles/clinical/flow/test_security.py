@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+import logging
 import subprocess
 import sys
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -26,9 +29,12 @@ from tests.profiles.clinical.flow.documents import (
     tiff,
     updated,
 )
-from trunkline.profiles.clinical import tasks
+from trunkline import Snooze
+from trunkline.errors import ProfileNeedsPackages
+from trunkline.profiles.clinical import demo, tasks
 from trunkline.profiles.clinical.handlers import examine_pdf, security
 from trunkline.profiles.clinical.handlers.bounded import Limits
+from trunkline.profiles.clinical.handlers.ending import at_work
 from trunkline.profiles.clinical.handlers.files import Folder
 from trunkline.profiles.clinical.handlers.problems import CannotRun, Rejected
 from trunkline.profiles.clinical.handlers.security import Bounds, Screened
@@ -326,6 +332,17 @@ def test_a_missing_library_refuses_no_document(
     assert "pip install 'trunkline[clinical]'" in tasks.unserved(services)["fast_queue_security"]
     with pytest.raises(CannotRun, match=r"trunkline\[clinical\]"):
         screen(PDF)
+    with pytest.raises(ProfileNeedsPackages) as needed:
+        demo.run()
+    assert "pip install 'trunkline[clinical]'" in str(needed.value.hint)
+
+
+def test_what_this_installation_cannot_do_is_postponed(caplog: pytest.LogCaptureFixture) -> None:
+    """Neither refused nor a failed attempt; the log says why."""
+    ctx: Any = SimpleNamespace(log=logging.getLogger("test"), worker="w", tenant="p")
+    with pytest.raises(Snooze), at_work(ctx):
+        raise CannotRun("pypdf is not installed")
+    assert "pypdf is not installed" in caplog.text
 
 
 def test_a_child_that_does_not_start_refuses_no_document(

@@ -79,7 +79,7 @@ class Screened:
 def missing() -> str | None:
     """What must be installed before documents can be examined here; the library is not imported."""
     if importlib.util.find_spec("pypdf") is None:
-        return f"pypdf, with: {_INSTALL}"
+        return "pypdf"
     return None
 
 
