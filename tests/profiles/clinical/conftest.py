@@ -151,6 +151,16 @@ class Clinic:
         )
         return found
 
+    def write(
+        self, job: UUID, body: Any, *, attempt: int | None = 1, worker: str = "w1", kind: str = "k"
+    ) -> UUID:
+        """A record for the file of a claimed job."""
+        found: UUID = self.worker.value(
+            "select clinical.write_record(%s, %s, %s, %s, %s)",
+            *(job, attempt, worker, kind, Jsonb(body)),
+        )
+        return found
+
     def row(self, job: UUID) -> Any:
         """The job as job_queue shows it."""
         (found,) = self.rows("select * from clinical.job_queue where id = %s", job)

@@ -4,18 +4,16 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from psycopg.types.json import Jsonb
 
 from tests.profiles.clinical.conftest import AI, Clinic
 
-WRITE = "select clinical.write_record(%s, %s, 'ai_queue_pass1', 'finding', %s)"
 INSERT = (
     "insert into clinical.clinical_records"
     " (id, patient_id, shell_file_id, job_id, stage, record_kind, body)"
     " values (%s, %s, %s, %s, 's', 'k', '{}')"
 )
-LOG = (
-    "select clinical.log_audit_event('clinical_records', %s, 'INSERT', null, '{}', 'test',"
+EVENT = (
+    "select clinical.write_audit('clinical_records', %s, 'INSERT', null, '{}', 'test',"
     " 'system', %s, %s)"
 )
 
@@ -23,9 +21,8 @@ LOG = (
 def test_cp_72_a_record_is_written_with_its_event(clinic: Clinic) -> None:
     """CP-72, CP-71: table, record, action, values, reason, origin, patient and job."""
     job = clinic.start(AI)
-    record = clinic.worker.value(WRITE, clinic.file, job, Jsonb({"a": 1}))
-    again = clinic.worker.value(WRITE, clinic.file, job, Jsonb({"a": 2}))
-    assert again == record
+    record = clinic.write(job, {"a": 1})
+    assert clinic.write(job, {"a": 2}) == record
     first, second = clinic.audit(record, "clinical_records")
     assert (first.action, first.old_values, first.new_values) == ("INSERT", None, {"a": 1})
     assert (second.action, second.old_values, second.new_values) == ("UPDATE", {"a": 1}, {"a": 2})
@@ -36,14 +33,11 @@ def test_cp_72_a_record_is_written_with_its_event(clinic: Clinic) -> None:
 
 
 def test_cp_72_a_write_without_an_event_is_impossible(clinic: Clinic, nobody: UUID) -> None:
-    """CP-72: refused at the end of its transaction, for a worker and for the owner alike."""
+    """CP-72: refused at the end of its transaction, for the owner as well."""
     file, job = clinic.file, clinic.enqueue(AI)
-    for connection in (clinic.worker.connection, clinic.database.connect("trunkline_owner")):
-        with (
-            pytest.raises(psycopg.Error, check=lambda e: e.sqlstate == "CP010"),
-            connection.transaction(),
-        ):
-            connection.execute(INSERT, (nobody, clinic.patient, file, job))
+    owner = clinic.database.connect("trunkline_owner")
+    with pytest.raises(psycopg.Error, check=lambda e: e.sqlstate == "CP010"), owner.transaction():
+        owner.execute(INSERT, (nobody, clinic.patient, file, job))
     assert clinic.rows("select * from clinical.clinical_records") == []
 
 
@@ -55,28 +49,34 @@ def test_cp_72_an_event_about_something_else_does_not_do(
     file, job, other = clinic.file, clinic.enqueue(AI), clinic.admit()
     record = str(clinic.patient) if wrong == "record" else str(nobody)
     event = (record, other if wrong == "patient" else clinic.patient, job)
-    worker = clinic.worker.connection
+    owner = clinic.database.connect("trunkline_owner")
     if wrong == "earlier":
-        worker.execute(LOG, event)
+        owner.execute(EVENT, event)
 
     def write() -> None:
-        with worker.transaction():
-            worker.execute(INSERT, (nobody, clinic.patient, file, job))
+        with owner.transaction():
+            owner.execute(INSERT, (nobody, clinic.patient, file, job))
             if wrong != "earlier":
-                worker.execute(LOG, event)
+                owner.execute(EVENT, event)
 
     with pytest.raises(psycopg.Error, check=lambda e: e.sqlstate == "CP010"):
         write()
-    with worker.transaction():
-        worker.execute(INSERT, (nobody, clinic.patient, file, job))
-        worker.execute(LOG, (str(nobody), clinic.patient, job))
+    with owner.transaction():
+        owner.execute(INSERT, (nobody, clinic.patient, file, job))
+        owner.execute(EVENT, (str(nobody), clinic.patient, job))
     assert len(clinic.rows("select * from clinical.clinical_records")) == 1
 
 
 def test_cp_72_an_event_names_its_patient(clinic: Clinic) -> None:
     """CP-72, CP-94: an event about clinical data without one is refused; there are none."""
-    with pytest.raises(psycopg.Error, check=lambda e: e.sqlstate == "CP014"):
-        clinic.worker.connection.execute(LOG, ("x", None, None))
+    job = clinic.start(AI)
+    for calls, fence in ((clinic.worker, (job, 1, "w1")), (clinic.operator, (None, None, None))):
+        with pytest.raises(psycopg.Error, check=lambda e: e.sqlstate == "CP014"):
+            calls.value(
+                "select clinical.log_audit_event('mine', 'x', 'INSERT', p_job_id => %s,"
+                " p_attempt => %s, p_worker => %s)",
+                *fence,
+            )
     assert clinic.metric("audit_without_patient") == (0, False)
 
 
@@ -133,3 +133,33 @@ def test_the_audit_is_kept_beyond_the_engines_retention(clinic: Clinic) -> None:
     assert clinic.audit(job) == before
     late = clinic.enqueue(AI)
     assert [e.kind for e in clinic.audit(late)] == ["enqueued"]
+
+
+@pytest.mark.parametrize("older", ["-100 years", "-1 second", "100 years", "25 hours", None])
+@pytest.mark.parametrize("role", ["worker", "operator"])
+def test_no_argument_hides_the_audit(clinic: Clinic, older: str | None, role: str) -> None:
+    """CP-72, CP-97: whatever keep_audit is asked for, events of later jobs are shown."""
+    before = clinic.start(AI)
+    with pytest.raises(psycopg.Error, check=lambda e: e.sqlstate == "CP022"):
+        getattr(clinic, role).value("select clinical.keep_audit(%s)", older)
+    assert getattr(clinic, role).value("select clinical.keep_audit('0')") >= 2
+    clinic.complete(before)
+    after = clinic.enqueue(AI)
+    assert {e.kind for e in clinic.audit(before)} == {"enqueued", "claimed", "completed"}
+    assert [e.kind for e in clinic.audit(after)] == ["enqueued"]
+
+
+def test_an_event_that_comes_to_light_late_is_shown_and_kept(clinic: Clinic) -> None:
+    """CP-72: a transaction that stays open for days commits events with an old time."""
+    slow = clinic.database.connect("trunkline_producer")
+    with slow.transaction():
+        job = slow.execute(
+            "select clinical.enqueue_job_v3('report_generation', 'slow', '{\"a\": 1}')"
+        ).fetchone()
+        assert job is not None
+        clinic.pass_time("3 days")
+        clinic.worker.value("select clinical.keep_audit()")
+    assert [e.kind for e in clinic.audit(job[0])] == ["enqueued"]
+    clinic.worker.value("select clinical.keep_audit()")
+    clinic.database.superuser().execute("delete from trunkline_internal.events")
+    assert [e.kind for e in clinic.audit(job[0])] == ["enqueued"]

@@ -186,7 +186,7 @@ def test_cp_s12_the_roll_back_with_25_jobs_in_flight(clinic: Clinic) -> None:
     assert step(clinic, "rollback", "restore_legacy", evidence="deployed tag v2").outcome == "done"
     result = step(clinic, "rollback", "verify")
     assert (result.outcome, result.detail["uploads"]) == ("done", 30)
-    reader = clinic.database.connect("trunkline_worker")
+    reader = clinic.database.connect("trunkline_producer")
     old = reader.execute("select status, error_message from clinical.legacy_job_queue").fetchall()
     assert old == [("pending", None)] * 30
     # Claims on again: every upload is there to be processed.
@@ -200,7 +200,7 @@ def test_cp_s12_the_roll_back_with_25_jobs_in_flight(clinic: Clinic) -> None:
 def test_cp_89_old_readers_find_old_words(clinic: Clinic) -> None:
     """CP-89: status running, errors as a text, and not before the roll-back opens the views."""
     job = clinic.start(AI)
-    reader = clinic.database.connect("trunkline_worker")
+    reader = clinic.database.connect("trunkline_producer")
     look = "select status, error_message from clinical.legacy_job_queue where id = %s"
     with pytest.raises(Exception, match="permission denied"):
         reader.execute(look, (str(job),))

@@ -25,7 +25,9 @@ RPCS = {
     "acknowledge_dead_letter": "(gen_random_uuid())",
     "set_configuration": "('maintenance.mode', 'true')",
     "log_audit_event": "('shell_files', 'x', 'INSERT')",
-    "write_record": "(gen_random_uuid(), gen_random_uuid(), 's', 'k', '{}')",
+    "write_record": "(gen_random_uuid(), 1, 'w', 'k', '{}')",
+    "stage_file": "(gen_random_uuid(), 1, 'w')",
+    "stage_records": "(gen_random_uuid(), 1, 'w')",
     "run_step": "('cutover', 'maintenance_on')",
     "keep_audit": "()",
 }

@@ -30,6 +30,7 @@ PROFILE: Final = Profile(
                 "phase1/enqueue",
                 "phase1/operate",
                 "phase1/rollout",
+                "phase1/stage",
                 "phase1/upload",
                 "phase1/work",
                 "phase2/migration",

@@ -23,9 +23,10 @@ from psycopg.types.json import Jsonb
 
 from trunkline import schema
 from trunkline.embedded import acquire
-from trunkline.errors import ProfileError
+from trunkline.errors import ProfileError, ProfileNeedsPackages
 from trunkline.profiles import installer
 from trunkline.profiles.clinical import PROFILE
+from trunkline.profiles.clinical.handlers import security
 from trunkline.profiles.clinical.handlers.files import Folder
 from trunkline.profiles.clinical.handlers.tools import find_tools
 from trunkline.profiles.clinical.stubs.provider import Provider, model_from
@@ -312,6 +313,11 @@ def run(
     documents: int = DOCUMENTS, *, deadline: float = 120.0, say: Say = lambda _: None
 ) -> Account:
     """Take so many documents through the pipeline and kill a worker on the way."""
+    if (library := security.missing()) is not None:
+        raise ProfileNeedsPackages(
+            f"The demonstration needs {library}",
+            hint="Install it with: pip install 'trunkline[clinical]'",
+        )
     with _stage() as stage:
         return _Play(stage, documents, deadline, say).run()
 

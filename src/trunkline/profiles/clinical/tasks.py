@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from trunkline import Task, Trunkline
+from trunkline.profiles.clinical.handlers import security
 from trunkline.profiles.clinical.handlers.chores import Chores
 from trunkline.profiles.clinical.handlers.files import Files
 from trunkline.profiles.clinical.handlers.passes import PASSES
@@ -71,6 +72,10 @@ def build(app: Trunkline, services: Services) -> dict[str, Task[..., Any]]:
 def unserved(services: Services) -> dict[str, str]:
     """Job types that must not be claimed here, and why (CP-70)."""
     found = {}
+    if (library := security.missing()) is not None:
+        found["fast_queue_security"] = (
+            f"not installed: {library}, see pip install 'trunkline[clinical]'"
+        )
     if services.tools.missing:
         found["fast_queue_ocr"] = f"not installed: {', '.join(services.tools.missing)}"
     if not services.providers.keys() - Chores.PROVIDERS:

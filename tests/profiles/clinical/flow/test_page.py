@@ -36,8 +36,10 @@ def test_every_variable_is_on_the_page() -> None:
 
 def test_every_code_of_a_refusal_is_on_the_page() -> None:
     """CP-83: structured errors, by stable codes."""
-    code = (SOURCE / "handlers" / "security.py").read_text(encoding="utf-8")
-    codes = sorted(set(re.findall(r'Rejected\(\s*"(\w+)"', code)))
+    files = ("security.py", "examine_pdf.py", "examine_picture.py")
+    code = "".join((SOURCE / "handlers" / name).read_text(encoding="utf-8") for name in files)
+    ways = r'(?:Rejected\(|Refused\(|"refused":|return)\s*"(\w+)",\s*(?:f?"|"message")'
+    codes = sorted(set(re.findall(ways, code)))
     listed = TEXT[TEXT.index("stable\n  code:") : TEXT.index("- A pass calls")]
     assert re.findall(r"`(\w+)`", listed) == codes
 

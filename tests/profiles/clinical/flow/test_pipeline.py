@@ -276,9 +276,30 @@ def test_cp_73_more_workers_do_not_exceed_a_limit(scene: Scene) -> None:
     ]
     again = scene.upload(name="scan-0.png", key="scan-0", patient=patients[0])
     assert again == made[0]
+    # Nobody is answered before two calls wait: how far the documents are apart is a matter of load.
+    scene.provider.hold.clear()
     for _ in range(2):
         scene.work()
+    scene.wait(lambda: scene.provider.under_way() == 2, "two calls are under way")
+    scene.provider.hold.set()
     scene.finished(*(one.file_id for one in made))
     account = scene.provider.account()
     assert (account.calls, account.refused, account.over) == (12, 0, {})
     assert account.most_at_once == 2
+
+
+def test_a_document_that_reaches_a_limit_is_refused_at_once(scene: Scene) -> None:
+    """CP-48, CP-83: final, with its code, and no attempt is repeated; the worker goes on."""
+    scene.work()
+    large = typeset(report_lines(1)).replace(b"0 0 595 842", b"0 0 14400 14400")
+    cut = scan(report_lines(1))[:-3]
+    made = {
+        "too_large": scene.upload(large, name="large.pdf", kind="application/pdf"),
+        "damaged": scene.upload(cut, name="cut.png"),
+    }
+    for code, one in made.items():
+        scene.wait(lambda one=one: scene.clinic.row(one.job_id).status == "failed", code)  # type: ignore[misc]
+        row = scene.clinic.row(one.job_id)
+        assert (row.retry_count, len(row.error_details["history"])) == (0, 1)
+        assert code in row.error_details["message"]
+    scene.finished(scene.upload().file_id)

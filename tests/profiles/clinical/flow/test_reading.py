@@ -10,8 +10,9 @@ from uuid import uuid4
 import pytest
 
 from trunkline.profiles.clinical.handlers import ocr, spatial, tools
+from trunkline.profiles.clinical.handlers.bounded import Limits
 from trunkline.profiles.clinical.handlers.files import Folder, left_by
-from trunkline.profiles.clinical.handlers.problems import BadDocument, StageProblem
+from trunkline.profiles.clinical.handlers.problems import BadDocument, CannotRun
 from trunkline.profiles.clinical.handlers.tools import Tools, find_tools
 from trunkline.profiles.clinical.stubs.scans import report_lines, scan, typeset
 
@@ -115,12 +116,34 @@ def test_what_cannot_be_read_is_the_documents_fault() -> None:
         lines_of("png", b"\x89PNG\r\n\x1a\n nothing")
 
 
-def test_a_tool_that_is_killed_or_slow_is_tried_again(tmp_path: Path) -> None:
-    """CP-48: that says nothing about the document."""
-    with pytest.raises(StageProblem, match="ended with -9"):
-        asyncio.run(tools.run(["/bin/sh", "-c", "kill -9 $$"], folder=tmp_path))
-    with pytest.raises(StageProblem, match="took more than"):
-        asyncio.run(tools.run(["/bin/sh", "-c", "exec sleep 600"], folder=tmp_path, timeout=0.1))
+@pytest.mark.parametrize(
+    ("script", "limits", "problem"),
+    [
+        ("kill -9 $$", Limits(), "of memory, or was killed"),
+        ("kill -SEGV $$", Limits(), "ended with -11"),
+        ("while :; do :; done", Limits(cpu=1), "took more than 1 s of CPU time"),
+        ("exec sleep 600", Limits(wall=0.1), "took more than 0.1 s"),
+        ("exec head -c 5000 /dev/zero", Limits(output=4096), "4096 bytes of output"),
+    ],
+)
+def test_a_tool_that_is_ended_by_the_document_is_not_tried_again(
+    tmp_path: Path, script: str, limits: Limits, problem: str
+) -> None:
+    """The limits are those of one document: another attempt would reach them again."""
+    with pytest.raises(BadDocument, match=problem):
+        asyncio.run(tools.run(["/bin/sh", "-c", script], folder=tmp_path, limits=limits))
+
+
+def test_a_large_page_does_not_fill_the_memory(tmp_path: Path) -> None:
+    """The rasteriser is bounded itself, should a page pass the check that should not."""
+    large = typeset(LINES).replace(b"0 0 595 842", b"0 0 14400 14400")
+    with pytest.raises(BadDocument, match="pdftoppm"):
+        lines_of("pdf", large)
+
+
+def test_a_program_that_is_not_there_is_no_fault_of_the_document(tmp_path: Path) -> None:
+    with pytest.raises(CannotRun, match="cannot be started"):
+        asyncio.run(tools.run([str(tmp_path / "nothing")], folder=tmp_path))
 
 
 def test_a_tool_that_prints_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

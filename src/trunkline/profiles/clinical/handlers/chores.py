@@ -10,20 +10,23 @@ from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from trunkline import Context
-from trunkline.profiles.clinical.handlers.ending import Outcome, at_work, finish, patient_of
+from trunkline.profiles.clinical.handlers.ending import (
+    Outcome,
+    ask,
+    at_work,
+    finish,
+    patient_of,
+    stored_file,
+)
 from trunkline.profiles.clinical.handlers.files import Files
 from trunkline.profiles.clinical.handlers.problems import BadDocument, StageProblem
 from trunkline.profiles.clinical.handlers.providers import Provider
 
 __all__ = ["Chores"]
 
-_PATH: Final = """
-select f.storage_path from clinical.shell_files as f
-where f.id = %(file)s and f.patient_id = %(patient)s
-"""
 _RECORDS: Final = """
-select r.stage, r.record_kind, r.body from clinical.clinical_records as r
-where r.shell_file_id = %(file)s and r.patient_id = %(patient)s
+select r.stage, r.record_kind, r.body
+from clinical.stage_records(p_job => %(job)s, p_attempt => %(attempt)s, p_worker => %(worker)s) as r
 order by r.stage, r.record_kind, r.record_key
 """
 
@@ -88,8 +91,7 @@ class Chores:
         with at_work(ctx):
             patient = patient_of(ctx)
             async with ctx.transaction() as connection:
-                asked = {"file": shell_file_id, "patient": patient}
-                rows = await (await connection.execute(_RECORDS, asked)).fetchall()
+                rows = await (await ask(ctx, connection, _RECORDS)).fetchall()
                 if not rows:
                     raise BadDocument(f"Nothing was found in file {shell_file_id}")
                 records = [
@@ -112,15 +114,9 @@ class Chores:
     ) -> dict[str, Any]:
         """Copy an uploaded file, and read the copy to be sure of it."""
         with at_work(ctx):
-            patient = patient_of(ctx)
-            async with ctx.transaction() as connection:
-                asked = {"file": shell_file_id, "patient": patient}
-                row = await (await connection.execute(_PATH, asked)).fetchone()
-                if row is None:
-                    raise BadDocument(f"The patient has no file {shell_file_id}")
-                digest = await asyncio.to_thread(self._copy, patient, row[0])
-                ctx.result = found = {"path": row[0], "sha256": digest}
-                return found
+            path, _ = await stored_file(ctx)
+            digest = await asyncio.to_thread(self._copy, patient_of(ctx), path)
+            return {"path": path, "sha256": digest}
 
     async def notification_delivery(
         self,
@@ -148,7 +144,7 @@ class Chores:
             if not isinstance(answer, dict) or not isinstance(answer.get("consent"), bool):
                 raise StageProblem("The answer does not say whether there is consent")
             found = {"consent": answer["consent"]}
-            return await finish(ctx, shell_file_id, Outcome("consent", found))
+            return await finish(ctx, Outcome("consent", found))
 
     async def _ask(self, ctx: Context, file: UUID, more: dict[str, Any]) -> Any:
         provider = self._providers[self.NEEDS[ctx.task]]

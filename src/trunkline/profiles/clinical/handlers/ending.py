@@ -3,44 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
 import psycopg
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, AsyncCursor
 from psycopg.types.json import Jsonb
 
-from trunkline import Context, Discard
+from trunkline import Context, Discard, Snooze
 from trunkline.errors import StaleAttempt
-from trunkline.profiles.clinical.handlers.problems import BadDocument
+from trunkline.profiles.clinical.handlers.problems import BadDocument, CannotRun
 
-__all__ = ["Outcome", "at_work", "end", "finish", "patient_of"]
+__all__ = ["Outcome", "ask", "at_work", "finish", "patient_of", "stored_file"]
 
-_RECORD: Final = """
-select clinical.write_record(
-  p_file => %(file)s, p_job => %(job)s, p_stage => %(stage)s, p_kind => %(kind)s, p_body => %(body)s
-)
+# Every question names the attempt that asks it: a worker sees and writes what it has claimed.
+_ATTEMPT: Final = "p_job => %(job)s, p_attempt => %(attempt)s, p_worker => %(worker)s"
+_FILE: Final = f"select * from clinical.stage_file({_ATTEMPT})"  # noqa: S608 - a constant
+_RECORD: Final = f"""
+select clinical.write_record({_ATTEMPT}, p_kind => %(kind)s, p_body => %(body)s)
 """
-_FINISH: Final = """
-select clinical.finish_stage(
-  p_job => %(job)s, p_attempt => %(attempt)s, p_worker => %(worker)s, p_result => %(result)s
-)
-"""
+_FINISH: Final = f"select clinical.finish_stage({_ATTEMPT}, p_result => %(result)s)"
 
 # Of clinical.refuse('stale_stage').
 _STALE: Final = "CP015"
+# Seconds until a job comes back that this worker cannot do; another one may take it then.
+_CANNOT_RUN: Final = 300
 
 
 @contextmanager
 def at_work(ctx: Context) -> Iterator[None]:
-    """Tell the log; what no further attempt can help makes the job a dead letter at once."""
+    """Log, and choose what a problem makes of the job: dead letter, later, or another attempt."""
     ctx.log.info("started", extra={"worker": ctx.worker, "patient": ctx.tenant})
     try:
         yield
     except BadDocument as error:
         raise Discard(str(error)) from error
+    except CannotRun as error:
+        # Neither a refusal nor a failed attempt: the installation is at fault, and says so.
+        ctx.log.error("this worker cannot do it: %s", error)
+        raise Snooze(_CANNOT_RUN, str(error)) from error
     ctx.log.info("done")
 
 
@@ -64,30 +67,44 @@ class Outcome:
     leave: Callable[[], Awaitable[None]] | None = None
 
 
-async def finish(ctx: Context, file: UUID, outcome: Outcome) -> dict[str, Any]:
+async def finish(ctx: Context, outcome: Outcome) -> dict[str, Any]:
     """Write the record, enqueue the next stage and end, all or nothing."""
-    async with ctx.transaction() as connection:
-        return await end(ctx, connection, file, outcome)
-
-
-async def end(
-    ctx: Context, connection: AsyncConnection[Any], file: UUID, outcome: Outcome
-) -> dict[str, Any]:
-    """The same within a transaction of the attempt."""
     told = outcome.body if outcome.result is None else outcome.result
-    job = {"job": ctx.job_id, "attempt": ctx.attempt, "worker": ctx.worker}
-    record = {"file": file, "job": ctx.job_id, "stage": ctx.task, "kind": outcome.kind}
+    async with ctx.transaction() as connection:
+        await ask(ctx, connection, _FINISH, result=Jsonb(told))
+        await ask(ctx, connection, _RECORD, kind=outcome.kind, body=Jsonb(outcome.body))
+        if outcome.leave is not None:
+            # Not before: whoever lost the job must not write over what another one left.
+            await outcome.leave()
+        ctx.result = told
+    return told
+
+
+async def stored_file(ctx: Context) -> tuple[str, dict[str, Any]]:
+    """Where the file of the job is, and what the uploader said about it."""
+    row = None
+    with suppress(psycopg.Rollback):
+        async with ctx.transaction() as connection:
+            row = await (await ask(ctx, connection, _FILE)).fetchone()
+            # Nothing was written, and the job goes on: it is not completed here.
+            raise psycopg.Rollback
+    if row is None:
+        raise BadDocument("The patient of the job has no such file")
+    path, media_type, size = row
+    said = {"mime_type": media_type, "size_bytes": size}
+    return path, {name: value for name, value in said.items() if value is not None}
+
+
+async def ask(
+    ctx: Context, connection: AsyncConnection[Any], query: str, **more: Any
+) -> AsyncCursor[Any]:
+    """Ask the database in the name of this attempt; StaleAttempt if it is no longer ours."""
+    attempt = {"job": ctx.job_id, "attempt": ctx.attempt, "worker": ctx.worker}
     try:
-        await connection.execute(_FINISH, job | {"result": Jsonb(told)})
+        return await connection.execute(query.encode(), attempt | more)
     except psycopg.Error as error:
         if error.sqlstate != _STALE:
             raise
         raise StaleAttempt(
             "the attempt is no longer yours", hint="Stop the work and discard its result."
         ) from error
-    await connection.execute(_RECORD, record | {"body": Jsonb(outcome.body)})
-    if outcome.leave is not None:
-        # Not before: whoever lost the job must not write over what another one left.
-        await outcome.leave()
-    ctx.result = told
-    return told

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import struct
 import tempfile
 from pathlib import Path
 from typing import Final
 
+from trunkline.profiles.clinical.handlers.bounded import Limits
 from trunkline.profiles.clinical.handlers.problems import BadDocument
+from trunkline.profiles.clinical.handlers.security import DOTS_PER_INCH, MOST_PAGES
 from trunkline.profiles.clinical.handlers.tools import Tools, run
 
-__all__ = ["MOST_PAGES", "read"]
+__all__ = ["read"]
 
-MOST_PAGES: Final = 50
-_DOTS_PER_INCH: Final = 150
+# All pages of one document. For the largest page that passes the check, pdftoppm takes 90 MiB.
+_LIMITS: Final = Limits(cpu=300, wall=1800.0, memory=512)
 
 
 async def read(tools: Tools, kind: str, data: bytes) -> list[str]:
@@ -33,13 +36,20 @@ async def read(tools: Tools, kind: str, data: bytes) -> list[str]:
 
 async def _of_pdf(tools: Tools, _kind: str, folder: Path) -> list[Path]:
     last = str(MOST_PAGES + 1)
-    size = ["-r", str(_DOTS_PER_INCH), "-gray", "-png", "-l", last]
-    await run([str(tools.pdftoppm), *size, "document", "page"], folder=folder)
+    size = ["-r", str(DOTS_PER_INCH), "-gray", "-png", "-l", last]
+    command = [str(tools.pdftoppm), *size, "document", "page"]
+    await run(command, folder=folder, limits=_LIMITS)
     pages = sorted(folder.glob("page-*.png"))
     if not pages:
         raise BadDocument("The PDF has no pages")
     if len(pages) > MOST_PAGES:
         raise BadDocument(f"The PDF has more than {MOST_PAGES} pages")
+    for page in pages:
+        # What pdftoppm writes, with exit code 0, for a page that does not fit into its memory.
+        with page.open("rb") as picture:
+            width, height = struct.unpack(">II", picture.read(24)[16:])
+        if (width, height) == (1, 1):
+            raise BadDocument(f"over_limits: pdftoppm ran out of memory at {page.stem}")
     return pages
 
 

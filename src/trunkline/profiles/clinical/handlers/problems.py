@@ -1,6 +1,6 @@
 """What can go wrong in a stage, by what should become of the job."""
 
-__all__ = ["BadDocument", "Rejected", "StageProblem"]
+__all__ = ["BadDocument", "CannotRun", "Rejected", "StageProblem"]
 
 
 class BadDocument(Exception):
@@ -17,3 +17,7 @@ class Rejected(BadDocument):
 
 class StageProblem(Exception):
     """A tool or a provider failed in a way that may pass: try again later."""
+
+
+class CannotRun(Exception):
+    """This installation cannot do the work at all: no document is refused and no retry counted."""

@@ -1,31 +1,41 @@
 """The security check: what a file really is, that it is whole, and that nothing in it is alive.
 
-A document is judged by its bytes. What the uploader said about it counts only if it is wrong.
+A document is judged by its bytes. What the uploader said about it counts only if it is wrong. This
+process only reads the first bytes: documents are examined in a child process with limits, and one
+that makes the child crash, or reach a limit, is refused.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-import re
-import struct
-import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import importlib.util
+import json
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Final
 
-from trunkline.profiles.clinical.handlers.problems import Rejected
+from trunkline.profiles.clinical.handlers import examine_pdf, examine_picture
+from trunkline.profiles.clinical.handlers.bounded import Ended, Limits, run
+from trunkline.profiles.clinical.handlers.problems import CannotRun, Rejected
 
-__all__ = ["LARGEST", "Screened", "screen"]
+__all__ = ["DOTS_PER_INCH", "LARGEST", "LIMITS", "MOST_PAGES", "Bounds", "Screened"]
+__all__ += ["identify", "missing", "screen"]
 
 LARGEST: Final = 50 << 20
-# Pixels: a page of A3 at 600 dots an inch. A small file can hold a picture that fills the memory.
-_MOST_PIXELS: Final = 80_000_000
-_LARGEST_INFLATED: Final = 64 << 20
+MOST_PAGES: Final = 50
+# Of pages that are rasterised for OCR.
+DOTS_PER_INCH: Final = 150
+# The reader takes half a second for an ordinary document of 10 MB.
+LIMITS: Final = Limits(cpu=30, wall=300.0, memory=1024, output=64 << 10)
+_INSTALL: Final = "pip install 'trunkline[clinical]'"
 
-_PNG: Final = b"\x89PNG\r\n\x1a\n"
 _MAGIC: Final[tuple[tuple[bytes, str], ...]] = (
     (b"%PDF-", "pdf"),
-    (_PNG, "png"),
+    (b"\x89PNG\r\n\x1a\n", "png"),
     (b"\xff\xd8\xff", "jpeg"),
     (b"II*\x00", "tiff"),
     (b"MM\x00*", "tiff"),
@@ -36,15 +46,24 @@ _MEDIA: Final = {
     "jpeg": "image/jpeg",
     "tiff": "image/tiff",
 }
-# What a PDF can do when somebody opens it, or carry along. Long names only: they are looked for in
-# compressed data too, where a short one turns up by chance.
-_ALIVE: Final = re.compile(
-    rb"/(JavaScript|Launch|EmbeddedFiles?|RichMedia|SubmitForm|ImportData|Rendition)"
-    rb"(?![A-Za-z0-9])"
-)
-_ESCAPED: Final = re.compile(rb"#([0-9A-Fa-f]{2})")
-_ENCRYPTED: Final = re.compile(rb"/Encrypt(?![A-Za-z0-9])")
-_STREAM: Final = re.compile(rb"obj\b(.{0,4096}?)\bstream\r?\n", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How large the content of a document may be: a small file can have a page of any size."""
+
+    # A picture: A3 at 600 dots an inch, and what tesseract takes for one side.
+    pixels: int = 80_000_000
+    side: int = 32_767
+    # A page of a PDF: one side in points, and its area when it is rasterised. A0 fits.
+    points: int = 7_200
+    page_pixels: int = 40_000_000
+    dots_per_inch: int = DOTS_PER_INCH
+    # All pages of a PDF.
+    pages: int = MOST_PAGES
+    total_pixels: int = 256_000_000
+    # Bytes of packed objects.
+    inflated: int = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +76,15 @@ class Screened:
     sha256: str
 
 
-def screen(data: bytes, facts: Mapping[str, Any] | None = None) -> Screened:
-    """Let a file pass, or raise Rejected with a stable code."""
+def missing() -> str | None:
+    """What must be installed before documents can be examined here; the library is not imported."""
+    if importlib.util.find_spec("pypdf") is None:
+        return "pypdf"
+    return None
+
+
+def identify(data: bytes, facts: Mapping[str, Any] | None = None) -> Screened:
+    """Tell what a file is by its first bytes, without a look at the rest; or raise Rejected."""
     facts = facts or {}
     if not data:
         raise Rejected("empty_file", "the file is empty")
@@ -69,8 +95,26 @@ def screen(data: bytes, facts: Mapping[str, Any] | None = None) -> Screened:
         raise Rejected("unknown_type", "the file is neither PDF, PNG, JPEG nor TIFF")
     digest = hashlib.sha256(data).hexdigest()
     _compare(facts, kind, len(data), digest)
-    _CHECKS[kind](data)
     return Screened(kind, _MEDIA[kind], len(data), digest)
+
+
+async def screen(
+    data: bytes,
+    facts: Mapping[str, Any] | None = None,
+    *,
+    bounds: Bounds | None = None,
+    limits: Limits = LIMITS,
+) -> Screened:
+    """Let a file pass, or raise Rejected with a stable code.
+
+    Raises CannotRun if this installation cannot examine documents, whatever they are.
+    """
+    found = await asyncio.to_thread(identify, data, facts)
+    ended = await _examine(found.kind, data, bounds or Bounds(), limits)
+    refused = _refusal(ended)
+    if refused is not None:
+        raise Rejected(*refused)
+    return found
 
 
 def _compare(facts: Mapping[str, Any], kind: str, size: int, digest: str) -> None:
@@ -83,107 +127,57 @@ def _compare(facts: Mapping[str, Any], kind: str, size: int, digest: str) -> Non
         raise Rejected("hash_mismatch", "the file is not the one that was uploaded")
 
 
-def _check_pdf(data: bytes) -> None:
-    if b"%%EOF" not in data[-2048:]:
-        raise Rejected("damaged", "the PDF has no end")
-    # A letter of a name can be written as #xx.
-    plain = _ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), data)
-    if _ENCRYPTED.search(plain):
-        raise Rejected("encrypted", "the PDF is encrypted and cannot be looked into")
-    for part in (plain, *_object_streams(data)):
-        found = _ALIVE.search(part)
-        if found:
-            raise Rejected("active_content", f"the PDF has {found[0].decode()}")
+async def _examine(kind: str, data: bytes, bounds: Bounds, limits: Limits) -> Ended:
+    arguments = [json.dumps(asdict(bounds))]
+    if kind == "pdf":
+        program = [examine_pdf.__file__, *arguments, _folder_of_pypdf()]
+    else:
+        program = [examine_picture.__file__, kind, *arguments]
+    with tempfile.TemporaryFile() as source:
+        await asyncio.to_thread(_fill, source, data)
+        # Without an environment: the child gets neither keys of providers nor the database's.
+        return await run(
+            [sys.executable, "-I", "-S", *program],
+            folder=Path("/"),
+            limits=limits,
+            environment={},
+            source=source,
+        )
 
 
-def _object_streams(data: bytes) -> list[bytes]:
-    """Objects can be packed into compressed streams, where a plain search does not see them."""
-    found = []
-    left = _LARGEST_INFLATED
-    for match in _STREAM.finditer(data):
-        head = _ESCAPED.sub(lambda one: bytes([int(one[1], 16)]), match[1])
-        if b"/ObjStm" not in head:
-            continue
-        if b"/Filter" in head:
-            filters = re.findall(rb"/(\w+Decode)", head)
-            if filters != [b"FlateDecode"]:
-                raise Rejected("unreadable", "objects of the PDF are packed in an unusual way")
-            engine = zlib.decompressobj()
-            try:
-                part = engine.decompress(data[match.end() :], left)
-            except zlib.error as error:
-                raise Rejected("damaged", "a stream of the PDF cannot be unpacked") from error
-            if engine.unconsumed_tail:
-                raise Rejected("too_large", "the PDF is too large when it is unpacked")
-            left -= len(part)
-            found.append(_ESCAPED.sub(lambda one: bytes([int(one[1], 16)]), part))
-    return found
+def _fill(source: Any, data: bytes) -> None:
+    source.write(data)
+    source.seek(0)
 
 
-def _check_png(data: bytes) -> None:
-    at = len(_PNG)
-    size = None
-    while True:
-        if at + 12 > len(data):
-            raise Rejected("damaged", "the PNG is cut short")
-        length, name = struct.unpack(">I4s", data[at : at + 8])
-        body = data[at + 8 : at + 8 + length]
-        (checksum,) = struct.unpack(">I", data[at + 8 + length : at + 12 + length] or b"\0" * 4)
-        if len(body) < length or zlib.crc32(name + body) != checksum:
-            raise Rejected("damaged", f"a part of the PNG is damaged: {name!r}")
-        at += 12 + length
-        if name == b"IHDR" and length == 13:
-            size = struct.unpack(">II", body[:8])
-        if name == b"IEND":
-            break
-    if at != len(data):
-        # A file that is a picture for one program and an archive or a page for another.
-        raise Rejected("trailing_data", "something follows the end of the PNG")
-    _check_size(size)
+def _folder_of_pypdf() -> str:
+    spec = importlib.util.find_spec("pypdf")
+    if spec is None or spec.origin is None:
+        raise CannotRun(f"pypdf is not installed: {_INSTALL}")
+    return str(Path(spec.origin).parent.parent)
 
 
-def _check_jpeg(data: bytes) -> None:
-    if b"\xff\xd9" not in data[-4096:]:
-        raise Rejected("damaged", "the JPEG has no end")
-    at = 2
-    while at + 9 <= len(data) and data[at] == 0xFF:
-        marker, length = data[at + 1], struct.unpack(">H", data[at + 2 : at + 4])[0]
-        # A start of frame has the size; C4, C8 and CC are something else.
-        if 0xC0 <= marker <= 0xCF and marker not in {0xC4, 0xC8, 0xCC}:
-            height, width = struct.unpack(">HH", data[at + 5 : at + 9])
-            _check_size((width, height))
-            return
-        at += 2 + length
-    raise Rejected("damaged", "the JPEG has no picture")
-
-
-def _check_tiff(data: bytes) -> None:
-    order = "<" if data.startswith(b"II") else ">"
-    size = {}
+def _refusal(ended: Ended) -> tuple[str, str] | None:
+    """Code and message, or None if the document passed."""
+    ready, _, printed = ended.printed.partition(b"\n")
+    if ready != b"READY":
+        # It never came to the document.
+        raise CannotRun(
+            f"examining files ended with {ended.code} before it began: {ended.complaint[-200:]}."
+            f" Install what it needs again: {_INSTALL}"
+        )
+    if ended.over_limits is not None:
+        return "over_limits", f"examining the file took more than {ended.over_limits}"
+    if ended.code != 0:
+        # The child catches what it expects: what remains is a document that breaks its reader.
+        return "unreadable", f"examining the file ended with {ended.code}: {ended.complaint[-200:]}"
     try:
-        (place,) = struct.unpack_from(f"{order}I", data, 4)
-        (entries,) = struct.unpack_from(f"{order}H", data, place)
-        for number in range(entries):
-            tag, kind, _ = struct.unpack_from(f"{order}HHI", data, place + 2 + 12 * number)
-            if tag in {256, 257}:
-                form = "H" if kind == 3 else "I"
-                offset = place + 2 + 12 * number + 8
-                (size[tag],) = struct.unpack_from(f"{order}{form}", data, offset)
-    except struct.error as error:
-        raise Rejected("damaged", "the TIFF is cut short") from error
-    _check_size((size.get(256, 0), size.get(257, 0)))
-
-
-def _check_size(size: tuple[int, ...] | None) -> None:
-    if size is None or 0 in size:
-        raise Rejected("damaged", "the picture has no size")
-    if size[0] * size[1] > _MOST_PIXELS:
-        raise Rejected("too_large", f"the picture has {size[0]} x {size[1]} pixels")
-
-
-_CHECKS: Final[dict[str, Callable[[bytes], None]]] = {
-    "pdf": _check_pdf,
-    "png": _check_png,
-    "jpeg": _check_jpeg,
-    "tiff": _check_tiff,
-}
+        verdict = json.loads(printed)
+    except ValueError:
+        verdict = None
+    match verdict:
+        case {"refused": str(code), "message": str(message)}:
+            return code, message
+        case {"passed": _}:
+            return None
+    return "unreadable", "examining the file gave no verdict"

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from trunkline import Context
 from trunkline.profiles.clinical.handlers import ocr, security, spatial
-from trunkline.profiles.clinical.handlers.ending import Outcome, at_work, end, finish, patient_of
+from trunkline.profiles.clinical.handlers.ending import (
+    Outcome,
+    at_work,
+    finish,
+    patient_of,
+    stored_file,
+)
 from trunkline.profiles.clinical.handlers.files import Files, left_by
 from trunkline.profiles.clinical.handlers.passes import PASSES, answered, as_text
 from trunkline.profiles.clinical.handlers.problems import BadDocument, StageProblem
@@ -20,12 +27,6 @@ from trunkline.profiles.clinical.handlers.providers import Provider
 from trunkline.profiles.clinical.handlers.tools import Tools
 
 __all__ = ["Stages"]
-
-_FACTS: Final = """
-select f.storage_path, f.mime_type, f.size_bytes
-from clinical.shell_files as f
-where f.id = %(file)s and f.patient_id = %(patient)s
-"""
 
 
 class Stages:
@@ -43,6 +44,8 @@ class Stages:
         self._tools = tools
         self._providers = providers
         self._timeout = timeout
+        # How many programs read documents at once: each may take its limit of memory.
+        self._children = asyncio.Semaphore(max(2, os.cpu_count() or 1))
 
     async def fast_queue_security(
         self,
@@ -54,20 +57,12 @@ class Stages:
         """Let a file into the pipeline, or not."""
         with at_work(ctx):
             patient = patient_of(ctx)
-            # One short transaction: the row says where the file is.
-            async with ctx.transaction() as connection:
-                asked = {"file": shell_file_id, "patient": patient}
-                row = await (await connection.execute(_FACTS, asked)).fetchone()
-                if row is None:
-                    raise BadDocument(f"The patient has no file {shell_file_id}")
-                path, media_type, size = row
-                data = await asyncio.to_thread(self._files.read, patient, path)
-                said = {"mime_type": media_type, "size_bytes": size}
-                facts = {name: value for name, value in said.items() if value is not None}
-                found = asdict(await asyncio.to_thread(security.screen, data, facts))
-                leave = self._leaving(ctx, patient, shell_file_id, found | {"path": path})
-                outcome = Outcome("screening", found, leave=leave)
-                return await end(ctx, connection, shell_file_id, outcome)
+            path, facts = await stored_file(ctx)
+            data = await asyncio.to_thread(self._files.read, patient, path)
+            async with self._children:
+                found = asdict(await security.screen(data, facts))
+            leave = self._leaving(ctx, patient, shell_file_id, found | {"path": path})
+            return await finish(ctx, Outcome("screening", found, leave=leave))
 
     async def fast_queue_ocr(
         self,
@@ -81,14 +76,15 @@ class Stages:
             patient = patient_of(ctx)
             screened = await self._left(patient, shell_file_id, "fast_queue_security")
             data = await asyncio.to_thread(self._files.read, patient, screened["path"])
-            found = await asyncio.to_thread(security.screen, data)
+            found = await asyncio.to_thread(security.identify, data)
             if found.sha256 != screened["sha256"]:
                 raise BadDocument("The file is not the one that was checked")
-            tables = await ocr.read(self._tools, found.kind, data)
+            async with self._children:
+                tables = await ocr.read(self._tools, found.kind, data)
             leave = self._leaving(ctx, patient, shell_file_id, {"tables": tables})
             # Read on this host: no tokens of a provider were used.
             facts = {"pages": len(tables), "tokens_used": 0}
-            return await finish(ctx, shell_file_id, Outcome("pages", facts, leave=leave))
+            return await finish(ctx, Outcome("pages", facts, leave=leave))
 
     async def fast_queue_spatial(
         self,
@@ -110,7 +106,7 @@ class Stages:
                 "words": found.words,
                 "confidence": found.confidence,
             }
-            return await finish(ctx, shell_file_id, Outcome("layout", facts, leave=leave))
+            return await finish(ctx, Outcome("layout", facts, leave=leave))
 
     async def ai_queue_pass1(
         self,
@@ -169,7 +165,7 @@ class Stages:
             result: dict[str, Any] = {"found": asked.record, "endpoint": endpoint}
             if answer.tokens_used is not None:
                 result["tokens_used"] = answer.tokens_used
-            return await finish(ctx, file, Outcome(asked.record, answer.value, result, leave))
+            return await finish(ctx, Outcome(asked.record, answer.value, result, leave))
 
     def _leaving(
         self, ctx: Context, patient: UUID, file: UUID, value: Any

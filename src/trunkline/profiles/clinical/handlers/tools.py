@@ -5,23 +5,22 @@ They are looked for when a worker starts: what it cannot do, it does not claim (
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from trunkline.profiles.clinical.handlers.problems import BadDocument, StageProblem
+from trunkline.profiles.clinical.handlers import bounded
+from trunkline.profiles.clinical.handlers.bounded import Limits
+from trunkline.profiles.clinical.handlers.problems import BadDocument
 
 __all__ = ["Tools", "find_tools", "run"]
 
-# Seconds for one page of one document.
-_TIMEOUT: Final = 120.0
+# For one page of one document.
+_LIMITS: Final = Limits(cpu=120, wall=600.0, memory=2048)
 # Bytes: a page full of small print has some hundred thousand.
 _MOST_PRINTED: Final = 16 << 20
 _LANGUAGE: Final = "eng"
@@ -70,37 +69,20 @@ def _asked(name: str, question: str, word: str) -> str | None:
     return place if known else None
 
 
-async def run(command: Sequence[str | Path], *, folder: Path, timeout: float = _TIMEOUT) -> bytes:
-    """Run a program to its end and return what it printed; it dies with the job."""
+async def run(command: Sequence[str | Path], *, folder: Path, limits: Limits = _LIMITS) -> bytes:
+    """Run a program to its end and return what it printed.
+
+    A program that crashes or reaches its limits does so because of the document: BadDocument.
+    """
     name = Path(command[0]).name
-    # Into files: what a document makes a program print must not fill the memory.
-    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            cwd=folder,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=printed,
-            stderr=said,
-            env=_environment(),
-        )
-        try:
-            async with asyncio.timeout(timeout):
-                await process.wait()
-        except TimeoutError as error:
-            raise StageProblem(f"{name} took more than {timeout:g} s") from error
-        finally:
-            with suppress(ProcessLookupError):
-                process.kill()
-            code = await process.wait()
-        if code != 0:
-            said.seek(-min(said.seek(0, os.SEEK_END), 300), os.SEEK_END)
-            problem = f"{name} ended with {code}: {said.read().decode(errors='replace').strip()}"
-            # Killed from outside, for want of memory perhaps, says nothing about the document.
-            raise (StageProblem if code < 0 else BadDocument)(problem)
-        if printed.seek(0, os.SEEK_END) > _MOST_PRINTED:
-            raise BadDocument(f"{name} found more than {_MOST_PRINTED} bytes to tell")
-        printed.seek(0)
-        return printed.read()
+    ended = await bounded.run(command, folder=folder, limits=limits, environment=_environment())
+    if ended.over_limits is not None:
+        raise BadDocument(f"over_limits: {name} took more than {ended.over_limits}")
+    if ended.code != 0:
+        raise BadDocument(f"{name} ended with {ended.code}: {ended.complaint}")
+    if len(ended.printed) > _MOST_PRINTED:
+        raise BadDocument(f"{name} found more than {_MOST_PRINTED} bytes to tell")
+    return ended.printed
 
 
 def _environment() -> dict[str, str]:

@@ -4,6 +4,8 @@
 do $closing$
 declare
   c_service constant text[] := array['trunkline_producer', 'trunkline_worker', 'trunkline_operator'];
+  -- Who reads jobs. A worker sees those that it has claimed, through the functions of its attempt.
+  c_jobs constant text[] := array['trunkline_producer', 'trunkline_operator', 'trunkline_reader'];
   v_all text;
   v_object record;
   v_others text;
@@ -41,6 +43,8 @@ begin
         ('f', 'finish_stage', array['trunkline_worker']),
         ('f', 'acquire_api_capacity', array['trunkline_worker']),
         ('f', 'release_api_capacity', array['trunkline_worker']),
+        ('f', 'stage_file', array['trunkline_worker']),
+        ('f', 'stage_records', array['trunkline_worker']),
         ('f', 'write_record', array['trunkline_worker']),
         ('f', 'log_audit_event', array['trunkline_worker', 'trunkline_operator']),
         ('f', 'keep_audit', array['trunkline_worker', 'trunkline_operator']),
@@ -55,11 +59,10 @@ begin
         ('f', 'open_to_clients', array['trunkline_operator']),
         ('f', 'alive_workers', array['trunkline_operator']),
         -- Helpers of views, called with the rights of whoever reads them.
-        ('f', 'job_status', c_service || array['trunkline_reader']),
-        ('f', 'error_details', c_service || array['trunkline_reader']),
-        ('f', 'job_bodies', c_service || array['trunkline_reader']),
-        ('f', 'tag', c_service || array['trunkline_reader']),
-        ('r', 'job_queue', c_service || array['trunkline_reader']),
+        ('f', 'job_status', c_jobs),
+        ('f', 'error_details', c_jobs),
+        ('f', 'tag', c_jobs),
+        ('r', 'job_queue', c_jobs),
         ('r', 'api_rate_limits', c_service || array['trunkline_reader']),
         ('w', 'api_rate_limits', array['trunkline_operator']),
         ('r', 'system_configuration', c_service || array['trunkline_reader']),
@@ -71,10 +74,8 @@ begin
         ('w', 'user_profiles', array['trunkline_producer', 'trunkline_operator']),
         ('r', 'profile_access', array['trunkline_producer', 'trunkline_operator']),
         ('w', 'profile_access', array['trunkline_producer', 'trunkline_operator']),
-        ('r', 'shell_files', c_service || array['authenticated']),
-        ('r', 'clinical_records', c_service || array['authenticated']),
-        -- Workers may write records themselves: the guard wants their audit event.
-        ('w', 'clinical_records', array['trunkline_worker']),
+        ('r', 'shell_files', array['trunkline_producer', 'trunkline_operator', 'authenticated']),
+        ('r', 'clinical_records', array['trunkline_producer', 'trunkline_operator', 'authenticated']),
         ('r', 'audit_log', array['trunkline_operator', 'trunkline_reader']),
         ('r', 'metrics', array['trunkline_operator', 'trunkline_reader']),
         ('r', 'rollout_steps', array['trunkline_operator', 'trunkline_reader']),

@@ -89,6 +89,7 @@ begin
   v_changed := found;
   select t.* into strict v_old from trunkline_internal.tasks as t where t.task = p_task for update;
   v_new := jsonb_populate_record(v_old, v_given);
+  perform trunkline_internal.guard_profile_task(p_old => v_old, p_new => v_new);
   update trunkline_internal.tasks as t
   set
     queue = v_new.queue,

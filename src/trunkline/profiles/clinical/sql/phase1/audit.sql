@@ -48,18 +48,6 @@ create trigger refuse_audit_change
 before update or delete or truncate on clinical.audit_entries
 for each statement execute function clinical.refuse_audit_change();
 
-create table if not exists clinical.audit_kept (
-  only_row boolean primary key default true check (only_row),
-  kept_until timestamptz not null default '-infinity'
-);
-insert into clinical.audit_kept default values on conflict do nothing;
-comment on table clinical.audit_kept is 'Up to when events of the engine were taken over into audit_entries.';
-alter table clinical.audit_kept enable row level security;
-alter table clinical.audit_kept force row level security;
-drop policy if exists service_only on clinical.audit_kept;
-create policy service_only on clinical.audit_kept
-to trunkline_owner, trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader using (true) with check (true);
-
 create or replace view clinical.audit_of_jobs with (security_barrier = true) as
 select
   e.at,
@@ -96,13 +84,15 @@ select
   e.at, e.table_name, e.record_id, e.action, e.old_values, e.new_values, e.reason, e.origin, e.patient_id, e.job_id, e.actor,
   e.kind, e.attempt
 from clinical.audit_of_jobs as e
-where e.at >= (select k.kept_until - interval '1 day' from clinical.audit_kept as k)
-  and not exists (
-    select
-    from clinical.audit_entries as a
-    where a.job_id = e.job_id and a.at = e.at and a.attempt = e.attempt and a.kind = e.kind
-  );
+-- By the row and not by a time up to which all were taken over: no argument of keep_audit can hide an event.
+where not exists (
+  select
+  from clinical.audit_entries as a
+  where a.job_id = e.job_id and a.at = e.at and a.attempt = e.attempt and a.kind = e.kind
+);
 comment on view clinical.audit_log is 'The audit: every write of clinical data and every change of a job, with its patient.';
+
+drop table if exists clinical.audit_kept;
 
 create or replace function clinical.keep_audit(p_older_than interval default interval '1 hour')
 returns bigint
@@ -113,9 +103,14 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_count bigint;
-  v_until timestamptz := trunkline.clock() - p_older_than;
 begin
-  -- A day before as well: what a long transaction wrote came to light only afterwards.
+  if p_older_than is null or p_older_than < interval '0' or p_older_than > interval '1 day' then
+    perform clinical.refuse(
+      p_code => 'invalid_argument', p_message => format('events are taken over when they are up to a day old, not %L', p_older_than),
+      p_detail => jsonb_build_object('argument', 'p_older_than', 'minimum', '0', 'maximum', '1 day')
+    );
+  end if;
+  -- All that are not there yet: a long transaction may commit an event days after its time.
   insert into clinical.audit_entries (
     at, table_name, record_id, action, old_values, new_values, reason, origin, patient_id, job_id, actor, kind, attempt
   )
@@ -123,16 +118,20 @@ begin
     e.at, e.table_name, e.record_id, e.action, e.old_values, e.new_values, e.reason, e.origin, e.patient_id, e.job_id, e.actor,
     e.kind, e.attempt
   from clinical.audit_of_jobs as e
-  where e.at < v_until and e.at >= (select k.kept_until - interval '1 day' from clinical.audit_kept as k)
+  where e.at < trunkline.clock() - p_older_than
+    and not exists (
+      select
+      from clinical.audit_entries as a
+      where a.job_id = e.job_id and a.at = e.at and a.attempt = e.attempt and a.kind = e.kind
+    )
   on conflict do nothing;
   get diagnostics v_count = row_count;
-  update clinical.audit_kept as k set kept_until = greatest(k.kept_until, v_until);
   return v_count;
 end;
 $$;
 comment on function clinical.keep_audit(interval) is 'Takes over events about jobs before the engine''s retention ends, for good; the task audit_cleanup calls it. Tells how many.';
 
-create or replace function clinical.log_audit_event(
+create or replace function clinical.write_audit(
   p_table_name text,
   p_record_id text,
   p_action text,
@@ -146,7 +145,6 @@ create or replace function clinical.log_audit_event(
 returns bigint
 language plpgsql
 volatile
-security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -169,7 +167,7 @@ begin
   return v_entry;
 end;
 $$;
-comment on function clinical.log_audit_event(text, text, text, jsonb, jsonb, text, text, uuid, uuid) is 'Writes one audit event, in the transaction of what it is about; refuses one about clinical data without a patient.';
+comment on function clinical.write_audit(text, text, text, jsonb, jsonb, text, text, uuid, uuid) is 'Writes one audit event for a function of this profile, in the transaction of what it is about; refuses one about clinical data without a patient.';
 
 create or replace function clinical.require_audit()
 returns trigger
@@ -211,7 +209,7 @@ as $$
 declare
   v_row jsonb := to_jsonb(old);
 begin
-  perform clinical.log_audit_event(
+  perform clinical.write_audit(
     p_table_name => tg_table_name::text, p_record_id => v_row ->> 'id', p_action => 'DELETE', p_old_values => v_row,
     p_patient_id => (v_row ->> 'patient_id')::uuid
   );

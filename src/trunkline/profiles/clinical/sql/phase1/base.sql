@@ -45,6 +45,13 @@ begin
       ('invalid_limit', 'CP016', 'requests_per_minute is a whole number from 0; leave the other limits null where there is none.'),
       ('invalid_import', 'CP017', 'Correct the rows named in the detail, or drop what depends on the column and make it again afterwards.'),
       ('step_refused', 'CP018', 'Do what the detail names first, then repeat the step.'),
+      (
+        'audit_denied', 'CP019',
+        'Name the attempt that you run (p_job_id, p_attempt, p_worker) and the patient of its job. Events about tables of this profile are written by its functions.'
+      ),
+      ('job_type_kept', 'CP020', 'Set is_active to false: a type keeps its name and its row. Types of the pipeline and of the audit stay active.'),
+      ('job_type_inactive', 'CP021', 'Let an operator set is_active of the row of clinical.job_types to true.'),
+      ('invalid_argument', 'CP022', 'Pass a value within the range that the detail names.'),
       ('access_denied', '42501', 'Ask whoever holds the profile to grant access to it.')
   ) as r (code, state, hint)
   where r.code = p_code;
@@ -70,6 +77,17 @@ as $$
   from (select coalesce(nullif(current_setting('role'), 'none')::name, session_user) as caller) as c
 $$;
 comment on function clinical.is_service_role() is 'Tells whether the caller is a service: a member of the producer, worker or operator role, whatever its settings say.';
+
+create or replace function clinical.is_operator()
+returns boolean
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select pg_has_role(c.caller, 'trunkline_operator', 'usage') or pg_has_role(c.caller, 'trunkline_owner', 'usage')
+  from (select coalesce(nullif(current_setting('role'), 'none')::name, session_user) as caller) as c
+$$;
+comment on function clinical.is_operator() is 'Returns whether the caller is an operator, by role membership.';
 
 create or replace function clinical.as_uuid(p_text text)
 returns uuid

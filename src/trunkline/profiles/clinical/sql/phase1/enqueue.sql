@@ -88,8 +88,14 @@ begin
       p_code => 'unknown_job_type',
       p_message => format(
         'unknown job type %L; allowed are: %s', p_type,
-        (select string_agg(t.job_type, ', ' order by t.job_type) from clinical.job_types as t)
+        (select string_agg(t.job_type, ', ' order by t.job_type) from clinical.job_types as t where t.is_active)
       ),
+      p_detail => jsonb_build_object('job_type', p_type)
+    );
+  end if;
+  if not v_type.is_active and not p_accepted then
+    perform clinical.refuse(
+      p_code => 'job_type_inactive', p_message => format('job type %s is not active', p_type),
       p_detail => jsonb_build_object('job_type', p_type)
     );
   end if;

@@ -55,7 +55,7 @@ alter table clinical.shell_files enable row level security;
 alter table clinical.shell_files force row level security;
 drop policy if exists service_only on clinical.shell_files;
 create policy service_only on clinical.shell_files
-to trunkline_owner, trunkline_producer, trunkline_worker, trunkline_operator using (true) with check (true);
+to trunkline_owner, trunkline_producer, trunkline_operator using (true) with check (true);
 drop policy if exists profile_access on clinical.shell_files;
 drop trigger if exists require_audit on clinical.clinical_records;
 create constraint trigger require_audit
@@ -67,7 +67,7 @@ alter table clinical.clinical_records enable row level security;
 alter table clinical.clinical_records force row level security;
 drop policy if exists service_only on clinical.clinical_records;
 create policy service_only on clinical.clinical_records
-to trunkline_owner, trunkline_producer, trunkline_worker, trunkline_operator using (true) with check (true);
+to trunkline_owner, trunkline_producer, trunkline_operator using (true) with check (true);
 drop policy if exists profile_access on clinical.clinical_records;
 
 do $clients$
@@ -80,59 +80,6 @@ begin
   end if;
 end
 $clients$;
-
-create or replace function clinical.write_record(
-  p_file uuid,
-  p_job uuid,
-  p_stage text,
-  p_kind text,
-  p_body jsonb,
-  p_key text default '',
-  p_reason text default null
-)
-returns uuid
-language plpgsql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_is_new boolean;
-  v_now timestamptz := trunkline.clock();
-  v_old jsonb;
-  v_patient uuid := (select f.patient_id from clinical.shell_files as f where f.id = p_file);
-  v_record uuid;
-begin
-  if v_patient is null then
-    perform clinical.refuse(
-      p_code => 'unknown_file', p_message => format('there is no file %L', p_file), p_detail => jsonb_build_object('shell_file_id', p_file)
-    );
-  end if;
-  if p_job is null then
-    perform clinical.refuse(p_code => 'job_id_missing', p_message => 'a record names the job that wrote it');
-  end if;
-  select to_jsonb(r) into v_old
-  from clinical.clinical_records as r
-  where r.shell_file_id = p_file and r.stage = p_stage and r.record_kind = p_kind and r.record_key = p_key
-  for update;
-  insert into clinical.clinical_records as r (
-    patient_id, shell_file_id, job_id, stage, record_kind, record_key, body, created_at, updated_at
-  )
-  values (v_patient, p_file, p_job, p_stage, p_kind, p_key, p_body, v_now, v_now)
-  on conflict (shell_file_id, stage, record_kind, record_key) do update
-  set body = excluded.body, job_id = excluded.job_id, updated_at = excluded.updated_at
-  -- A row that was there has a xmax: two attempts may write the same one at once.
-  returning r.id, r.xmax = 0 into v_record, v_is_new;
-  perform clinical.log_audit_event(
-    p_table_name => 'clinical_records', p_record_id => v_record::text,
-    p_action => case when v_is_new then 'INSERT' else 'UPDATE' end,
-    p_old_values => v_old -> 'body', p_new_values => p_body,
-    p_reason => coalesce(p_reason, p_stage || ' wrote ' || p_kind), p_patient_id => v_patient, p_job_id => p_job
-  );
-  return v_record;
-end;
-$$;
-comment on function clinical.write_record(uuid, uuid, text, text, jsonb, text, text) is 'Writes one clinical record of a stage, or writes it over, with its audit event; a repeated attempt leaves one record.';
 
 create or replace function clinical.set_file_state(p_file uuid, p_job uuid, p_error jsonb)
 returns boolean
@@ -154,7 +101,7 @@ begin
     completed_at = case when p_error is null then v_now else f.completed_at end,
     updated_at = v_now
   where f.id = p_file;
-  perform clinical.log_audit_event(
+  perform clinical.write_audit(
     p_table_name => 'shell_files', p_record_id => p_file::text, p_action => 'UPDATE',
     p_old_values => jsonb_build_object('processing_error', v_file.processing_error, 'completed_at', v_file.completed_at),
     p_new_values => jsonb_build_object('processing_error', p_error, 'completed_at', case when p_error is null then v_now end),
@@ -177,11 +124,19 @@ declare
   v_changed integer := 0;
   v_dead record;
 begin
+  if p_limit is null or p_limit not between 1 and 10000 then
+    perform clinical.refuse(
+      p_code => 'invalid_argument', p_message => format('p_limit is not from 1 to 10000: %s', p_limit),
+      p_detail => jsonb_build_object('argument', 'p_limit', 'minimum', 1, 'maximum', 10000)
+    );
+  end if;
   for v_dead in
     select q.id, q.error_details - 'history' || jsonb_build_object('job_id', q.id, 'job_type', q.job_type) as error, f.id as file
     from trunkline.dead_letters as d
     join clinical.job_queue as q on q.id = d.job_id
-    join clinical.shell_files as f on f.id = clinical.as_uuid(p_text => q.job_payload ->> 'shell_file_id')
+    -- Of the same patient: a job names its file in a payload that anybody may have written.
+    join clinical.shell_files as f
+      on f.id = clinical.as_uuid(p_text => q.job_payload ->> 'shell_file_id') and f.patient_id = q.patient_id
     where f.processing_error ->> 'job_id' is distinct from q.id::text and f.completed_at is null
     order by d.died_at desc
     limit p_limit

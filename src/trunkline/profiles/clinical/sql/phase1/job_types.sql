@@ -18,7 +18,65 @@ create table if not exists clinical.job_types (
   constraint job_types_endpoint foreign key (provider_name, api_endpoint)
     references clinical.api_endpoints (provider_name, api_endpoint) match full
 );
-comment on table clinical.job_types is 'Job types with the endpoint they call, their place in the pipeline and their budget; a row is all that a new type needs.';
+-- Views of jobs and of the audit join this table, so a row stays for good; a type that is not wanted is switched off.
+alter table clinical.job_types add column if not exists is_active boolean not null default true;
+comment on table clinical.job_types is 'Job types with the endpoint they call, their place in the pipeline and their budget; a row is all that a new type needs. Rows are deactivated, never deleted.';
+
+create or replace function clinical.required_job_types()
+returns text[]
+language sql
+immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  -- The second and third pass have switches of their own in the configuration.
+  select array['fast_queue_security', 'fast_queue_ocr', 'fast_queue_spatial', 'ai_queue_pass1', 'audit_cleanup', 'system_maintenance']
+$$;
+comment on function clinical.required_job_types() is 'Types that uploads and the audit depend on: they cannot be deactivated.';
+
+create or replace function clinical.keep_job_types()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_problem text;
+  v_type text;
+begin
+  -- After the statement, over all rows: a rename shows as a type that is gone.
+  if tg_op in ('DELETE', 'TRUNCATE') then
+    v_problem := 'a job type is deactivated, not deleted';
+  elsif tg_op = 'UPDATE' then
+    select o.job_type into v_type
+    from old_types as o
+    where not exists (select from clinical.job_types as t where t.job_type = o.job_type)
+    limit 1;
+    if found then
+      v_problem := 'a job type keeps its name';
+    end if;
+  end if;
+  if v_problem is null then
+    select r.job_type into v_type
+    from unnest(clinical.required_job_types()) as r (job_type)
+    where exists (select from clinical.job_types as t where t.job_type = r.job_type and not t.is_active)
+    limit 1;
+    if found then
+      v_problem := 'a job type that uploads or the audit depend on stays active';
+    elsif not exists (select from clinical.job_types as t where t.is_first_stage and t.is_active) then
+      v_problem := 'uploads need an active type with is_first_stage';
+    end if;
+  end if;
+  if v_problem is not null then
+    perform clinical.refuse(
+      p_code => 'job_type_kept', p_message => v_problem, p_detail => jsonb_build_object('operation', tg_op, 'job_type', v_type)
+    );
+  end if;
+  return null;
+end;
+$$;
+comment on function clinical.keep_job_types() is 'Refuses to delete or rename a job type, to deactivate a required one, and to leave uploads without a first stage.';
+
 alter table clinical.job_types enable row level security;
 alter table clinical.job_types force row level security;
 drop policy if exists service_only on clinical.job_types;
@@ -65,6 +123,16 @@ create trigger job_types_changed
 after insert or update on clinical.job_types
 for each statement execute function clinical.job_types_changed();
 
+drop trigger if exists keep_job_types on clinical.job_types;
+create trigger keep_job_types
+before delete or truncate on clinical.job_types
+for each statement execute function clinical.keep_job_types();
+drop trigger if exists keep_changed_job_types on clinical.job_types;
+create trigger keep_changed_job_types
+after update on clinical.job_types
+referencing old table as old_types
+for each statement execute function clinical.keep_job_types();
+
 create or replace function clinical.next_stage(p_job_type text)
 returns text
 language sql
@@ -77,16 +145,16 @@ as $$
     select t.next_stage, s.depth + 1
     from stages as s
     join clinical.job_types as t on t.job_type = s.job_type
-    where clinical.configured(p_key => t.optional) = 'false' and s.depth < 100
+    where (clinical.configured(p_key => t.optional) = 'false' or not t.is_active) and s.depth < 100
   )
   select s.job_type
   from stages as s
   left join clinical.job_types as t on t.job_type = s.job_type
-  where clinical.configured(p_key => t.optional) is distinct from 'false'
+  where clinical.configured(p_key => t.optional) is distinct from 'false' and t.is_active is not false
   order by s.depth
   limit 1
 $$;
-comment on function clinical.next_stage(text) is 'The stage that follows, past optional ones that are switched off; null after the last.';
+comment on function clinical.next_stage(text) is 'The stage that follows, past those that are switched off or not active; null after the last.';
 
 -- Insert if missing: what an operator changed is kept at every installation.
 insert into clinical.job_types (job_type, provider_name, api_endpoint, is_first_stage, next_stage, optional, needs_file)

@@ -16,7 +16,7 @@ alter table clinical.imported_jobs enable row level security;
 alter table clinical.imported_jobs force row level security;
 drop policy if exists job_queue_service_role_only on clinical.imported_jobs;
 create policy job_queue_service_role_only on clinical.imported_jobs
-to trunkline_owner, trunkline_producer, trunkline_worker, trunkline_operator using (true) with check (true);
+to trunkline_owner, trunkline_producer, trunkline_operator using (true) with check (true);
 
 create or replace function clinical.job_status(p_state text, p_reason text default null)
 returns text
@@ -100,18 +100,6 @@ as $$
 $$;
 comment on function clinical.tag(text[], text) is 'Reads what the engine keeps as a tag NAME:VALUE.';
 
-create or replace function clinical.job_bodies(p_job uuid)
-returns table (payload jsonb, result jsonb)
-language sql
-stable
-security definer
-rows 1
-set search_path = pg_catalog, pg_temp
-as $$
-  select d.payload, d.result from trunkline.job(p_job => p_job) as d
-$$;
-comment on function clinical.job_bodies(uuid) is 'Payload and result of a job, for whoever may read the view job_queue.';
-
 create or replace view clinical.job_queue with (security_barrier = true) as
 select
   j.job_id as id,
@@ -143,7 +131,8 @@ select
 from trunkline.jobs as j
 join clinical.job_types as t on t.job_type = j.task
 left join clinical.imported_jobs as i on i.job_id = j.job_id
-cross join lateral clinical.job_bodies(p_job => j.job_id) as d
+-- Called with the rights of the reader: workers may not.
+cross join lateral trunkline.job(p_job => j.job_id) as d
 cross join lateral (
   -- An old word is shown until something happens to the job here.
   select case
@@ -157,6 +146,8 @@ left join lateral (
   where e.job_id = j.job_id and e.at >= j.created_at - interval '1 minute'
 ) as v on true;
 comment on view clinical.job_queue is 'Jobs of this profile in the words of the source; they are changed by functions only.';
+-- It returned the payload of any job to any worker.
+drop function if exists clinical.job_bodies(uuid);
 
 create or replace function clinical.refuse_job_write()
 returns trigger

@@ -30,8 +30,8 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  grant select on clinical.legacy_job_queue, clinical.legacy_shell_files to trunkline_producer, trunkline_worker;
+  grant select on clinical.legacy_job_queue, clinical.legacy_shell_files to trunkline_producer;
   return 2::bigint;
 end;
 $$;
-comment on function clinical.open_legacy_views() is 'Opens the views in the old form to the services of the older system; tells how many.';
+comment on function clinical.open_legacy_views() is 'Opens the views in the old form to producers, as which the services of the older system log in; tells how many. Not to workers, who see what they have claimed.';

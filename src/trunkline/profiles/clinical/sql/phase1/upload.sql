@@ -52,7 +52,7 @@ as $$
 declare
   v_acted_for text := coalesce(current_setting('trunkline.tenant', true), '');
   v_file uuid;
-  v_first text := (select t.job_type from clinical.job_types as t where t.is_first_stage order by t.job_type limit 1);
+  v_first text := (select t.job_type from clinical.job_types as t where t.is_first_stage and t.is_active order by t.job_type limit 1);
   v_is_service boolean := clinical.is_service_role();
   v_job uuid;
 begin
@@ -95,7 +95,7 @@ begin
   );
   perform set_config('trunkline.tenant', v_acted_for, true);
   update clinical.shell_files as f set job_id = v_job where f.id = v_file;
-  perform clinical.log_audit_event(
+  perform clinical.write_audit(
     p_table_name => 'shell_files', p_record_id => v_file::text, p_action => 'INSERT',
     p_new_values => jsonb_build_object('storage_path', p_storage_path, 'job_id', v_job), p_reason => 'file uploaded',
     p_origin => case when v_is_service then 'system' else 'user' end, p_patient_id => p_patient_id, p_job_id => v_job
@@ -142,7 +142,7 @@ begin
       p_detail => jsonb_build_object('job_id', p_job_id, 'patient_id', p_patient_id)
     );
   end if;
-  return clinical.log_audit_event(
+  return clinical.write_audit(
     p_table_name => 'client_event', p_record_id => p_job_id::text, p_action => p_action, p_new_values => p_new_values,
     p_reason => p_reason, p_origin => case when v_is_service then 'system' else 'user' end,
     p_patient_id => p_patient_id, p_job_id => p_job_id

@@ -119,9 +119,12 @@ declare
   v_next text;
   v_workflow uuid;
 begin
-  select j.task, j.payload, j.priority, j.tags into v_job from trunkline.job(p_job => p_job) as j;
+  select j.task, j.payload, j.priority, j.tags, j.tenant into v_job from trunkline.job(p_job => p_job) as j;
   v_workflow := clinical.as_uuid(p_text => clinical.tag(p_tags => v_job.tags, p_name => 'workflow'));
-  if v_workflow is null then
+  -- Tags and payload are whatever a producer wrote: a job moves a file of its own patient and no other.
+  if v_workflow is null
+    or not exists (select from clinical.shell_files as f where f.id = v_workflow and f.patient_id::text = v_job.tenant)
+  then
     return null;
   end if;
   v_next := clinical.next_stage(p_job_type => v_job.task);
@@ -133,7 +136,9 @@ begin
     p_type => v_next,
     p_name => clinical.tag(p_tags => v_job.tags, p_name => 'job_name'),
     p_payload => (v_job.payload - 'estimated_tokens')
-      || case when jsonb_typeof(p_result -> 'next_payload') = 'object' then p_result -> 'next_payload' else '{}'::jsonb end,
+      || case when jsonb_typeof(p_result -> 'next_payload') = 'object' then p_result -> 'next_payload' else '{}'::jsonb end
+      -- The next stage is about the same file, and so for the same patient, whatever the worker says.
+      || jsonb_build_object('shell_file_id', v_workflow),
     p_category => clinical.tag(p_tags => v_job.tags, p_name => 'job_category'),
     p_priority => v_job.priority,
     p_workflow => v_workflow,

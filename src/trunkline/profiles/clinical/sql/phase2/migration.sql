@@ -75,7 +75,7 @@ begin
       id uuid, patient_id uuid, storage_path text, filename text, mime_type text, size_bytes bigint, idempotency_key text,
       processing_error jsonb, completed_at timestamptz, created_at timestamptz
     );
-    perform clinical.log_audit_event(
+    perform clinical.write_audit(
       p_table_name => 'shell_files', p_record_id => v_file ->> 'id', p_action => 'INSERT',
       p_reason => 'taken over from ' || p_table::text, p_patient_id => (v_file ->> 'patient_id')::uuid
     );
@@ -296,7 +296,7 @@ begin
   );
   if v_workflow is not null then
     update clinical.shell_files as f set job_id = v_id, updated_at = trunkline.clock() where f.id = v_workflow;
-    perform clinical.log_audit_event(
+    perform clinical.write_audit(
       p_table_name => 'shell_files', p_record_id => v_workflow::text, p_action => 'UPDATE',
       p_new_values => jsonb_build_object('job_id', v_id, 'old_job_id', v_job.id), p_reason => 'job taken over',
       p_patient_id => v_file.patient_id, p_job_id => v_id
@@ -342,7 +342,7 @@ begin
       updated_at = trunkline.clock()
     where f.id = v_file
     returning f.patient_id into v_patient;
-    perform clinical.log_audit_event(
+    perform clinical.write_audit(
       p_table_name => 'shell_files', p_record_id => v_file::text, p_action => 'UPDATE',
       p_new_values => jsonb_build_object('old_job_id', v_old -> 'id', 'status', v_old -> 'status'), p_reason => 'end taken over',
       p_patient_id => v_patient

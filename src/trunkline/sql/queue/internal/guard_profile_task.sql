@@ -1,0 +1,32 @@
+-- Refuses a change that would hide jobs of a profile or their audit, unless an operator makes it.
+-- Producers and workers register tasks. The views of a profile find its jobs by the profile of their
+-- task, and its audit is made of the events of audited tasks. Called by store_task for rows that change.
+create or replace function trunkline_internal.guard_profile_task(
+  p_old trunkline_internal.tasks,
+  p_new trunkline_internal.tasks
+)
+returns void
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_caller name := coalesce(nullif(current_setting('role'), 'none')::name, session_user);
+begin
+  if p_old.profile is not null
+    and (p_new.profile is distinct from p_old.profile or p_old.audit and not p_new.audit)
+    and not pg_has_role(v_caller, 'trunkline_operator', 'usage')
+    and not pg_has_role(v_caller, 'trunkline_owner', 'usage')
+  then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_policy',
+      p_detail => jsonb_build_object(
+        'task', p_old.task,
+        'argument', case when p_new.profile is distinct from p_old.profile then 'profile' else 'audit' end,
+        'must_be', 'as it is: the task belongs to profile ' || p_old.profile || ', and only an operator changes this'
+      )
+    );
+  end if;
+end;
+$$;
+comment on function trunkline_internal.guard_profile_task(trunkline_internal.tasks, trunkline_internal.tasks) is 'Refuses a change that would hide jobs of a profile or their audit, unless an operator makes it.';
