@@ -90,7 +90,7 @@ CALLS = [
     """trunkline.acquire('api/{tenant}:{model}', p_keys => '{"model": "m"}', p_tenant => 'z')""",
     """trunkline.observe_limit('api/z:m', '{"remaining_requests": 1, "reset_requests": 30}')""",
     """trunkline.complete('w', array[<job 1>], '{1}', array['{"done": 1.5}'::jsonb])""",
-    """trunkline.fail('w', array[<job 2>], '{1}', 
+    """trunkline.fail('w', array[<job 2>], '{1}',
       array['{"type": "E", "message": "no"}'::jsonb])""",
     """trunkline.snooze('w', array[<job 3>], '{1}', array['1 minute'::interval])""",
     """trunkline.release('w', array[<job 4>], '{1}')""",
