@@ -48,7 +48,7 @@ begin
       p_name => 'invalid_argument',
       p_detail => jsonb_build_object(
         'argument', 'p_limit, p_keys, p_job, p_attempt or p_ttl',
-        'must_be', 'a name of at most 400 bytes, an object of keys of at most 64 KB, job and attempt together or neither, and one second to one day'
+        'must_be', 'at most 400 bytes, an object of at most 64 KB, job and attempt together or neither, one second to one day'
       )
     );
   end if;

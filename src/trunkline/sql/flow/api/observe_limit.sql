@@ -34,7 +34,8 @@ declare
 begin
   perform trunkline_internal.require_read_committed();
   if p_limit is null or octet_length(p_limit) > 400 or pg_column_size(p_keys) > 65536
-    or pg_column_size(p_observed) > 10000 or jsonb_typeof(p_keys) is distinct from 'object' or jsonb_typeof(p_observed) is distinct from 'object'
+    or pg_column_size(p_observed) > 10000
+    or jsonb_typeof(p_keys) is distinct from 'object' or jsonb_typeof(p_observed) is distinct from 'object'
     or p_observed - (c_fields || 'reason'::text) <> '{}'::jsonb
     or exists (
       select

@@ -2,8 +2,8 @@
 -- Called by run_schedules, which holds the row. Two things make each due time enqueue once: the
 -- row moves in the transaction of the enqueue, and the due time is the job's idempotency key.
 -- A refused enqueue is recorded and passed over; trouble that passes (deadlock, lock, resources) or
--- comes with the caller's session (read-only, row security) leaves the due time for the next call; a schedule that cannot be reckoned any more, for example
--- because its time zone is gone, is paused with the reason.
+-- comes with the caller's session (read-only, row security) leaves the due time for the next call.
+-- A schedule that cannot be computed any more, because its time zone is gone for example, is paused with the reason.
 create or replace function trunkline_internal.run_schedule(
   p_schedule trunkline_internal.schedules,
   p_now timestamptz,
