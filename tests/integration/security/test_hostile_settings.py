@@ -104,6 +104,8 @@ CALLS = [
     "move",
     """trunkline.run_schedules()""",
     """trunkline.reclaim()""",
+    # All of them are due then, however fast the machine is.
+    "move",
     """trunkline.run_duties()""",
     """trunkline.promote()""",
     """trunkline.claim('w2', null, 20)""",
