@@ -1,6 +1,8 @@
 """What operators see: health, validation, history and the numbers to watch."""
 
+import json
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -91,3 +93,35 @@ def test_rc_55_the_three_views_are_there(desk: Desk) -> None:
     """RC-55: each answers an operator."""
     for view in ("stale_monitor", "stale_validation", "reclaim_history"):
         assert desk.rows(f"select * from executor.executor_jobs_{view}") == []
+
+
+CRAFTED = [
+    {"claimed_at": "-infinity", "lease_expires_at": "infinity"},
+    {"claimed_at": "infinity", "lease_expires_at": "infinity", "heartbeat_at": "infinity"},
+    {"claimed_at": "4713-01-01 00:00:00 BC", "lease_expires_at": "294276-12-31 23:59:59"},
+    {"claimed_at": "2026-01-01T00:00:00Z", "lease_expires_at": "999999-01-01"},
+    {"claimed_at": "2026-13-45", "lease_expires_at": "now() - 1", "heartbeat_at": "\u0001"},
+    {"claimed_at": "2026-01-01 00:00 Nowhere/Never", "lease_expires_at": {"a": [1]}},
+    {"claimed_at": 1e300, "lease_expires_at": None, "worker": ["w"] * 9},
+]
+
+
+@pytest.mark.parametrize("kind", ["lease_expired", "hard_limit"])
+@pytest.mark.parametrize("error", CRAFTED, ids=lambda error: str(error)[:50])
+def test_no_error_of_a_worker_breaks_a_view(desk: Desk, error: dict[str, Any], kind: str) -> None:
+    """Whatever fail is told, also in the words of a reclaim, everybody can read the jobs."""
+    job = desk.start()
+    crafted = {"type": kind, "lost_at": error["claimed_at"], **error}
+    desk.worker.connection.execute(
+        "select trunkline.fail('w1', array[%s::uuid], '{1}', array[%s::jsonb], %s)",
+        (job, json.dumps(crafted), [kind == "lease_expired"]),
+    )
+    found = desk.row(job)
+    assert found.status == ("queued" if kind == "lease_expired" else "dead")
+    assert found.last_error.startswith("RECLAIMED_TTL: ")
+    views = desk.rows(
+        "select table_name from information_schema.views where table_schema = 'executor'"
+    )
+    assert len(views) >= 5
+    for (view,) in views:
+        desk.rows(f"select * from executor.{view}")

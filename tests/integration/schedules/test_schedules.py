@@ -243,3 +243,38 @@ def test_tenant_sees_and_touches_only_its_own(desk: Desk) -> None:
     desk.connection.execute("reset trunkline.tenant")
     assert {run["schedule"] for run in desk.run()} == {"new", "nobody's", "ours", "theirs"}
     assert {job["tenant"] for job in desk.jobs()} == {"acme", "other", None}
+
+
+@pytest.mark.parametrize("name", ["x" * 192, "é" * 96, "\N{SNOWMAN}" * 64])
+def test_a_name_whose_runs_would_be_refused_is_refused(desk: Desk, name: str) -> None:
+    """The tag of its jobs, schedule:<name>, has at most 200 bytes."""
+    with pytest.raises(psycopg.Error) as refused:
+        desk.set(name)
+    assert refused.value.sqlstate == "TL028"
+    assert desk.schedules() == []
+
+
+@pytest.mark.parametrize("name", ["x" * 191, "é" * 95, "a:b/c %s\\'\n", "{tenant}"])
+def test_every_name_that_is_accepted_runs(desk: Desk, name: str) -> None:
+    desk.set(name)
+    desk.database.move_time("1 hour")
+    [run] = desk.run()
+    assert (run["schedule"], run["error"]) == (name, None)
+
+
+def test_a_payload_that_lacks_a_key_of_a_limit_is_refused_at_once(desk: Desk) -> None:
+    execute = desk.connection.execute
+    execute("select trunkline.set_limit('api/{model}', '{\"requests_per_minute\": 9}')")
+    execute("select trunkline.register_task('call', p_limits => array['api/{model}'])")
+    execute("select trunkline.register_task('fair', p_limits => array['fair:x/{tenant}'])")
+    for changes in ({"p_task": "call"}, {"p_task": "fair"}):
+        with pytest.raises(psycopg.Error) as refused:
+            desk.set("s", **changes)
+        assert refused.value.sqlstate == "TL031"
+    desk.set("s", p_task="call", p_payload=Jsonb({"model": "m"}))
+    desk.set("t", p_task="fair", p_tenant="acme")
+    desk.database.move_time("1 hour")
+    errors = {run["schedule"]: run["error"] for run in desk.run()}
+    # The limit of the second may still be made: until then each run says so.
+    assert errors["s"] is None
+    assert errors["t"].startswith("TL030")

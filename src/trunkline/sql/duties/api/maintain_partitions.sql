@@ -1,13 +1,17 @@
 -- Duty: makes partitions ahead, drops at most one past retention per table, removes long acknowledged dead letters; tells how much it did.
 -- The lock timeout is a clause of the function: it never waits behind a reader, and the session's own
--- setting is untouched. What could not be dropped is tried again a minute later.
+-- setting is untouched. What could not be dropped is tried again a minute later. So are the time zone, in which a day may
+-- have 23 hours, and what a session may say about new tables.
 create or replace function trunkline.maintain_partitions()
 returns integer
 language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
+set timezone = 'UTC'
 set lock_timeout = '50ms'
+set default_tablespace = ''
+set default_table_access_method = 'heap'
 as $$
 declare
   v_done integer := 0;

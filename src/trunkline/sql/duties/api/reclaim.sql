@@ -8,6 +8,7 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
+set timezone = 'UTC'
 set enable_seqscan = off
 set jit = off
 set enable_bitmapscan = off

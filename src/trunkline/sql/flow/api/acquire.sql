@@ -40,14 +40,15 @@ declare
   v_state trunkline_internal.gate_states;
 begin
   perform trunkline_internal.require_read_committed();
-  if p_limit is null or p_ttl is null or p_ttl not between interval '1 second' and interval '1 day'
+  if p_limit is null or octet_length(p_limit) > 400 or pg_column_size(p_keys) > 65536 or octet_length(p_tenant) > 400
+    or p_ttl is null or p_ttl not between interval '1 second' and interval '1 day'
     or num_nonnulls(p_job, p_attempt) = 1 or jsonb_typeof(p_keys) is distinct from 'object'
   then
     perform trunkline_internal.refuse(
       p_name => 'invalid_argument',
       p_detail => jsonb_build_object(
         'argument', 'p_limit, p_keys, p_job, p_attempt or p_ttl',
-        'must_be', 'a limit, an object of keys, job and attempt together or neither, and one second to one day'
+        'must_be', 'at most 400 bytes, an object of at most 64 KB, job and attempt together or neither, one second to one day'
       )
     );
   end if;

@@ -33,7 +33,9 @@ declare
   v_state trunkline_internal.gate_states;
 begin
   perform trunkline_internal.require_read_committed();
-  if p_limit is null or jsonb_typeof(p_keys) is distinct from 'object' or jsonb_typeof(p_observed) is distinct from 'object'
+  if p_limit is null or octet_length(p_limit) > 400 or pg_column_size(p_keys) > 65536
+    or pg_column_size(p_observed) > 10000
+    or jsonb_typeof(p_keys) is distinct from 'object' or jsonb_typeof(p_observed) is distinct from 'object'
     or p_observed - (c_fields || 'reason'::text) <> '{}'::jsonb
     or exists (
       select

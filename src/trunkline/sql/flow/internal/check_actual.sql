@@ -7,7 +7,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_actual is null or (
-    jsonb_typeof(p_actual) = 'object'
+    pg_column_size(p_actual) <= 10000
+    and jsonb_typeof(p_actual) = 'object'
     and trunkline_internal.is_cost(p_cost => jsonb_strip_nulls(p_actual - array['cost', 'bytes']))
     and trunkline_internal.is_cost(p_cost => jsonb_strip_nulls(jsonb_build_object('units', p_actual -> 'bytes')))
     and case jsonb_typeof(coalesce(p_actual -> 'cost', 'null'::jsonb))

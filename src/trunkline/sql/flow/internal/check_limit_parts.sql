@@ -26,8 +26,8 @@ declare
   v_number numeric;
   v_part record;
 begin
-  if jsonb_typeof(p_parts) <> 'object' then
-    return 'an object with parts of a limit';
+  if jsonb_typeof(p_parts) <> 'object' or pg_column_size(p_parts) > 10000 then
+    return 'an object with parts of a limit, of at most 10000 bytes';
   end if;
   for v_part in select p.key, p.value, p.value #>> '{}' as text from jsonb_each(p_parts) as p loop
     continue when jsonb_typeof(v_part.value) = 'null' and v_part.key not in ('quota_refuses', 'depth_refuses');

@@ -6,7 +6,7 @@ immutable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if jsonb_typeof(p_cost) <> 'object' or p_cost - array['requests', 'tokens', 'units'] <> '{}'::jsonb then
+  if pg_column_size(p_cost) > 10000 or jsonb_typeof(p_cost) <> 'object' or p_cost - array['requests', 'tokens', 'units'] <> '{}'::jsonb then
     return false;
   end if;
   return not exists (

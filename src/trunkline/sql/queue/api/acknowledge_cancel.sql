@@ -21,6 +21,12 @@ begin
   perform trunkline_internal.check_batch(
     p_worker => p_worker, p_jobs => p_jobs, p_attempts => p_attempts, p_others => array[cardinality(p_reasons)]
   );
+  if pg_column_size(p_reasons) > 67108864 then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_argument',
+      p_detail => jsonb_build_object('argument', 'p_reasons', 'must_be', 'at most 64 MB', 'bytes', pg_column_size(p_reasons))
+    );
+  end if;
   v_locked := trunkline_internal.lock_running(
     p_worker => p_worker, p_jobs => p_jobs, p_attempts => p_attempts, p_scope => trunkline.tenant_scope()
   );

@@ -47,6 +47,12 @@ begin
   );
   if pg_column_size(p_results) > trunkline_internal.inline_limit() then
     v_max_bytes := trunkline_internal.setting(p_name => 'max_payload_bytes')::integer;
+    if pg_column_size(p_results) > 268435456 then
+      perform trunkline_internal.refuse(
+        p_name => 'payload_too_large',
+        p_detail => jsonb_build_object('bytes', pg_column_size(p_results), 'max_batch_bytes', 268435456)
+      );
+    end if;
     select coalesce(bool_or(pg_column_size(r.result) > trunkline_internal.inline_limit()), false)
     into v_large
     from unnest(p_results) as r (result);

@@ -30,6 +30,12 @@ begin
     p_others => array[cardinality(p_errors), cardinality(p_retryable), cardinality(p_delays)]
   );
   perform trunkline_internal.check_delays(p_delays => p_delays);
+  if pg_column_size(p_errors) > 67108864 then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_argument',
+      p_detail => jsonb_build_object('argument', 'p_errors', 'must_be', 'at most 64 MB', 'bytes', pg_column_size(p_errors))
+    );
+  end if;
   v_locked := trunkline_internal.lock_running(
     p_worker => p_worker, p_jobs => p_jobs, p_attempts => p_attempts, p_scope => v_scope
   );

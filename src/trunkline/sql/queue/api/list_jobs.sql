@@ -37,7 +37,7 @@ begin
       p_detail => jsonb_build_object('limit', p_limit, 'minimum', 1, 'maximum', 1000)
     );
   end if;
-  if not v_states <@ c_states then
+  if cardinality(v_states) > 100 or not v_states <@ c_states then
     perform trunkline_internal.refuse(
       p_name => 'invalid_argument',
       p_detail => jsonb_build_object('argument', 'p_states', 'must_be', c_states)

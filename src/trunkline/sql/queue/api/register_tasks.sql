@@ -24,10 +24,12 @@ declare
   v_policy record;
   v_task record;
 begin
-  if p_tasks is null or jsonb_typeof(p_tasks) <> 'array' or jsonb_array_length(p_tasks) > 10000 then
+  if p_tasks is null or jsonb_typeof(p_tasks) <> 'array' or jsonb_array_length(p_tasks) > 10000
+    or pg_column_size(p_tasks) > 16777216
+  then
     perform trunkline_internal.refuse(
       p_name => 'invalid_argument',
-      p_detail => jsonb_build_object('argument', 'p_tasks', 'must_be', 'a JSON array of at most 10000 objects')
+      p_detail => jsonb_build_object('argument', 'p_tasks', 'must_be', 'a JSON array of at most 10000 objects and 16 MB')
     );
   end if;
   for v_task in

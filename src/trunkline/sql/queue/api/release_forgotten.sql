@@ -16,10 +16,10 @@ begin
   if p_worker is null or p_worker = '' or length(p_worker) > 200 then
     perform trunkline_internal.refuse(p_name => 'worker_required', p_detail => '{}');
   end if;
-  if p_known is null or array_ndims(p_known) > 1 then
+  if p_known is null or array_ndims(p_known) > 1 or cardinality(p_known) > 100000 then
     perform trunkline_internal.refuse(
       p_name => 'invalid_argument',
-      p_detail => jsonb_build_object('argument', 'p_known', 'must_be', 'one list of jobs, empty where none is known')
+      p_detail => jsonb_build_object('argument', 'p_known', 'must_be', 'one list of at most 100000 jobs, empty where none is known')
     );
   end if;
   select array_agg(r.job_id), array_agg(r.attempt)

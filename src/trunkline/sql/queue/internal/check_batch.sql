@@ -26,6 +26,13 @@ begin
       )
     );
   end if;
+  -- A claim gives at most 10000.
+  if cardinality(p_jobs) > 10000 then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_argument',
+      p_detail => jsonb_build_object('argument', 'p_jobs', 'must_be', 'at most 10000 jobs', 'jobs', cardinality(p_jobs))
+    );
+  end if;
   perform trunkline_internal.require_read_committed();
 end;
 $$;

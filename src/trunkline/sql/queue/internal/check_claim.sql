@@ -27,10 +27,10 @@ begin
       p_detail => jsonb_build_object('limited', p_limited, 'minimum', 0, 'maximum', 10000)
     );
   end if;
-  if array_ndims(p_queues) > 1 or array_ndims(p_tasks) > 1 then
+  if not trunkline_internal.is_name_list(p_names => p_queues) or not trunkline_internal.is_name_list(p_names => p_tasks) then
     perform trunkline_internal.refuse(
       p_name => 'invalid_argument',
-      p_detail => jsonb_build_object('argument', 'p_queues or p_tasks', 'must_be', 'one list of names')
+      p_detail => jsonb_build_object('argument', 'p_queues or p_tasks', 'must_be', 'one list of at most 10000 names and 1 MB')
     );
   end if;
   perform trunkline_internal.require_read_committed();

@@ -45,14 +45,16 @@ begin
       v_bad := 'p_unique_until'; v_must := 'claim or end';
     when p_crash_limit not between 1 and 1000 then
       v_bad := 'p_crash_limit'; v_must := 'a whole number from 1 to 1000';
-    when array_ndims(p_limits) > 1 or cardinality(p_limits) > 5 or array_position(p_limits, null) is not null
+    when array_ndims(p_limits) > 1 or cardinality(p_limits) > 5 then
+      v_bad := 'p_limits'; v_must := 'at most 5 names of limits';
+    when array_position(p_limits, null) is not null
       or exists (select from unnest(p_limits) as l (name) where not trunkline_internal.is_limit_name(p_name => l.name))
       or (select count(distinct l.name) < count(*) from unnest(p_limits) as l (name))
     then
       v_bad := 'p_limits'; v_must := 'at most 5 different names of limits, as set_limit takes them';
     when p_cost is not null and not trunkline_internal.is_cost(p_cost => p_cost) then
       v_bad := 'p_cost'; v_must := 'an object with requests, tokens and units, whole numbers from 0 to 10^12';
-    when p_backoff is not null and jsonb_typeof(p_backoff) <> 'object' then
+    when p_backoff is not null and (jsonb_typeof(p_backoff) <> 'object' or pg_column_size(p_backoff) > 10000) then
       v_bad := 'p_backoff'; v_must := 'an object with base, factor, cap (numbers, seconds) and jitter (0 to 1)';
     when exists (
       select

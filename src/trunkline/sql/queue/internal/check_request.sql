@@ -71,9 +71,11 @@ begin
       v_bad := 'p_correlation_id'; v_must := 'at most 200 characters';
     when p_max_attempts not between 1 and 1000 then
       v_bad := 'p_max_attempts'; v_must := 'a whole number from 1 to 1000';
+    when cardinality(p_tags) > 20 then
+      v_bad := 'p_tags'; v_must := 'at most 20 tags, none of them null';
     when array_ndims(p_tags) > 1 or exists (select from unnest(p_tags) as t (tag) where octet_length(t.tag) > 200) then
       v_bad := 'p_tags'; v_must := 'one list of tags of at most 200 bytes each';
-    when cardinality(p_tags) > 20 or array_position(p_tags, null) is not null then
+    when array_position(p_tags, null) is not null then
       v_bad := 'p_tags'; v_must := 'at most 20 tags, none of them null';
     else
       return;

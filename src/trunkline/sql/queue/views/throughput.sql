@@ -1,7 +1,7 @@
 -- Completed and cancelled jobs per task and minute of the last hour, with mean waiting and running times.
 create or replace view trunkline.throughput with (security_barrier = true) as
 select
-  date_trunc('minute', f.finished_at) as minute,
+  date_trunc('minute', f.finished_at, 'UTC') as minute,
   f.task,
   f.queue,
   count(*) filter (where f.state = 'completed') as completed,
@@ -11,5 +11,5 @@ select
 from trunkline_internal.finished as f
 where f.finished_at >= trunkline.clock() - interval '1 hour'
   and ((select trunkline.tenant_scope()) is null or f.tenant = (select trunkline.tenant_scope()))
-group by date_trunc('minute', f.finished_at), f.task, f.queue;
+group by date_trunc('minute', f.finished_at, 'UTC'), f.task, f.queue;
 comment on view trunkline.throughput is 'Completed and cancelled jobs per task and minute of the last hour, with mean waiting and running times.';

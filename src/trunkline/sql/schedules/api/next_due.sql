@@ -11,6 +11,7 @@ language plpgsql
 stable
 security definer
 set search_path = pg_catalog, pg_temp
+set timezone = 'UTC'
 as $$
 declare
   v_due timestamptz := coalesce(p_after, trunkline.clock());

@@ -6,6 +6,7 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
+set timezone = 'UTC'
 as $$
 declare
   v_now timestamptz := trunkline.clock();

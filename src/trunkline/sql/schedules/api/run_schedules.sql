@@ -8,6 +8,7 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
+set timezone = 'UTC'
 as $$
 declare
   c_grace constant interval := interval '60 seconds';

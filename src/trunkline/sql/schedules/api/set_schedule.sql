@@ -18,6 +18,7 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
+set timezone = 'UTC'
 as $$
 declare
   v_now timestamptz := trunkline.clock();
@@ -26,11 +27,14 @@ declare
   v_time_zone text := coalesce(p_time_zone, 'UTC');
   v_next timestamptz;
   v_change trunkline.schedule_change;
+  v_policy trunkline_internal.tasks;
+  v_template text;
 begin
-  if p_schedule is null or p_schedule = '' or length(p_schedule) > 200 then
+  -- Its jobs have the tag schedule:<name>, and a tag has at most 200 bytes.
+  if p_schedule is null or p_schedule = '' or octet_length(p_schedule) > 191 then
     perform trunkline_internal.refuse(
       p_name => 'invalid_argument',
-      p_detail => jsonb_build_object('argument', 'p_schedule', 'must_be', '1 to 200 characters')
+      p_detail => jsonb_build_object('argument', 'p_schedule', 'must_be', '1 to 191 bytes')
     );
   end if;
   if p_missed not in ('skip', 'once', 'all') then
@@ -43,10 +47,24 @@ begin
   perform trunkline_internal.check_request(
     p_task => p_task, p_payload => p_payload, p_queue => p_queue, p_priority => p_priority,
     p_run_at => null, p_delay => null, p_tenant => v_tenant, p_unique_key => null,
-    p_idempotency_key => null, p_correlation_id => null, p_max_attempts => null, p_tags => null,
+    -- As run_schedule puts them together.
+    p_idempotency_key => 'schedule:' || p_schedule || ':2000-01-01T00:00:00Z', p_correlation_id => null,
+    p_max_attempts => null, p_tags => null,
     p_max_bytes => trunkline_internal.setting(p_name => 'max_payload_bytes')::integer, p_index => null
   );
-  perform trunkline_internal.task_policy(p_task => p_task);
+  v_policy := trunkline_internal.task_policy(p_task => p_task);
+  -- A limit may be made or raised later; a key that the payload lacks stays missing.
+  select l.template into v_template
+  from unnest(v_policy.limits) as l (template)
+  where coalesce(octet_length(
+    trunkline_internal.fill_limit_name(p_template => l.template, p_payload => p_payload, p_tenant => v_tenant)
+  ) > 400, true)
+  limit 1;
+  if found then
+    perform trunkline_internal.refuse(
+      p_name => 'limit_key_missing', p_detail => jsonb_build_object('task', p_task, 'limit', v_template)
+    );
+  end if;
   v_next := trunkline_internal.cron_next(p_cron => p_cron, p_time_zone => v_time_zone, p_after => v_now);
 
   insert into trunkline_internal.schedules as s (

@@ -9,7 +9,7 @@ stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if p_time_zone ~ '^(UTC|GMT|[A-Z][A-Za-z]+(/[A-Za-z_-]+){1,2}|Etc/GMT([-+]?0|-[1-9]|-1[0-4]|\+[1-9]|\+1[0-2]))$'
+  if p_time_zone ~ '^(UTC|GMT|[A-Z][A-Za-z]+(/[A-Za-z_-]+){1,2}|Etc/GMT([-+]?0|-[1-9]|-1[0-4]|[+][1-9]|[+]1[0-2]))$'
     and p_time_zone !~* '^(posix|right)/'
   then
     begin

@@ -6,8 +6,17 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_detail jsonb := coalesce(p_detail, '{}'::jsonb);
   v_refusal record;
 begin
+  -- What a caller sent is not sent back to him, and to the log, whatever its size.
+  if pg_column_size(v_detail) > 65536 then
+    select jsonb_object_agg(
+      d.key, case when pg_column_size(d.value) > 1000 then to_jsonb(left(d.value #>> '{}', 200) || '...') else d.value end
+    )
+    into v_detail
+    from jsonb_each(v_detail) as d;
+  end if;
   select r.code, r.message, r.hint
   into v_refusal
   from trunkline_internal.refusals() as r
@@ -20,7 +29,7 @@ begin
   raise exception using
     errcode = v_refusal.code,
     message = v_refusal.message,
-    detail = jsonb_build_object('code', p_name) || coalesce(p_detail, '{}'::jsonb),
+    detail = jsonb_build_object('code', p_name) || v_detail,
     hint = v_refusal.hint;
 end;
 $$;

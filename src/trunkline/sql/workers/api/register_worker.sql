@@ -29,6 +29,12 @@ begin
       p_detail => jsonb_build_object('argument', 'p_pulse_interval', 'must_be', 'more than zero and at most one hour')
     );
   end if;
+  if not trunkline_internal.is_name_list(p_names => p_queues) or not trunkline_internal.is_name_list(p_names => p_tasks) then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_argument',
+      p_detail => jsonb_build_object('argument', 'p_queues or p_tasks', 'must_be', 'one list of at most 10000 names and 1 MB')
+    );
+  end if;
   perform trunkline_internal.check_worker_detail(p_detail => p_detail);
   -- After a restore into another server, limits count right only with ids of this one: before the first claim.
   perform trunkline_internal.adopt_gates();

@@ -66,15 +66,19 @@ language plpgsql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_time timestamptz;
 begin
-  return p_text::timestamptz;
+  v_time := p_text::timestamptz;
+  -- The views subtract and print it: infinity and the ends of the calendar would overflow there.
+  return case when v_time between '1970-01-01 00:00:00+00' and '9000-01-01 00:00:00+00' then v_time end;
 exception
   when data_exception then
     -- An error is whatever a worker reported: it must not break the view.
     return null;
 end;
 $$;
-comment on function executor.executor_time(text) is 'Reads a time out of an error; null where it is none.';
+comment on function executor.executor_time(text) is 'Reads a time out of an error; null where it is none, or not between the years 1970 and 9000.';
 
 create or replace function executor.executor_was_reclaimed(p_error jsonb)
 returns boolean
