@@ -163,6 +163,9 @@ def _differences(target: str) -> Iterator[Finding]:
         return
     named = "; ".join(f"{one.change} {one.kind} {one.name}" for one in found[:_SHOWN])
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    if newer := schema.newer_than_package(target):
+        yield Finding("schema verify", "warn", f"not comparable: {newer}", newer.hint)
+        return
     yield Finding(
         "schema verify",
         "fail",

@@ -93,6 +93,7 @@ def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
 
     with resolve(dsn) as target:
         differences = tooling.verify(target)
+        newer = tooling.newer_than_package(target) if differences else None
     if as_json:
         click.echo(json.dumps([asdict(difference) for difference in differences]))
     elif differences:
@@ -100,8 +101,11 @@ def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
             click.echo(str(difference))
         click.echo(f"{_count(len(differences), 'difference')} from the shipped schema", err=True)
         click.echo(
-            "`trunkline schema upgrade` brings functions, views and grants back. Tables, indexes"
-            " and policies it leaves alone: take their statements from `trunkline schema sql`.",
+            f"{newer}. {newer.hint}"
+            if newer
+            else "`trunkline schema upgrade` brings functions, views and grants back. Tables,"
+            " indexes and policies it leaves alone: take their statements from `trunkline schema"
+            " sql`.",
             err=True,
         )
     else:

@@ -97,6 +97,7 @@ FOR_ALL = {
     "resume_queue",
     "run_duties",
     "run_schedules",
+    "schema_release",
     "schema_version",
     "set_limit",
     "set_setting",
