@@ -13,6 +13,7 @@ TrunklineError
 │   ├── DatabaseFull                no space left on the server
 │   ├── DatabaseReadOnly            a standby, or made read-only
 │   ├── ServerNotReady              starting, stopping or in recovery
+│   ├── StatementCancelled          a statement ran into a timeout or was stopped
 │   ├── TooManyConnections          no connection left
 │   └── TransactionConflict         deadlock or serialization failure
 ├── DatabaseUnreachable             no connection to the given server
@@ -124,6 +125,7 @@ from trunkline.errors.database import (
     DatabaseProblem,
     DatabaseReadOnly,
     ServerNotReady,
+    StatementCancelled,
     TooManyConnections,
     TransactionConflict,
 )
@@ -311,6 +313,7 @@ __all__ = [
     "ServerNotReady",
     "ServerTooOld",
     "StaleAttempt",
+    "StatementCancelled",
     "TaskError",
     "TaskNotCallable",
     "TenantDenied",

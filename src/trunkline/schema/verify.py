@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from typing import Literal
 
+import psycopg
+
 from trunkline import sql
 from trunkline.errors import SchemaMissing
 from trunkline.schema import catalog, tenants
@@ -51,7 +53,11 @@ def verify(dsn: str, *, root: Traversable | None = None) -> list[Difference]:
     """
     expected = catalog.parse(sql.catalog_json(root))
     with connect(dsn) as connection:
-        connection.execute("set transaction isolation level repeatable read, read only")
+        connection.rollback()
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        connection.read_only = True
+        connection.execute("set local statement_timeout = 0")
+        connection.execute("set local row_security = on")
         actual = catalog.read(connection)
     if not actual["schema"]:
         raise SchemaMissing("This database has no Trunkline schema")
