@@ -35,7 +35,7 @@ async def test_a_statement_that_waits_for_a_lock_does_not_outlive_our_patience(
         with pytest.raises(Exception, match=r"statement timeout"):
             await connection.run(work.claim("w", None, 1, ["work"], None), patience=1.0)
         assert connection.connected
-    assert await connection.run(work.pulse("w", {})) == "active"
+    assert (await connection.run(work.pulse("w", {}))).state == "active"
     await connection.close()
 
 

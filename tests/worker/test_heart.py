@@ -31,6 +31,7 @@ class Chest:
             detail=lambda: {"held": len(self.roster)},
             stop_job=lambda held, stop: self.stopped.append((held, stop)),
             on_state=self.states.append,
+            on_outdated=lambda error: self.states.append(error.code),
         )
 
     def hold(self, count: int) -> list[Held]:

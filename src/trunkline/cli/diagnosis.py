@@ -7,33 +7,32 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Final, Literal, NamedTuple
+from typing import Final
 
 from trunkline import __version__, schema, sql
 from trunkline.cli.connection import Session
+from trunkline.cli.finding import Finding
 from trunkline.cli.output import age, amount, clean, count, size
+from trunkline.cli.session_settings import session_settings
 from trunkline.db.address import address
 from trunkline.db.calls import checks, views
 from trunkline.db.dsn import embedded_variable, given, resolve
 from trunkline.db.translate import translated
-from trunkline.errors import DatabaseReadOnly, SchemaError, SchemaForbidden, TrunklineError
+from trunkline.errors import (
+    DatabaseProblem,
+    DatabaseReadOnly,
+    SchemaError,
+    SchemaForbidden,
+    TrunklineError,
+)
 from trunkline.profiles import verification
 
-__all__ = ["Finding", "diagnose"]
+__all__ = ["diagnose"]
 
 _PATIENCE: Final = 2.0
 _CLOCKS_APART: Final = timedelta(seconds=2)
 _NEEDED_ROLES: Final = "trunkline_operator or trunkline_reader"
 _SHOWN: Final = 3
-
-
-class Finding(NamedTuple):
-    """One line."""
-
-    check: str
-    level: Literal["ok", "warn", "fail"]
-    message: str
-    hint: str | None = None
 
 
 def diagnose(dsn: str | None, listen_dsn: str | None) -> Iterator[Finding]:
@@ -71,6 +70,7 @@ def _on_server(target: str, listen_dsn: str | None) -> Iterator[Finding]:
     try:
         yield from _identity(session)
         for look in (
+            lambda: session_settings(session),
             lambda: _differences(target),
             lambda: _profiles(target),
             lambda: _health(session),
@@ -87,11 +87,14 @@ def _on_server(target: str, listen_dsn: str | None) -> Iterator[Finding]:
 
 def _guarded(look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
     try:
-        yield from look()
+        with translated():
+            yield from look()
     except SchemaForbidden as error:
         yield Finding(
             "role", "warn", f"this role may not look: {error}", f"Be a member of {_NEEDED_ROLES}."
         )
+    except DatabaseProblem as error:
+        yield Finding("server", "fail", f"{error} ({error.code})", error.hint or None)
 
 
 def _identity(session: Session) -> Iterator[Finding]:
@@ -189,6 +192,9 @@ def _differences(target: str) -> Iterator[Finding]:
         return
     named = "; ".join(f"{one.change} {one.kind} {one.name}" for one in found[:_SHOWN])
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    if newer := schema.newer_than_package(target):
+        yield Finding("schema verify", "warn", f"not comparable: {newer}", newer.hint)
+        return
     yield Finding(
         "schema verify",
         "fail",

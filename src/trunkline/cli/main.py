@@ -165,6 +165,12 @@ def main() -> NoReturn:
         else:
             click.echo("Interrupted", err=True)
         sys.exit(130)
+    except Exception as error:
+        refusal = _of_driver(error)
+        if refusal is None:
+            raise
+        report(refusal)
+        sys.exit(refusal.exit_code)
     # Without standalone mode click returns the code given to ctx.exit().
     sys.exit(result if isinstance(result, int) else 0)
 
@@ -175,6 +181,16 @@ class _JsonWarnings(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         warning = {"message": record.getMessage(), "logger": record.name}
         click.echo(json.dumps({"warning": warning}, ensure_ascii=False), err=True)
+
+
+def _of_driver(error: Exception) -> TrunklineError | None:
+    """The error of ours for one of the driver that no command expected; None for others."""
+    driver = sys.modules.get("psycopg")
+    if driver is None or not isinstance(error, driver.Error):
+        return None
+    from trunkline.db.translate import from_driver  # noqa: PLC0415 - as the rest, when used
+
+    return from_driver(error)
 
 
 def report(error: TrunklineError) -> None:

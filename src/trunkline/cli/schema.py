@@ -94,6 +94,7 @@ def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
 
     with resolve(dsn) as target:
         differences = [*tooling.verify(target), *verify_profiles(target)]
+        newer = tooling.newer_than_package(target) if differences else None
     if as_json:
         click.echo(json.dumps([asdict(difference) for difference in differences]))
     elif differences:
@@ -101,10 +102,12 @@ def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
             click.echo(str(difference))
         click.echo(f"{_count(len(differences), 'difference')} from the shipped schema", err=True)
         click.echo(
-            "`trunkline schema upgrade` brings functions, views and grants back, and `trunkline "
-            "profile install NAME` those of a profile. Tables, indexes and policies it leaves "
-            "alone: take their statements from `trunkline schema sql`. Memberships are revoked "
-            "with `revoke ROLE from MEMBER`.",
+            f"{newer}. {newer.hint}"
+            if newer
+            else "`trunkline schema upgrade` brings functions, views and grants back, and "
+            "`trunkline profile install NAME` those of a profile. Tables, indexes and policies it "
+            "leaves alone: take their statements from `trunkline schema sql`. Memberships are "
+            "revoked with `revoke ROLE from MEMBER`.",
             err=True,
         )
     else:

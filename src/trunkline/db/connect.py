@@ -45,6 +45,22 @@ _FRESH: Final = 1.0
 
 _PING: Final[LiteralString] = "select pg_backend_pid()"
 
+# What a role, a database or a server may set otherwise, and nothing would work: functions that
+# change state refuse a held snapshot, and RLS that is forced cannot be off. Handlers keep the
+# role's statement_timeout and lock_timeout. Not behind a pooler, where the session is not ours.
+_SETTINGS: Final[LiteralString] = (
+    "select set_config('default_transaction_isolation', 'read committed', false),"
+    " set_config('default_transaction_read_only', 'off', false),"
+    " set_config('default_transaction_deferrable', 'off', false),"
+    " set_config('idle_session_timeout', '0', false),"
+    " set_config('row_security', 'on', false),"
+    " set_config('client_encoding', 'UTF8', false)"
+)
+# For connections that only call the engine; each call has a deadline of our own.
+_PATIENT: Final[LiteralString] = (
+    "select set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false)"
+)
+
 _last_used: weakref.WeakKeyDictionary[object, float] = weakref.WeakKeyDictionary()
 
 
@@ -76,6 +92,8 @@ def connect(dsn: str, *, name: str = "trunkline") -> Iterator[PatientConnection]
     with connection:
         with _named(dsn), translated():
             configure(connection)
+            if connection.prepare_threshold is not None:
+                connection.execute(_PATIENT)
         connection.patience = CALL_PATIENCE
         yield connection
 
@@ -98,6 +116,8 @@ async def open_async(dsn: str, *, name: str) -> AsyncPatientConnection:
     try:
         with _named(dsn), translated():
             await configure_async(connection)
+            if connection.prepare_threshold is not None:
+                await connection.execute(_PATIENT)
     except BaseException:
         await connection.close()
         raise
@@ -119,9 +139,11 @@ def configure(connection: PatientConnection) -> None:
     connection.patience = PING_PATIENCE
     set_json_loads(msgspec.json.decode, connection)
     heed(connection)
-    check_contract(connection)
     row = connection.execute(_PING).fetchone()
     _stop_preparing_behind_a_pooler(connection, row)
+    if connection.prepare_threshold is not None:
+        connection.execute(_SETTINGS)
+    check_contract(connection)
 
 
 async def configure_async(connection: AsyncPatientConnection) -> None:
@@ -129,9 +151,11 @@ async def configure_async(connection: AsyncPatientConnection) -> None:
     connection.patience = PING_PATIENCE
     set_json_loads(msgspec.json.decode, connection)
     heed(connection)
-    await check_contract_async(connection)
     row = await (await connection.execute(_PING)).fetchone()
     _stop_preparing_behind_a_pooler(connection, row)
+    if connection.prepare_threshold is not None:
+        await connection.execute(_SETTINGS)
+    await check_contract_async(connection)
 
 
 def check_if_idle(connection: PatientConnection) -> None:

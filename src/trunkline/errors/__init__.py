@@ -22,6 +22,7 @@ TrunklineError
 │   ├── DatabaseFull                no space left on the server
 │   ├── DatabaseReadOnly            a standby, or made read-only
 │   ├── ServerNotReady              starting, stopping or in recovery
+│   ├── StatementCancelled          a statement ran into a timeout or was stopped
 │   ├── TooManyConnections          no connection left
 │   └── TransactionConflict         deadlock or serialization failure
 ├── DatabaseUnreachable             no connection to the given server
@@ -154,6 +155,7 @@ from trunkline.errors.database import (
     DatabaseProblem,
     DatabaseReadOnly,
     ServerNotReady,
+    StatementCancelled,
     TooManyConnections,
     TransactionConflict,
 )
@@ -356,6 +358,7 @@ __all__ = [
     "ServerNotReady",
     "ServerTooOld",
     "StaleAttempt",
+    "StatementCancelled",
     "TaskError",
     "TaskNotCallable",
     "TenantDenied",

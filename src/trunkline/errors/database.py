@@ -69,6 +69,16 @@ class ServerNotReady(DatabaseProblem):
     hint = "Wait until it is up; workers and waiting clients go on by themselves."
 
 
+class StatementCancelled(DatabaseProblem):
+    """The server ended a statement: it ran into a timeout, or somebody stopped it."""
+
+    code = "statement_cancelled"
+    hint = (
+        "Raise statement_timeout or lock_timeout for this role or database; `trunkline doctor` "
+        "names the value and where it is set."
+    )
+
+
 class TooManyConnections(DatabaseProblem):
     """The server, or the pool of this process, has no connection left."""
 

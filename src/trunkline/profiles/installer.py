@@ -21,6 +21,7 @@ from trunkline.profiles.profile import (
 )
 from trunkline.schema import plan
 from trunkline.schema.plan import LOCK_TIMEOUT, Step
+from trunkline.schema.release import require_not_newer
 from trunkline.schema.session import Connection, connect, is_installed, run
 
 __all__ = ["ScriptState", "ask", "install", "rollback", "session", "status"]
@@ -195,6 +196,8 @@ def _open(connection: Connection, lock_timeout: float) -> None:
     run(connection, plan.session(lock_timeout))
     if not is_installed(connection):
         raise SchemaMissing("This database has no Trunkline schema")
+    # The scripts of a profile come with the package, so an older one would put old functions back.
+    require_not_newer(connection)
     run(connection, plan.lock())
     connection.execute("reset role")
 

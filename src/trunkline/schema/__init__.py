@@ -2,6 +2,7 @@
 
 from trunkline.schema.contract import CONTRACT, SchemaVersion, check_contract
 from trunkline.schema.install import install
+from trunkline.schema.release import newer_than_package
 from trunkline.schema.runner import Report
 from trunkline.schema.script import script
 from trunkline.schema.uninstall import UninstallReport, uninstall
@@ -16,6 +17,7 @@ __all__ = [
     "UninstallReport",
     "check_contract",
     "install",
+    "newer_than_package",
     "script",
     "uninstall",
     "upgrade",

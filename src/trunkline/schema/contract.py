@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, LiteralString
 
 import psycopg
 
+from trunkline import __version__
 from trunkline.errors import (
     SchemaForbidden,
     SchemaMissing,
@@ -15,7 +17,15 @@ from trunkline.errors import (
     SchemaOlderThanClient,
 )
 
-__all__ = ["CONTRACT", "SchemaVersion", "check_contract", "check_contract_async", "judge"]
+__all__ = [
+    "CONTRACT",
+    "SchemaVersion",
+    "check_contract",
+    "check_contract_async",
+    "judge",
+    "newer_hint",
+    "require_served",
+]
 
 # The contract this client was written for; trunkline.schema_version() has the same number.
 CONTRACT: Final = 2
@@ -23,6 +33,7 @@ CONTRACT: Final = 2
 _QUERY: Final[LiteralString] = (
     "select v.version, v.contract, v.oldest_contract from trunkline.schema_version() as v"
 )
+_RELEASE: Final[LiteralString] = "select trunkline.schema_release()"
 _logger = logging.getLogger(__name__)
 
 
@@ -42,7 +53,13 @@ def check_contract(connection: psycopg.Connection[Any]) -> SchemaVersion:
             row = connection.cursor(row_factory=psycopg.rows.tuple_row).execute(_QUERY).fetchone()
     except psycopg.errors.ProgrammingError as error:
         raise _reason(error) from error
-    return judge(_version(row))
+    try:
+        return judge(_version(row))
+    except SchemaNewerThanClient as error:
+        with suppress(psycopg.Error), connection.transaction():
+            cursor = connection.cursor(row_factory=psycopg.rows.tuple_row)
+            error.hint = _hint(cursor.execute(_RELEASE).fetchone())
+        raise
 
 
 async def check_contract_async(connection: psycopg.AsyncConnection[Any]) -> SchemaVersion:
@@ -53,11 +70,31 @@ async def check_contract_async(connection: psycopg.AsyncConnection[Any]) -> Sche
             row = await (await cursor.execute(_QUERY)).fetchone()
     except psycopg.errors.ProgrammingError as error:
         raise _reason(error) from error
-    return judge(_version(row))
+    try:
+        return judge(_version(row))
+    except SchemaNewerThanClient as error:
+        with suppress(psycopg.Error):
+            async with connection.transaction():
+                cursor = connection.cursor(row_factory=psycopg.rows.tuple_row)
+                error.hint = _hint(await (await cursor.execute(_RELEASE)).fetchone())
+        raise
 
 
 def judge(schema: SchemaVersion, *, contract: int = CONTRACT) -> SchemaVersion:
     """Compare the contract of a schema with the one of a client."""
+    require_served(schema, contract=contract)
+    if schema.contract > contract:
+        _logger.warning(
+            "The schema (contract %d) is newer than this client (contract %d) and still serves it;"
+            " upgrade the trunkline package",
+            schema.contract,
+            contract,
+        )
+    return schema
+
+
+def require_served(schema: SchemaVersion, *, contract: int = CONTRACT) -> None:
+    """Refuse a schema that does not serve a client of this contract."""
     if schema.contract < contract:
         raise SchemaOlderThanClient(
             f"The schema serves contract {schema.contract}; this client needs {contract}"
@@ -67,14 +104,20 @@ def judge(schema: SchemaVersion, *, contract: int = CONTRACT) -> SchemaVersion:
             f"The schema serves clients from contract {schema.oldest_contract} on; "
             f"this one has {contract}"
         )
-    if schema.contract > contract:
-        _logger.warning(
-            "The schema (contract %d) is newer than this client (contract %d) and still serves it;"
-            " upgrade the trunkline package",
-            schema.contract,
-            contract,
-        )
-    return schema
+
+
+def newer_hint(release: str | None) -> str:
+    """Return what to do about a schema that no longer serves this package."""
+    if not release or release == __version__:
+        return SchemaNewerThanClient.hint
+    return (
+        f'Upgrade the package, which is {__version__}: pip install "trunkline>={release}".'
+        " Leave the schema as it is: nothing is ever downgraded."
+    )
+
+
+def _hint(row: tuple[Any, ...] | None) -> str:
+    return newer_hint(None if row is None else row[0])
 
 
 def _version(row: tuple[Any, ...] | None) -> SchemaVersion:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 
 from trunkline import sql
-from trunkline.schema import tenants
+from trunkline.schema import release, tenants
 
 __all__ = ["LOCK_TIMEOUT", "Options", "Step"]
 
@@ -122,3 +122,4 @@ def closing(options: Options) -> Iterator[Step]:
     platform = ("authenticated",) if options.supabase else ()
     for role in (*platform, *options.tenant_roles):
         yield Step(f"tenant grants of {role}", tenants.grants(role))
+    yield Step("record of the release", release.record_sql())

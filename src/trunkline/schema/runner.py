@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from trunkline import sql
 from trunkline.errors import MigrationChanged, SchemaMissing, SchemaNewerThanClient
-from trunkline.schema import plan
+from trunkline.schema import plan, release
 from trunkline.schema.plan import Options
 from trunkline.schema.session import Connection, connect, is_installed, run
 
@@ -48,6 +48,8 @@ def bring_up_to_date(dsn: str, options: Options, *, from_nothing: bool) -> Repor
             run(connection, step)
         # Only now, behind the lock: a parallel installation may just have ended.
         applied = _applied(connection)
+        if applied:
+            release.require_not_newer(connection)
         pending = _pending(shipped, applied)
         for step in (*plan.migrating(pending), *closing):
             run(connection, step)

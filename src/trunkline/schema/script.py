@@ -13,7 +13,7 @@ from importlib.resources.abc import Traversable
 
 from trunkline import sql
 from trunkline.errors import SchemaNewerThanClient
-from trunkline.schema import plan
+from trunkline.schema import plan, release
 from trunkline.schema.contract import CONTRACT
 from trunkline.schema.plan import LOCK_TIMEOUT, Options, Step
 
@@ -72,6 +72,8 @@ def script(
 
 def _steps(options: Options, from_version: int, pending: Sequence[sql.Migration]) -> Iterator[Step]:
     yield from plan.opening(options)
+    newest = len(sql.migrations(options.root))
+    yield Step("a newer schema stays as it is", release.guard_sql(newest))
     yield Step("the version this script starts from", _GUARD.replace(":version", str(from_version)))
     yield from plan.migrating(pending)
     yield from plan.closing(options)

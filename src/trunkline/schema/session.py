@@ -32,7 +32,12 @@ def connect(dsn: str) -> Iterator[Connection]:
         connection = psycopg.connect(dsn, application_name="trunkline schema")
     except psycopg.OperationalError as error:
         raise DatabaseUnreachable(str(error).strip()) from error
+    # Whatever the role, the database or the server sets: this is one transaction of our own.
+    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+    connection.read_only = False
     with connection:
+        connection.execute("set local statement_timeout = 0")
+        connection.execute("set local row_security = on")
         yield connection
 
 

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from importlib.resources.abc import Traversable
 
+import psycopg
+
 from trunkline import sql
 from trunkline.errors import SchemaMissing
 from trunkline.schema import catalog, tenants, walls
@@ -35,7 +37,11 @@ def verify(dsn: str, *, root: Traversable | None = None) -> list[Difference]:
     """
     expected = catalog.parse(sql.catalog_json(root))
     with connect(dsn) as connection:
-        connection.execute("set transaction isolation level repeatable read, read only")
+        connection.rollback()
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        connection.read_only = True
+        connection.execute("set local statement_timeout = 0")
+        connection.execute("set local row_security = on")
         actual = catalog.read(connection)
         open_walls = walls.check(connection) if root is None else []
     if not actual["schema"]:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from typing import Any, Final
 
 from trunkline.db.call import Call
 from trunkline.db.calls import work
 from trunkline.db.lasting import LastingConnection
-from trunkline.errors import DatabaseProblem, DatabaseUnreachable, Refusal, TrunklineError
+from trunkline.errors import (
+    DatabaseProblem,
+    DatabaseUnreachable,
+    Refusal,
+    SchemaError,
+    TrunklineError,
+)
 from trunkline.model import Verdict
 from trunkline.worker.part import Part
 from trunkline.worker.report import End, Report
@@ -54,6 +61,11 @@ class Completer(Part):
     async def drained(self) -> None:
         """Wait until everything is recorded."""
         await self._empty.wait()
+
+    async def connect(self) -> None:
+        """Connect before the first end is there: a schema that is newer by then lets nobody in."""
+        with contextlib.suppress(TrunklineError):
+            await self._connection.is_pooled()
 
     def interrupt(self) -> None:
         """Let a waiting turn end."""
@@ -141,6 +153,9 @@ class Completer(Part):
 
 def _is_final(error: Exception) -> bool:
     """Whether the same call would fail for ever, and with it every end that waits behind it."""
+    if isinstance(error, SchemaError):
+        # Nobody was let in: that says nothing about this end.
+        return False
     if isinstance(error, (DatabaseProblem, DatabaseUnreachable)):
         sqlstate = getattr(error.__cause__, "sqlstate", None)
         return sqlstate is not None and sqlstate[:2] in _ABOUT_THE_DATA

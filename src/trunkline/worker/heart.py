@@ -19,7 +19,8 @@ from typing import Any, Final
 from trunkline.db.calls import work
 from trunkline.db.dsn import revive
 from trunkline.db.lasting import LastingConnection
-from trunkline.errors import DatabaseUnreachable, TrunklineError
+from trunkline.errors import DatabaseUnreachable, SchemaNewerThanClient, TrunklineError
+from trunkline.schema.contract import SchemaVersion, newer_hint, require_served
 from trunkline.worker.part import pause_after_error
 from trunkline.worker.roster import Held, Roster, Stop
 
@@ -46,6 +47,7 @@ class Heart:
         detail: Callable[[], Mapping[str, Any]],
         stop_job: Callable[[Held, Stop], None],
         on_state: Callable[[str], None],
+        on_outdated: Callable[[SchemaNewerThanClient], None],
     ) -> None:
         self._dsn = dsn
         self._worker = worker
@@ -54,6 +56,7 @@ class Heart:
         self._detail = detail
         self._stop_job = stop_job
         self._on_state = on_state
+        self._on_outdated = on_outdated
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
         self._tick_at = time.monotonic()
@@ -100,6 +103,10 @@ class Heart:
                     _log.warning("heart: %s (%s)", error, code, extra={"errors": errors})
                 if isinstance(error, DatabaseUnreachable):
                     await self._revive()
+                if isinstance(error, SchemaNewerThanClient):
+                    # At the pulse, or while it connected again: no later call will be served.
+                    self._tell(self._on_outdated, error)
+                    next_pulse = time.monotonic() + self._every
                 await asyncio.sleep(min(pause_after_error(error, errors), 1.0))
             await asyncio.sleep(min(_TICK, self._every / 4))
         await connection.close()
@@ -112,11 +119,17 @@ class Heart:
             _log.warning("the embedded server does not start: %s (%s)", error, error.code)
 
     async def _pulse(self, connection: LastingConnection) -> None:
-        state = await connection.run(
+        found = await connection.run(
             work.pulse(self._worker, self._detail()), patience=self._patience
         )
-        if state != "active":
-            self._tell(self._on_state, state)
+        try:
+            require_served(SchemaVersion(found.version, found.contract, found.oldest_contract))
+        except SchemaNewerThanClient as error:
+            release = await connection.run(work.schema_release(), patience=self._patience)
+            error.hint = newer_hint(release)
+            raise
+        if found.state != "active":
+            self._tell(self._on_state, found.state)
 
     async def _beat(self, connection: LastingConnection) -> None:
         now = time.monotonic()

@@ -17,6 +17,7 @@ from typing import Final
 
 import msgspec
 
+from trunkline.errors import SchemaNewerThanClient
 from trunkline.worker.options import WorkerOptions
 from trunkline.worker.stop_signals import STOP_SIGNALS, stop_signals
 
@@ -29,6 +30,7 @@ _LONGEST_PAUSE: Final = 30.0
 # Beyond the grace of the workers themselves.
 _PATIENCE: Final = 15.0
 _RESTART: Final = 75
+_OUTDATED: Final = SchemaNewerThanClient.exit_code
 # A process that was told to stop before it was ready dies of the signal.
 _FINE: Final = frozenset({0, _RESTART, *(-number for number in STOP_SIGNALS)})
 _PR_SET_PDEATHSIG: Final = 1
@@ -47,6 +49,8 @@ class _Place:
         self.short_lives = 0
         # Whether the process was told to stop.
         self.told = False
+        # Whether no process of this package can work with the schema.
+        self.given_up = False
 
 
 class Supervisor:
@@ -62,7 +66,7 @@ class Supervisor:
         for number in stop_signals():
             signal.signal(number, self._on_signal)
         _log.info("supervisor ready", extra={"processes": len(self._places)})
-        while not self._stop_signals:
+        while not self._stop_signals and not all(place.given_up for place in self._places):
             for place in self._places:
                 if not self._stop_signals:
                     self._look_after(place)
@@ -78,6 +82,8 @@ class Supervisor:
 
     def _look_after(self, place: _Place) -> None:
         if place.process is None:
+            if place.given_up:
+                return
             if time.monotonic() >= place.start_at:
                 self._start(place)
             return
@@ -86,6 +92,9 @@ class Supervisor:
             return
         lived = time.monotonic() - place.started
         place.process = None
+        if code == _OUTDATED:
+            self._give_up(place)
+            return
         if lived < _SHORT_LIFE:
             # Also for want of memory: a limit below what an idle process takes would spin.
             place.short_lives += 1
@@ -101,6 +110,20 @@ class Supervisor:
             lived,
             pause,
         )
+
+    def _give_up(self, place: _Place) -> None:
+        """Start no successor: it has the same package and would end the same way.
+
+        The other processes notice by themselves. A signal would end the grace of those that did.
+        """
+        _log.error(
+            "process %d ended with exit code %d: this package is too old for the schema of the"
+            " database (schema_newer_than_client). No successor is started; upgrade the trunkline"
+            " package and start the worker again",
+            place.number,
+            _OUTDATED,
+        )
+        place.given_up = True
 
     def _start(self, place: _Place) -> None:
         name = f"{self._options.name}-{place.number}" if self._options.name else None
@@ -140,6 +163,8 @@ class Supervisor:
                 process.wait()
         failed = [process.returncode for process in processes if process.returncode not in _FINE]
         _log.info("supervisor stopped")
+        if _OUTDATED in failed or any(place.given_up for place in self._places):
+            return _OUTDATED
         return 1 if failed else 0
 
 

@@ -27,6 +27,7 @@ from trunkline.errors import (
     InvalidOptions,
     InvalidTask,
     SchemaForbidden,
+    SchemaNewerThanClient,
     TenantDenied,
     TrunklineError,
 )
@@ -209,6 +210,7 @@ class Worker:
             detail=self._detail,
             stop_job=executor.stop_job,
             on_state=self._on_state,
+            on_outdated=self._on_outdated,
         )
         others: list[Part] = [
             completer,
@@ -218,6 +220,7 @@ class Worker:
         ]
         if options.memory_limit is not None:
             others.append(Memory(options.memory_limit, self._restart))
+        await completer.connect()
         with self._signals():
             executor.start()
             heart.start()
@@ -273,6 +276,13 @@ class Worker:
     def _restart(self) -> None:
         self._exit_code = RESTART
         self._shutdown.want_once("memory limit")
+
+    def _on_outdated(self, error: SchemaNewerThanClient) -> None:
+        """End what runs and claim no more: the schema was upgraded and no longer serves us."""
+        if self._exit_code != error.exit_code:
+            self._exit_code = error.exit_code
+            _log.error("%s (%s). %s", error, error.code, error.hint)
+        self._shutdown.want_once("this package is too old for the schema")
 
     def _on_state(self, state: str) -> None:
         if state == "draining":

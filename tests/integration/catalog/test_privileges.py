@@ -57,6 +57,7 @@ FUNCTIONS = """
     retry                .        .        operator .
     run_duties           .        worker   operator .
     run_schedules        .        worker   operator .
+    schema_release       producer worker   operator reader
     schema_version       producer worker   operator reader
     set_limit            .        .        operator .
     set_schedule         .        .        operator .

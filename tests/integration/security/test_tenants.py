@@ -130,6 +130,7 @@ FOR_ALL = {
     "reclaim",
     "run_duties",
     "run_schedules",
+    "schema_release",
     "schema_version",
     "sweep_gates",
     "sweep_idempotency",

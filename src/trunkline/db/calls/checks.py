@@ -81,6 +81,43 @@ def identity() -> Call[Identity]:
     )
 
 
+class SessionSetting(NamedTuple):
+    """A setting of sessions as it is without us, and who sets it."""
+
+    name: str
+    value: str
+    role: str | None
+    database: str | None
+    source: str
+
+
+def session_settings() -> Call[list[SessionSetting]]:
+    """The settings that stop work if they are wrong, as a new session of this role gets them."""
+    return Call(
+        "select s.name, s.reset_val, d.role, d.database, d.source"
+        " from pg_catalog.pg_settings as s"
+        " cross join lateral ("
+        "  select r.rolname::text as role, b.datname::text as database, 'catalogue' as source,"
+        "   (d.setrole <> 0)::integer * 2 + (d.setdatabase <> 0)::integer as rank"
+        "  from pg_catalog.pg_db_role_setting as d"
+        "  left join pg_catalog.pg_roles as r on r.oid = d.setrole"
+        "  left join pg_catalog.pg_database as b on b.oid = d.setdatabase"
+        "  where (d.setrole = 0 or r.rolname = session_user)"
+        "   and (d.setdatabase = 0 or b.datname = current_database())"
+        "   and exists (select from unnest(d.setconfig) as c (entry)"
+        "    where lower(split_part(c.entry, '=', 1)) = s.name)"
+        "  union all select null, null, 'server', -1"
+        "  order by 4 desc limit 1"
+        " ) as d"
+        " where s.name in ('default_transaction_isolation', 'default_transaction_read_only',"
+        "  'statement_timeout', 'lock_timeout', 'row_security', 'transaction_timeout',"
+        "  'idle_session_timeout', 'idle_in_transaction_session_timeout')"
+        " order by s.name",
+        (),
+        rows_of(SessionSetting),
+    )
+
+
 def health() -> Call[list[HealthCheck]]:
     """The engine's own checks."""
     return Call(

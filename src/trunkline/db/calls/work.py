@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final, LiteralString
+from typing import Any, Final, LiteralString, NamedTuple
 from uuid import UUID
 
-from trunkline.db.call import Call, Row, json_text, nothing, plain_text, rows_of, scalar
+from trunkline.db.call import Call, Row, json_text, nothing, one, plain_text, rows_of, scalar
 from trunkline.db.packed import Integers, Uuids
 from trunkline.model import ClaimedJob, Verdict
 
@@ -228,13 +228,28 @@ def register_worker(
     )
 
 
-def pulse(worker: str, detail: Mapping[str, Any]) -> Call[str]:
-    """Show that the process lives; answers active, draining or gone."""
+class Pulse(NamedTuple):
+    """What the engine returns to a pulse: active, draining or gone; and which clients it serves."""
+
+    state: str
+    version: int
+    contract: int
+    oldest_contract: int
+
+
+def pulse(worker: str, detail: Mapping[str, Any]) -> Call[Pulse]:
+    """Show that the process lives, and see in the same round trip whether the schema serves it."""
     return Call(
-        "select trunkline.pulse(p_worker => %s, p_detail => %s::text::jsonb)",
+        "select trunkline.pulse(p_worker => %s, p_detail => %s::text::jsonb),"
+        " v.version, v.contract, v.oldest_contract from trunkline.schema_version() as v",
         (worker, json_text(detail)),
-        scalar,
+        one(Pulse),
     )
+
+
+def schema_release() -> Call[str | None]:
+    """The release of the package that applied the functions last."""
+    return Call("select trunkline.schema_release()", (), scalar)
 
 
 def stop_worker(worker: str) -> Call[None]:

@@ -13,6 +13,7 @@ grant usage on schema trunkline to trunkline_producer, trunkline_worker, trunkli
 
 grant execute on function
   trunkline.clock(),
+  trunkline.schema_release(),
   trunkline.schema_version(),
   trunkline.tenant_scope()
 to trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader;
