@@ -36,14 +36,17 @@ async def test_grants_wait_for_each_other(scene: Scene, kind: str) -> None:
     async def loop(ctx: Context) -> None:
         async with ctx.grant("api"):
             enter()
-            await asyncio.sleep(0.01)
+            # Nobody leaves before two have been inside at once.
+            while max(most) < 2:
+                await asyncio.sleep(0.001)
             leave()
 
     @scene.app.task
     def thread(ctx: Context) -> None:
         with ctx.grant("api"):
             enter()
-            ctx.progress(50)
+            while max(most) < 2:
+                ctx.progress(50)
             leave()
 
     async with scene.working(concurrency=8):
