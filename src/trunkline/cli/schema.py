@@ -84,7 +84,8 @@ def upgrade(
 def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
     """Compare a database with the shipped schema.
 
-    Profiles that are installed are compared too. Each difference is named. The exit code is 0 when they are equal and 1 when they differ.
+    Profiles that are installed are compared too. Each difference is named. The exit code is 0 when
+    they are equal and 1 when they differ.
     """
     from dataclasses import asdict  # noqa: PLC0415 - see above
 
