@@ -82,9 +82,10 @@ def upgrade(
 @_with(options.dsn, options.as_json)
 @click.pass_context
 def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
-    """Compare a database with the shipped schema, and installed profiles with theirs.
+    """Compare a database with the shipped schema.
 
-    Each difference is named. The exit code is 0 when they are equal and 1 when they differ.
+    Profiles that are installed are compared too. Each difference is named. The exit code is 0 when
+    they are equal and 1 when they differ.
     """
     from dataclasses import asdict  # noqa: PLC0415 - see above
 

@@ -85,7 +85,7 @@ RULES = {
           r.relkind = 'c' and coalesce(obj_description(r.reltype, 'pg_type'), '') = ''
         )
     """,
-    "every table and every partition has row-level security, forced": f"""
+    "every table has row-level security, forced, partitions too": f"""
         {RELATIONS} select r.oid::regclass from relations as r
         where r.relkind in ('r', 'p') and not (r.relrowsecurity and r.relforcerowsecurity)
     """,

@@ -11,7 +11,7 @@ set enable_seqscan = off
 set jit = off
 as $$
 declare
-  c_counted constant xid8 := '1';
+  c_counted constant xid8 := '1'::xid8;
   v_below xid8;
   v_changed integer;
   v_end xid8 := pg_snapshot_xmax(pg_current_snapshot());
