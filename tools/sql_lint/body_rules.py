@@ -21,7 +21,7 @@ _OURS = {"trunkline", "trunkline_internal"}
 DYNAMIC = {
     "duties/internal/drop_expired_partition.sql",
     "duties/internal/make_partitions.sql",
-    "migrations/0020_backup_and_walls.sql",
+    "migrations/0021_backup_and_walls.sql",
     "security/roles.sql",
 }
 # Where chance comes from; tests replace it.
