@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from trunkline.version import __version__
+
 if TYPE_CHECKING:
     from trunkline.client import Context, Request, Task, Trunkline
     from trunkline.client._async.jobs import AsyncJobHandle as JobHandle
@@ -36,8 +38,6 @@ __all__ = [
     "TrunklineError",
     "__version__",
 ]
-
-__version__ = "0.1.0"
 
 # Names are imported when they are asked for: `trunkline --help` must not wait for the driver.
 _HOMES = {

@@ -9,13 +9,13 @@ from typing import Any, Final, LiteralString
 
 import psycopg
 
-from trunkline import __version__
 from trunkline.errors import (
     SchemaForbidden,
     SchemaMissing,
     SchemaNewerThanClient,
     SchemaOlderThanClient,
 )
+from trunkline.version import __version__
 
 __all__ = [
     "CONTRACT",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, LiteralString
 
-from trunkline import __version__, sql
+from trunkline import sql
 from trunkline.errors import SchemaNewerThanClient
 from trunkline.schema.contract import CONTRACT, newer_hint
+from trunkline.version import __version__
 
 if TYPE_CHECKING:
     from trunkline.schema.session import Connection
