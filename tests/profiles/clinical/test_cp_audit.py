@@ -41,6 +41,29 @@ def test_cp_72_a_write_without_an_event_is_impossible(clinic: Clinic, nobody: UU
     assert clinic.rows("select * from clinical.clinical_records") == []
 
 
+def test_cp_72_a_restored_event_with_the_same_transaction_number_does_not_do(
+    clinic: Clinic, nobody: UUID
+) -> None:
+    """CP-72: a new server counts transactions from the start, so old events have future numbers."""
+    file, job = clinic.file, clinic.enqueue(AI)
+    owner = clinic.database.connect("trunkline_owner")
+    # As a restore leaves them. Other databases of the server use up numbers, too.
+    owner.execute(
+        "insert into clinical.audit_entries"
+        " (at, table_name, record_id, action, reason, origin, patient_id, actor, xid)"
+        " select now(), 'clinical_records', %s, 'INSERT', 'test', 'system', %s, 'x',"
+        " ((pg_current_xact_id()::text)::bigint + n)::text::xid8"
+        " from generate_series(1, 20000) as n",
+        (str(nobody), clinic.patient),
+    )
+    with pytest.raises(psycopg.Error, check=lambda e: e.sqlstate == "CP010"), owner.transaction():
+        owner.execute(INSERT, (nobody, clinic.patient, file, job))
+        assert owner.execute(
+            "select count(*) from clinical.audit_entries where xid = pg_current_xact_id()"
+        ).fetchone() == (1,)
+    assert clinic.rows("select * from clinical.clinical_records") == []
+
+
 @pytest.mark.parametrize("wrong", ["patient", "record", "earlier"])
 def test_cp_72_an_event_about_something_else_does_not_do(
     clinic: Clinic, nobody: UUID, wrong: str

@@ -188,6 +188,8 @@ begin
       -- A row that this transaction made may be changed by it without saying so again.
       and a.action in (tg_op, 'INSERT')
       and a.xid = pg_current_xact_id()
+      -- In a restored database an old event may have the number of this transaction; its row was written earlier.
+      and age(a.xmin) <= 0
   ) then
     perform clinical.refuse(
       p_code => 'audit_missing', p_message => format('%s of %s %s without an audit event', lower(tg_op), tg_table_name, v_row ->> 'id'),
