@@ -153,3 +153,27 @@ def test_types_are_those_of_the_specification(installed: Database) -> None:
         "select queue, count(*) from executor.executor_job_types group by queue order by queue"
     )
     assert rows.fetchall() == [("fase1-executor", 1), ("orchestrator", len(TYPES))]
+
+
+@pytest.mark.parametrize("role", ["trunkline_worker", "trunkline_producer"])
+def test_a_registration_does_not_take_a_type_out_of_the_profile(
+    installed: Database, role: str
+) -> None:
+    """RC-62: the views find jobs by the profile of their type, which only operators change."""
+    producer = installed.connect("trunkline_producer")
+    producer.execute("select executor.enqueue_job('run_tsa')")
+    change = "select trunkline.register_task('run_tsa', p_profile => 'other')"
+    with pytest.raises(psycopg.Error, check=lambda e: e.sqlstate == "TL022"):
+        installed.connect(role).execute(change.encode())
+    count = "select count(*) from executor.executor_jobs"
+    assert producer.execute(count.encode()).fetchone() == (1,)
+    installed.connect("trunkline_operator").execute(change.encode())
+    assert producer.execute(count.encode()).fetchone() == (0,)
+
+
+def test_a_worker_of_the_executor_reads_no_job(installed: Database) -> None:
+    """RC-62: it has what its claims return."""
+    worker = installed.connect("trunkline_worker")
+    for view in ("executor_jobs", "executor_job_types", *MONITORS, "executor_heartbeats"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            worker.execute(f"select * from executor.{view}".encode())

@@ -13,7 +13,8 @@ as $$
 declare
   v_caller name := coalesce(nullif(current_setting('role'), 'none')::name, session_user);
 begin
-  if p_old.profile is not null
+  -- 'default' is the profile of tasks that belong to none; a new task has it until its policy is stored.
+  if p_old.profile <> 'default'
     and (p_new.profile is distinct from p_old.profile or p_old.audit and not p_new.audit)
     and not pg_has_role(v_caller, 'trunkline_operator', 'usage')
     and not pg_has_role(v_caller, 'trunkline_owner', 'usage')
