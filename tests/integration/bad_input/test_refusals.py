@@ -191,8 +191,21 @@ def test_installation_is_refused(world: World, name: str) -> None:
     connection.close()
 
 
+def test_a_strict_completion_is_refused_once_the_worker_was_told_to_cancel(world: World) -> None:
+    connection = world.database.superuser(autocommit=False)
+    connection.execute(world.fill("select trunkline.cancel(<running>)").encode())
+    told = world.fill("select trunkline.heartbeat('w', array[<running>], '{1}')")
+    connection.execute(told.encode())
+    call = world.fill("select trunkline.complete('w', array[<running>], '{1}', p_strict => true)")
+    with refused("attempt_cancelled"):
+        connection.execute(call.encode())
+    connection.rollback()
+    connection.close()
+
+
 def test_every_refusal_of_the_register_is_shown_here() -> None:
     elsewhere = {
+        "attempt_cancelled",
         "isolation_level",
         "needs_all_tenants",
         "tenant_denied",
