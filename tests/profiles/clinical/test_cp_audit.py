@@ -56,11 +56,16 @@ def test_cp_72_a_restored_event_with_the_same_transaction_number_does_not_do(
         " from generate_series(1, 20000) as n",
         (str(nobody), clinic.patient),
     )
-    with pytest.raises(psycopg.Error, check=lambda e: e.sqlstate == "CP010"), owner.transaction():
-        owner.execute(INSERT, (nobody, clinic.patient, file, job))
-        assert owner.execute(
-            "select count(*) from clinical.audit_entries where xid = pg_current_xact_id()"
-        ).fetchone() == (1,)
+
+    def write() -> None:
+        with owner.transaction():
+            owner.execute(INSERT, (nobody, clinic.patient, file, job))
+            assert owner.execute(
+                "select count(*) from clinical.audit_entries where xid = pg_current_xact_id()"
+            ).fetchone() == (1,)
+
+    with pytest.raises(psycopg.Error, check=lambda e: e.sqlstate == "CP010"):
+        write()
     assert clinic.rows("select * from clinical.clinical_records") == []
 
 
