@@ -87,8 +87,8 @@ async def test_who_does_not_wait_is_put_off_and_told_why(scene: Scene, kind: str
     assert (error.code, error.reason) == ("limit_exhausted", "requests_per_minute")
     assert error.free_at is not None
     assert error.free_in is not None
-    # Less what the machine took to get here.
-    assert 1 < error.free_in <= 61
+    # A window and its rounding, less what the machine took to get here.
+    assert 1 < error.free_in < 65
     assert (found.failures, found.deferrals) == (0, 1)
     assert abs((found.run_at - error.free_at).total_seconds()) < 30
 
