@@ -4,8 +4,8 @@
 -- limit until the reset; fewer left than our own minute knows of lowers it until then, unless an hour or a quota counts
 -- that very kind, which could not forget it in time. Numbers are believed up to an hour. Only the filled-in name is
 -- concerned: another key of the same limit goes on.
--- A session that acts for one tenant says this of its own limits; of a shared one with the job, and the attempt that
--- runs, whose call the provider answered.
+-- A session that acts for one tenant may report on its own limits. For a shared limit it must pass the running job and
+-- attempt whose call the provider answered.
 create or replace function trunkline.observe_limit(
   p_limit text,
   p_observed jsonb,
