@@ -59,7 +59,7 @@ _PASSING = (
 
 
 def initialise(folder: Folder, binaries: Binaries, launcher: Launcher) -> None:
-    """Create the data folder under a temporary name, so that a killed initdb leaves no partial one."""
+    """Create the data folder under a temporary name: a killed initdb leaves no partial folder."""
     draft = folder.home / _DRAFT
     with folder.open() as home:
         _remove(home, _DRAFT)

@@ -237,7 +237,7 @@ def open_directory(
 
 
 def primary_group(uid: int) -> int:
-    """Return an account's primary group. Its owner may not be in the folder's own group."""
+    """Return an account's primary group. A folder's owner may not be in the folder's group."""
     try:
         return pwd.getpwuid(uid).pw_gid
     except KeyError:

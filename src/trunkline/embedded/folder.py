@@ -268,7 +268,7 @@ class Folder:
         raise EmbeddedFolderUnsafe(f"No path short enough for a Unix socket near {self.home}")
 
     def secure_socket_directory(self, uid: int) -> None:
-        """Create the directory that keeps other users away from the socket, which needs no password.
+        """Create the directory that keeps other users from the socket, which needs no password.
 
         The account ``uid`` runs the server. Root creates nothing in a directory of that account,
         which could replace the new entry at once; the account has to create it beforehand.

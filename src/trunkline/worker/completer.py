@@ -63,7 +63,7 @@ class Completer(Part):
         await self._empty.wait()
 
     async def connect(self) -> None:
-        """Connect before the first job ends: a schema upgraded by then would refuse the connection."""
+        """Connect before the first job ends: a schema upgraded by then would refuse us."""
         with contextlib.suppress(TrunklineError):
             await self._connection.is_pooled()
 

@@ -193,7 +193,7 @@ class Pdf:
                 self._check_value(self._read(unpacked, data, first + int(number)))
 
     def _check_value(self, value: Any) -> None:
-        """Check a value and its contents. References need not be followed: all objects are checked."""
+        """Check a value and its contents, without following references: all objects are checked."""
         from pypdf.generic import ArrayObject, DictionaryObject  # noqa: PLC0415
 
         left = [value]

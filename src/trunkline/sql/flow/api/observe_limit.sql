@@ -1,4 +1,4 @@
--- Lets a limit learn what its provider has said, for everybody at once; answers until when it is held, or null.
+-- Applies a provider's rate-limit response to a limit, for all workers at once; returns until when the limit is held, or null.
 -- p_observed may have retry_after (seconds: nothing before; 0 lifts a hold), remaining_requests and remaining_tokens with
 -- reset_requests and reset_tokens (seconds until they are full again; 60 where not said), and reason. None left holds the
 -- limit until the reset; fewer left than our own minute knows of lowers it until then, unless an hour or a quota counts
@@ -101,4 +101,4 @@ begin
   return case when v_state.held_until > v_now then v_state.held_until end;
 end;
 $$;
-comment on function trunkline.observe_limit(text, jsonb, jsonb, uuid, integer) is 'Lets a limit learn what its provider has said, for everybody at once; answers until when it is held, or null.';
+comment on function trunkline.observe_limit(text, jsonb, jsonb, uuid, integer) is 'Applies a provider''s rate-limit response to a limit, for all workers at once; returns until when the limit is held, or null.';
