@@ -24,7 +24,7 @@ DYNAMIC = {
     "migrations/0021_backup_and_walls.sql",
     "security/roles.sql",
 }
-# Where chance comes from; tests replace it.
+# The only source of random numbers; tests replace it.
 DRAW = "queue/internal/draw.sql"
 _EXECUTES = {"PLpgSQL_stmt_dynexecute", "PLpgSQL_stmt_dynfors", "dynquery"}
 # libpg_query knows no types but the system's: those of ours become ones that parse alike.

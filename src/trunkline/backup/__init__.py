@@ -1,4 +1,4 @@
-"""A whole database in one file, with the roles it needs, and back into another server.
+"""Save a whole database with its roles to one file, and restore it into another server.
 
 The file is a tar archive: ``manifest.json`` (roles, memberships, settings, row counts),
 ``database.dump`` (the custom format of pg_dump) and ``sha256`` (its checksum).

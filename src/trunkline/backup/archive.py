@@ -1,4 +1,4 @@
-"""The file of a backup: written under a temporary name, complete or not there at all."""
+"""The backup file. It is written under a temporary name, so it is either complete or absent."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CHUNK: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a dump does not contain, and what a restore has to know before it starts."""
+    """Facts that a dump lacks, and facts that a restore needs before it starts."""
 
     format: int = FORMAT
     trunkline: str
@@ -40,7 +40,7 @@ class Manifest:
     # Rows by table, as in the dump.
     rows: dict[str, int]
     extensions: tuple[str, ...] = ()
-    # Owners of objects; a restoring role that is no superuser must be able to become each of them.
+    # Owners of objects. A restoring role that is not a superuser must be able to SET ROLE to each.
     owners: tuple[str, ...] = ()
     roles: tuple[dict[str, Any], ...] = ()
     memberships: tuple[dict[str, Any], ...] = ()
@@ -59,7 +59,7 @@ class Draft:
         self._member(_MANIFEST, json.dumps(asdict(manifest), indent=1).encode())
 
     def dump(self, stream: IO[bytes]) -> int:
-        """Copy the dump behind it and return its size, which a pipe does not tell in advance."""
+        """Append the dump and return its size, which is not known before the pipe ends."""
         start = self._file.tell()
         self._file.write(bytes(_BLOCK))
         digest = hashlib.sha256()
@@ -100,7 +100,7 @@ def draft(target: Path, *, force: bool) -> Iterator[Draft]:
         raise BackupFileExists(f"{target} exists")
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        # Exclusive: a link that somebody put there is neither followed nor replaced.
+        # O_EXCL: an existing link of that name is neither followed nor replaced.
         handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise BackupError(
@@ -122,12 +122,12 @@ def draft(target: Path, *, force: bool) -> Iterator[Draft]:
 
 def _publish(temporary: Path, target: Path) -> None:
     try:
-        # Unlike a rename it fails if the name was taken meanwhile.
+        # Unlike a rename, a link fails if the name was taken in the meantime.
         os.link(temporary, target)
     except FileExistsError as error:
         raise BackupFileExists(f"{target} exists") from error
     except OSError:
-        # A file system without hard links.
+        # The file system has no hard links.
         temporary.rename(target)
 
 
@@ -141,7 +141,7 @@ def _sync(folder: Path) -> None:
 
 
 class Archive:
-    """A backup that is being read; its checksum was compared."""
+    """A backup that is being read; its checksum has been verified."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -197,7 +197,7 @@ class Archive:
             raise BackupUnreadable(f"{self._path}: {_MANIFEST} is damaged") from error
 
     def _compare_checksum(self) -> None:
-        """Read the whole dump once: pg_restore would notice damage half way, or not at all."""
+        """Check the whole dump first: pg_restore would notice damage halfway, or not at all."""
         digest = hashlib.sha256()
         try:
             with self.dump() as stream:

@@ -1,4 +1,4 @@
-"""What a database has: tables and their rows, extensions, owners, and what its policies hide."""
+"""The contents of a database: row counts, extensions, owners, and rows that policies hide."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Connection", "contents", "count_rows", "extensions", "hidden", "majo
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
-# Objects of extensions come with them.
+# Objects that belong to extensions are created with the extension.
 _OWN: Final[LiteralString] = """
 not exists (
   select from pg_depend as e
@@ -24,7 +24,7 @@ with spaces as (
   where n.nspname <> 'information_schema' and n.nspname !~ '^pg_'
 )
 """
-# A partitioned table stands for its partitions. Foreign tables have no rows of their own.
+# A partitioned table includes its partitions. Foreign tables store no rows here.
 _TABLES: Final[LiteralString] = (
     _SPACES
     + """
@@ -48,8 +48,8 @@ from (
 ) as o
 order by 1
 """
-# Rows are complete if a permissive policy that is always true covers the role, and none restricts.
-# Partitions count by themselves: pg_dump reads each of them.
+# A role sees every row if an always-true permissive policy covers it and no policy restricts it.
+# Each partition is checked by itself, because pg_dump reads it directly.
 _HIDDEN: Final[LiteralString] = (
     _SPACES  # noqa: S608 - constants alone
     + """
@@ -73,7 +73,7 @@ where c.relkind in ('r', 'p') and row_security_active(c.oid)
 order by 1
 """
 )
-# public may be there; what is in it counts.
+# The schema public may exist; only objects in it count.
 _CONTENTS: Final[LiteralString] = (
     _SPACES
     + """
@@ -114,7 +114,7 @@ def count_rows(connection: Connection) -> dict[str, int]:
 
 
 def hidden(connection: Connection) -> list[str]:
-    """Name the tables of which row-level security shows this role not every row."""
+    """Return the tables in which row-level security hides rows from this role."""
     return [name for (name,) in connection.execute(_HIDDEN)]
 
 
@@ -129,5 +129,5 @@ def owners(connection: Connection) -> tuple[str, ...]:
 
 
 def contents(connection: Connection) -> list[str]:
-    """Name what is in the database; an empty list means that a backup can be restored into it."""
+    """Return the objects in the database; a backup can be restored if there are none."""
     return [name for (name,) in connection.execute(_CONTENTS)]

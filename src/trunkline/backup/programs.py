@@ -1,4 +1,4 @@
-"""pg_dump and pg_restore: where they are, which one fits, and running them without secrets."""
+"""Find pg_dump and pg_restore, choose a version, and run them without exposing passwords."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trunkline.errors import BackupError, BackupFailed, BackupProgramsMissing, E
 __all__ = ["Process", "Program", "find", "running"]
 
 _VERSION: Final = re.compile(r"\b(\d+)(?:\.|beta|rc|devel)")
-# Characters of a program's messages that are shown; the last ones say why it ended.
+# Number of characters of a program's messages to show; the last ones give the reason it ended.
 _TAIL: Final = 4000
 
 
@@ -50,7 +50,7 @@ class Process:
 
 
 def find(name: str, *, server: int, at_least: int = 0) -> Program:
-    """Return the program of the server's own major version, else the oldest newer one.
+    """Return the program of the server's major version, or else the oldest newer one.
 
     A program cannot handle a server, or an archive, that is newer than itself.
     """
@@ -68,7 +68,7 @@ def find(name: str, *, server: int, at_least: int = 0) -> Program:
 
 
 def connection(dsn: str) -> tuple[str, dict[str, str]]:
-    """Split a connection string: what may stand on a command line, and the environment.
+    """Split a connection string into a part for the command line and environment variables.
 
     Every user of a machine can read command lines, so passwords go into the environment.
     """
@@ -90,9 +90,9 @@ def connection(dsn: str) -> tuple[str, dict[str, str]]:
 def running(
     program: Program, dsn: str, arguments: Sequence[str], *, reads: bool = False
 ) -> Iterator[Process]:
-    """Run a program on a database; its failure is raised when the block ends.
+    """Run a program on a database; raises its failure when the block ends.
 
-    It writes to ``output``, or with ``reads`` it is fed through ``input``.
+    Read its result from ``output``, or with ``reads`` write its data to ``input``.
     """
     target, environment = connection(dsn)
     with tempfile.TemporaryFile() as messages:
@@ -105,7 +105,7 @@ def running(
         )
         try:
             with contextlib.suppress(BrokenPipeError):
-                # A program that fails reads no further; its messages say why.
+                # A program that failed stops reading; its messages give the reason.
                 yield Process(process)
             with contextlib.suppress(BrokenPipeError):
                 if process.stdin is not None:

@@ -1,4 +1,4 @@
-"""``trunkline db restore``: a backup into an empty database, all of it or nothing."""
+"""``trunkline db restore``: load a backup into an empty database, all or nothing."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from trunkline.errors import (
 __all__ = ["Restored", "restore"]
 
 _OWNER = "trunkline_owner"
-# So many objects of a target that is not empty are named.
+# How many objects to name if the target is not empty.
 _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What a restore did, and what is left to an administrator."""
+    """The result of a restore, and the steps left to an administrator."""
 
     rows: dict[str, int]
     created_roles: tuple[str, ...]
-    # Roles that could log in at the source and have to be given a login here.
+    # Roles that could log in at the source and need LOGIN here.
     logins: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -43,8 +43,8 @@ class Restored:
 def restore(dsn: str, file: Path, *, installer: str | None = None) -> Restored:
     """Load the backup in ``file`` into the empty database that ``dsn`` names.
 
-    ``installer`` is the role that looks after the schema from now on, by default the connecting
-    one. It becomes a member of trunkline_owner, as after an installation.
+    ``installer`` is the role that maintains the schema from now on, by default the connecting
+    role. It becomes a member of trunkline_owner, as after an installation.
     """
     with Archive(file) as archive, _connected(dsn) as connection:
         manifest = archive.manifest
@@ -113,9 +113,9 @@ def _load(archive: Archive, program: programs.Program, dsn: str) -> None:
 
 @contextmanager
 def _owning(connection: Connection, manifest: Manifest) -> Iterator[None]:
-    """Let a role that is no superuser create objects of other owners while the block runs.
+    """Let a role that is not a superuser create objects for other owners during the block.
 
-    It must be able to become each owner, and an owner of a schema must be able to create one.
+    It must be able to SET ROLE to each owner, and owners of schemas need CREATE on the database.
     """
     superuser = connection.execute(
         "select r.rolsuper from pg_roles as r where r.rolname = current_user"
@@ -176,7 +176,7 @@ def _counted(connection: Connection, manifest: Manifest) -> dict[str, int]:
 
 
 def _adopt(connection: Connection, installer: str | None) -> None:
-    """Make the schema at home on this server."""
+    """Record the installer and translate stored transaction ids to this server."""
     try:
         with connection.transaction():
             roles.adopt_installer(connection, installer)

@@ -1,4 +1,4 @@
-"""The roles that a database needs, which belong to the server and are in no dump of it."""
+"""The roles that a database needs. They belong to the server, so a dump lacks them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ __all__ = [
 
 Facts: TypeAlias = dict[str, Any]
 
-# Roles that own something here or have a right to it, and their members, members of members, ...
-# Attributes beyond these are no business of a backup: a superuser is made by a superuser.
+# Roles that own something here or have privileges on it, and their direct and indirect members.
+# Other attributes are not saved: only a superuser may create a superuser.
 _RELATED: Final[LiteralString] = """
 with recursive related as (
   select r.oid from pg_roles as r where r.rolname like 'trunkline\\_%%'
@@ -67,7 +67,7 @@ from needed as n
 order by 1
 """
 )
-# Grants by several grantors come together. PostgreSQL 15 has the attribute of the member instead.
+# Merges grants by several grantors. PostgreSQL 15 uses the member's INHERIT attribute instead.
 _MEMBERSHIPS: Final[LiteralString] = (
     _RELATED
     + """
@@ -107,12 +107,12 @@ _KNOWN: Final[LiteralString] = "select r.rolname from pg_roles as r"
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of the roles."""
+    """The result for the roles."""
 
     created: list[str] = field(default_factory=list)
-    # Of those, the ones that could log in at the source; they cannot yet.
+    # The created roles that could log in at the source. They cannot log in here yet.
     logins: list[str] = field(default_factory=list)
-    # What an administrator has to look after.
+    # Steps left to an administrator.
     notes: list[str] = field(default_factory=list)
 
 
@@ -123,19 +123,19 @@ def roles(connection: Connection, owners: tuple[str, ...]) -> tuple[Facts, ...]:
 
 
 def memberships(connection: Connection, owners: tuple[str, ...]) -> tuple[Facts, ...]:
-    """Return which of these roles is a member of which."""
+    """Return the memberships among these roles."""
     rows = connection.execute(_MEMBERSHIPS, {"owners": list(owners)})
     return _facts(rows, "role", "member", "admin", "inherit", "set")
 
 
 def settings(connection: Connection, owners: tuple[str, ...]) -> tuple[Facts, ...]:
-    """Return what ALTER ROLE and ALTER DATABASE have set."""
+    """Return the settings made with ALTER ROLE and ALTER DATABASE."""
     rows = connection.execute(_SETTINGS, {"owners": list(owners)})
     return _facts(rows, "role", "in_database", "name", "value")
 
 
 def grants(connection: Connection) -> tuple[Facts, ...]:
-    """Return who has rights to the database itself."""
+    """Return the privileges on the database itself."""
     return _facts(connection.execute(_GRANTS), "role", "right", "grantable")
 
 
@@ -172,7 +172,7 @@ def create(connection: Connection, manifest: Manifest) -> Outcome:
 
 
 def finish(connection: Connection, manifest: Manifest, outcome: Outcome) -> None:
-    """Apply what is attached to the database and, for created roles, to them."""
+    """Apply the settings of the database and of the roles that were created."""
     database = sql.Identifier(connection.info.dbname)
     for grant in manifest.grants:
         grantee = sql.SQL("public") if grant["role"] is None else sql.Identifier(grant["role"])
@@ -194,13 +194,13 @@ def finish(connection: Connection, manifest: Manifest, outcome: Outcome) -> None
 
 
 def drop(connection: Connection, outcome: Outcome) -> None:
-    """Take back what `create` created, after a restore that failed."""
+    """Drop the roles that `create` created, after a failed restore."""
     for name in reversed(outcome.created):
         _try(connection, sql.SQL("drop role {}").format(sql.Identifier(name)), outcome)
 
 
 def adopt_installer(connection: Connection, installer: str | None) -> None:
-    """Let a role look after the schema, as after an installation, and record that it does."""
+    """Let a role maintain the schema, as after an installation, and record it as installer."""
     row = connection.execute(
         "select r.rolname, r.rolsuper or pg_has_role(r.oid, 'trunkline_owner', 'usage')"
         " from pg_roles as r where r.rolname = coalesce(%s, current_user)",
@@ -220,7 +220,7 @@ def adopt_installer(connection: Connection, installer: str | None) -> None:
 
 
 def _grant_role(connection: Connection, membership: Facts) -> sql.Composed:
-    # Whoever creates a role has the admin option, and cannot be given it by itself.
+    # The creator of a role already has the admin option and cannot grant it to itself.
     admin = membership["admin"] and membership["member"] != connection.info.user
     options = [f"admin {str(admin).lower()}"]
     if major(connection) >= 16:
@@ -236,7 +236,7 @@ def _grant_role(connection: Connection, membership: Facts) -> sql.Composed:
 def _apply(
     connection: Connection, setting: Facts, database: sql.Identifier, outcome: Outcome
 ) -> None:
-    """Attach a setting. FROM CURRENT takes lists such as search_path as they are."""
+    """Attach a setting. FROM CURRENT copies lists such as search_path unchanged."""
     if setting["role"] is None:
         owner = sql.SQL("database {}").format(database)
     else:

@@ -1,4 +1,4 @@
-"""``trunkline db backup``: the whole database and its roles, of one moment."""
+"""``trunkline db backup``: save the whole database and its roles from one snapshot."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Saved", "save"]
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What a backup contains."""
+    """The contents of a backup."""
 
     file: Path
     size: int
@@ -34,9 +34,9 @@ class Saved:
 def save(dsn: str, file: Path, *, force: bool = False) -> Saved:
     """Write the database that ``dsn`` names, and the roles it needs, to ``file``.
 
-    Everything is of one snapshot: the dump, and the rows that were counted. Work goes on meanwhile.
+    The dump and the row counts come from one snapshot. Jobs can run meanwhile.
     """
-    # Before anything is read: the folder must be writable and the name free.
+    # First, before anything is read: the folder must be writable and the name free.
     with draft(file, force=force) as writing, _snapshot(dsn) as connection:
         server = catalog.major(connection)
         program = programs.find("pg_dump", server=server)
@@ -70,7 +70,7 @@ def save(dsn: str, file: Path, *, force: bool = False) -> Saved:
         writing.manifest(manifest)
         arguments = ["--format=custom", f"--snapshot={_exported(connection)}"]
         if not bypasses:
-            # Policies apply, and were found to show everything.
+            # Policies apply; we have checked that they show every row.
             arguments.append("--enable-row-security")
         with programs.running(program, dsn, arguments) as process:
             size = writing.dump(process.output)

@@ -98,9 +98,9 @@ def restore(*, file: Path, dsn: str | None, as_json: bool) -> None:
 
 @contextmanager
 def _resolved(dsn: str | None) -> Iterator[tuple[str, str | None]]:
-    """The server to use, and the role that is to look after the schema if it is not that login.
+    """Yield the server, and the role that maintains the schema if it is not the login.
 
-    The embedded server is used as its superuser, which its socket lets in.
+    On the embedded server this connects as the superuser, which needs no password on the socket.
     """
     from trunkline.db.dsn import DSN_VARIABLE, resolve  # noqa: PLC0415 - see main.py
 

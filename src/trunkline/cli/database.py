@@ -151,7 +151,7 @@ def psql(arguments: tuple[str, ...]) -> None:
     from trunkline.embedded import service  # noqa: PLC0415 - see main.py
 
     program = service.psql_program() or _on_path()
-    # Quiet: the command says which server it is about.
+    # Quiet: the command itself names the server.
     with resolve(quiet=True) as target:
         # Ctrl-C is for psql, which cancels its query; a handler, unlike "ignore", is not inherited.
         signal.signal(signal.SIGINT, lambda _number, _frame: None)

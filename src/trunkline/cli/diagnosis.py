@@ -39,7 +39,7 @@ def diagnose(dsn: str | None, listen_dsn: str | None) -> Iterator[Finding]:
     """All checks; those that need what an earlier one lacks are left out."""
     yield Finding("client", "ok", f"trunkline {__version__} on Python {platform.python_version()}")
     try:
-        # Quiet: a finding says it here.
+        # Quiet: a finding reports it here.
         with resolve(dsn, quiet=True) as target:
             if given(dsn) is None:
                 yield _embedded(target)
@@ -127,7 +127,7 @@ def _place(session: Session) -> str:
     name = address(session.target)
     if name.startswith("embedded in "):
         return f"the server {name}"
-    # Of several hosts the one that answered.
+    # If there are several hosts, the one that accepted the connection.
     info = session.connection.info
     return f"{info.host}, port {info.port}"
 

@@ -24,7 +24,7 @@ _WINDOWS: Final = (
     ("tokens_of_hour", "tokens_per_hour", "an hour"),
 )
 
-# How many tasks are named.
+# How many tasks to name.
 _TASKS: Final = 3
 
 

@@ -176,7 +176,7 @@ def main() -> NoReturn:
 
 
 class _JsonWarnings(logging.Handler):
-    """Writes warnings that nobody else handles as JSON, so that a program can read every line."""
+    """Writes otherwise unhandled warnings as JSON, so that a program can parse every line."""
 
     def emit(self, record: logging.LogRecord) -> None:
         warning = {"message": record.getMessage(), "logger": record.name}
@@ -184,7 +184,7 @@ class _JsonWarnings(logging.Handler):
 
 
 def _of_driver(error: Exception) -> TrunklineError | None:
-    """The error of ours for one of the driver that no command expected; None for others."""
+    """Return our error for an unexpected driver error; None for any other error."""
     driver = sys.modules.get("psycopg")
     if driver is None or not isinstance(error, driver.Error):
         return None

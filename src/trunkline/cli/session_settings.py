@@ -15,7 +15,7 @@ __all__ = ["session_settings"]
 def session_settings(session: Session) -> Iterator[Finding]:
     """Report the settings that stop work in sessions that keep them.
 
-    Our own connections set what they need, except behind a pooler.
+    Our own connections override these settings, except behind a pooler.
     """
     pooled = session.connection.prepare_threshold is None
     wrong = [row for row in session.ask(checks.session_settings()) if _stops_work(row)]
@@ -39,7 +39,7 @@ _NEEDED: Final = {
     "row_security": "tables with forced row security cannot be read",
 }
 _UNITS: Final = {"statement_timeout": " ms", "lock_timeout": " ms", "transaction_timeout": " ms"}
-# Milliseconds. Duties and the installation take longer than calls; below it, calls fail, too.
+# Milliseconds. A shorter timeout fails calls too; duties and installations take longer.
 _SHORT_TIMEOUT: Final = 5000
 
 

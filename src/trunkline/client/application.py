@@ -41,10 +41,10 @@ class _Decorator(Protocol):
 class Trunkline:
     """An application: its tasks, and its connections to one database.
 
-    Without a connection string it takes TRUNKLINE_DSN, and without that it starts a PostgreSQL of
-    its own and logs a warning. With embedded=False it raises DsnRequired instead, with
-    embedded=True it does not warn; None leaves both to TRUNKLINE_EMBEDDED. Nothing is connected
-    before it is needed.
+    Without a connection string it uses TRUNKLINE_DSN. Without that, it starts an embedded
+    PostgreSQL and logs a warning. With embedded=False it raises DsnRequired instead; with
+    embedded=True it does not warn; with None, TRUNKLINE_EMBEDDED decides. It connects when it is
+    first used.
     """
 
     def __init__(
@@ -56,12 +56,12 @@ class Trunkline:
         connections: int = 10,
     ) -> None:
         if embedded not in (None, True, False):
-            # "0" from a configuration file would count as true.
+            # The string "0" from a configuration file would be true.
             raise InvalidArgument(
                 "embedded is not True, False or None", detail={"embedded": repr(embedded)}
             )
         self.dsn = dsn
-        # Whether the embedded server may be used where there is no connection string.
+        # Whether the embedded server may be used when there is no connection string.
         self.embedded = embedded
         # Where LISTEN works, if `dsn` leads through a pooler in transaction mode.
         self.listen_dsn = listen_dsn

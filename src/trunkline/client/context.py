@@ -21,9 +21,10 @@ class Transaction(AbstractAsyncContextManager[Any], AbstractContextManager[Any])
 
     `async with` in an asynchronous handler gives an AsyncConnection, `with` in a synchronous one a
     Connection. An error in the block undoes the writes and fails the attempt; if the error is the
-    loss of the database, the attempt is handed back and counts as no failure. If another attempt
-    owns the job by then, nothing is committed and StaleAttempt is raised. If the attempt was told
-    to cancel, nothing is committed and Cancel is raised, which ends the job as cancelled.
+    loss of the database, the attempt is handed back and not counted as a failure. If another
+    attempt owns the job by then, nothing is committed and StaleAttempt is raised. If the worker has
+    received a cancel request, nothing is committed and Cancel is raised, which ends the job as
+    cancelled.
     """
 
 

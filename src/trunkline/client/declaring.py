@@ -46,7 +46,7 @@ class TaskArguments(TypedDict, total=False):
     profile: str
     # Names of limits, with {keys} to be filled in from the payload: "openai/{model}". Jobs wait
     # until all of them have room, and are charged when they are claimed; ctx.http and ctx.grant
-    # charge when the call is made. An empty list takes them away.
+    # charge each call when it is sent. An empty list removes them.
     limit: str | Sequence[str]
     # How many jobs of it run at once: 3; or by key: {"document/{document}": 1}.
     concurrency: int | Mapping[str, int]

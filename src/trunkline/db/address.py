@@ -20,7 +20,7 @@ from trunkline.errors import (
 
 __all__ = ["UNKNOWN", "address"]
 
-# What a name is that exists on another server. Their messages say which server was asked.
+# Errors about a name that may exist on another server. Their messages name the server used.
 UNKNOWN: Final = (
     UnknownJob,
     UnknownLimit,
@@ -34,8 +34,8 @@ UNKNOWN: Final = (
 def address(dsn: str) -> str:
     """Return host, port and database of a connection string, never its user or password.
 
-    The embedded server of TRUNKLINE_HOME is recognised, also where its connection string was
-    passed on, and named with its folder.
+    The embedded server of TRUNKLINE_HOME is named with its folder, even if its connection string
+    was passed explicitly.
     """
     folder = _embedded_folder(dsn)
     if folder is not None:
@@ -46,7 +46,7 @@ def address(dsn: str) -> str:
         return "an unreadable connection string"
     if "service" in fields and "host" not in fields:
         return f"service {fields['service']}"
-    # What libpq fills in from PGHOST, PGPORT, PGDATABASE and its own defaults.
+    # Values that libpq takes from PGHOST, PGPORT, PGDATABASE and its own defaults.
     defaults = {
         option.keyword.decode(): option.val.decode()
         for option in pq.Conninfo.get_defaults()
@@ -61,7 +61,7 @@ def address(dsn: str) -> str:
 
 
 def _paired(hosts: str, ports: str) -> list[tuple[str, str]]:
-    """Several hosts have a port each, or one for all of them."""
+    """Pair hosts with ports; several hosts have one port each or share one."""
     named, numbers = hosts.split(","), ports.split(",")
     if len(numbers) != len(named):
         numbers = [numbers[0]] * len(named)

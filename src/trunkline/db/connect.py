@@ -45,9 +45,9 @@ _FRESH: Final = 1.0
 
 _PING: Final[LiteralString] = "select pg_backend_pid()"
 
-# What a role, a database or a server may set otherwise, and nothing would work: functions that
-# change state refuse a held snapshot, and RLS that is forced cannot be off. Handlers keep the
-# role's statement_timeout and lock_timeout. Not behind a pooler, where the session is not ours.
+# A role, a database or a server may set other values, and nothing would work: functions that
+# change state refuse a held snapshot, and forced row security cannot be off. Handlers keep the
+# role's statement_timeout and lock_timeout. Not set behind a pooler, which shares its sessions.
 _SETTINGS: Final[LiteralString] = (
     "select set_config('default_transaction_isolation', 'read committed', false),"
     " set_config('default_transaction_read_only', 'off', false),"
@@ -56,7 +56,7 @@ _SETTINGS: Final[LiteralString] = (
     " set_config('row_security', 'on', false),"
     " set_config('client_encoding', 'UTF8', false)"
 )
-# For connections that only call the engine; each call has a deadline of our own.
+# For connections that only call the engine; the client sets a deadline for each call.
 _PATIENT: Final[LiteralString] = (
     "select set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false)"
 )
@@ -127,7 +127,7 @@ async def open_async(dsn: str, *, name: str) -> AsyncPatientConnection:
 
 @contextmanager
 def _named(dsn: str) -> Iterator[None]:
-    """Say which database has no schema: it may be the wrong one."""
+    """Name the database that has no schema: it may be the wrong one."""
     try:
         yield
     except SchemaMissing as error:

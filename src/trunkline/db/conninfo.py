@@ -1,4 +1,4 @@
-"""Connection strings, checked before libpq sees them: its complaints quote what it cannot read."""
+"""Connection strings, checked before libpq parses them: its errors quote unreadable parts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def parse(dsn: str) -> dict[str, str]:
     try:
         fields = {name: str(value) for name, value in conninfo_to_dict(dsn).items()}
     except Error as error:
-        # Without the cause: a traceback would show it.
+        # Without the cause: a traceback would show the text.
         raise DatabaseUnreachable(
             f"The connection string cannot be read{_suggestion(str(error))}", hint=_HINT
         ) from None
@@ -63,7 +63,7 @@ def for_program(dsn: str) -> tuple[str, dict[str, str]]:
 
 
 def _suggestion(complaint: str) -> str:
-    """Return the option that was probably meant, never the one that libpq does not know."""
+    """Return the option that was probably meant, never the unknown text itself."""
     unknown = _UNKNOWN.search(complaint)
     names = [option.keyword.decode() for option in Conninfo.get_defaults()]
     similar = get_close_matches(unknown[1], names, 1) if unknown else []
@@ -71,7 +71,7 @@ def _suggestion(complaint: str) -> str:
 
 
 def _is_clear(dsn: str) -> bool:
-    """Return whether a URI has at most one @, and this before its path."""
+    """Return whether a URI has at most one @, located before its path."""
     scheme = _SCHEME.match(dsn.strip())
     if scheme is None:
         return True

@@ -34,7 +34,7 @@ _NO: Final = frozenset({"0", "false", "no", "off"})
 
 _log = logging.getLogger("trunkline.embedded")
 
-# The embedded server this process holds, if any, by its connection string.
+# Embedded servers that this process uses, by connection string.
 _embedded: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 
 # Embedded servers that this process, the one it was forked from or its parent has reported: their
@@ -57,15 +57,15 @@ def resolve(
     """Give the connection string: the one passed, else TRUNKLINE_DSN, else an embedded server's.
 
     The embedded server is started if it is down and stays up at least as long as the context.
-    ``embedded`` says whether it may be used; None leaves that to TRUNKLINE_EMBEDDED. Unless
-    somebody said that it may, its use is logged as a warning, once for each process; ``quiet``
-    callers report it themselves, or have a parent that did.
+    ``embedded`` sets whether it may be used; with None, TRUNKLINE_EMBEDDED decides. Unless it is
+    allowed explicitly, its use is logged as a warning, once for each process. ``quiet`` callers
+    report it themselves, or have a parent that did.
     """
-    # Read also where it decides nothing: a bad value should not wait for the day it does.
+    # Read even when it is not needed, so that a bad value is reported at once.
     wanted = embedded_variable()
     target = given(dsn)
     if target is not None:
-        # Not at the top: the driver takes its time, and help does not need it.
+        # Not at the top: importing the driver is slow, and --help does not need it.
         from trunkline.db.conninfo import parse  # noqa: PLC0415
 
         parse(target)
@@ -92,7 +92,7 @@ def resolve(
 
 
 def reported(dsn: str) -> None:
-    """Note that the parent of this process has reported the server it was given."""
+    """Record that the parent of this process has already reported this server."""
     _reported[dsn] = True
 
 
@@ -118,7 +118,7 @@ def resolve_ready(
 
 
 def embedded_variable() -> bool | None:
-    """Return what TRUNKLINE_EMBEDDED says: whether the embedded server may be used."""
+    """Return whether TRUNKLINE_EMBEDDED allows the embedded server; None if it is not set."""
     value = os.environ.get(EMBEDDED_VARIABLE, "").strip()
     if not value:
         return None

@@ -1,7 +1,7 @@
-"""Tells the loss of our own database from every other error of a handler.
+"""Distinguishes the loss of our own database from every other error of a handler.
 
-A handler may use other databases, and their errors are its own. So each connection of ours marks
-the errors it raises, and only marked ones count, or errors of ours that were raised for them.
+A handler may use other databases, whose errors count as its failures. So our connections mark the
+errors they raise. Only marked errors count, and our own errors that were raised from them.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from trunkline.errors import DatabaseProblem, DatabaseUnreachable
 
 __all__ = ["database_lost", "is_loss_state", "mark_own", "mark_within"]
 
-# Connection errors, no resources (disk, memory, connections), read-only after a failover, shutdown,
-# crash, cannot connect now, an idle session that was ended, an error of the file system.
+# Connection errors, lack of resources (disk, memory, connections), read-only after a failover,
+# shutdown, crash, cannot connect now, idle session timeout, file system error.
 _CLASSES: Final = frozenset({"08", "53"})
 _STATES: Final = frozenset({"25006", "57P01", "57P02", "57P03", "57P05", "58030"})
-# What follows in a transaction that has failed already.
+# Every later statement in a failed transaction.
 _AFTERMATH: Final = frozenset({"25P02"})
 _MARK: Final = "trunkline_mark"
 _OWN: Final = "own"
@@ -28,12 +28,12 @@ _DEEPEST: Final = 10
 
 
 def mark_own(error: BaseException) -> None:
-    """Note that a connection of ours raised this error."""
+    """Record that one of our connections raised this error."""
     setattr(error, _MARK, _OWN)
 
 
 def mark_within(connection: Any, error: BaseException) -> None:
-    """Mark what a lost connection of ours led to: a closed connection, or a failed transaction."""
+    """Mark errors that follow from the loss: a closed connection or a failed transaction."""
     if not (connection.lost or connection.closed):
         return
     for found in _chain(error):
@@ -44,9 +44,9 @@ def mark_within(connection: Any, error: BaseException) -> None:
 
 
 def database_lost(error: BaseException) -> bool:
-    """Whether an error, or what it was raised for, is the loss of our database.
+    """Return whether an error, or one of its causes, is the loss of our database.
 
-    Of a group all members must be.
+    For an exception group, this must hold for all members.
     """
     for found in _chain(error):
         if isinstance(found, BaseExceptionGroup):
@@ -57,10 +57,10 @@ def database_lost(error: BaseException) -> bool:
 
 
 def is_loss_state(error: BaseException) -> bool:
-    """Whether an error of the driver says that the database is lost, whoever's it is."""
+    """Return whether a driver error means that a database, ours or another, is lost."""
     sqlstate = getattr(error, "sqlstate", None)
     if sqlstate is None:
-        # libpq itself says DatabaseError, as of a socket that is gone.
+        # psycopg raises plain DatabaseError for errors of libpq itself, such as a lost socket.
         broken = isinstance(error, psycopg.OperationalError)
         return broken or type(error) is psycopg.DatabaseError
     return sqlstate in _STATES or sqlstate[:2] in _CLASSES
@@ -77,7 +77,7 @@ def _is_loss(error: BaseException) -> bool:
 
 
 def _chain(error: BaseException | None) -> list[BaseException]:
-    """An error and what it was raised for; SQLAlchemy keeps the driver's error as `orig`."""
+    """Return an error and its causes; SQLAlchemy keeps the driver's error as `orig`."""
     found: list[BaseException] = []
     while error is not None and len(found) < _DEEPEST:
         if isinstance(error, asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""What the engine tells a client beside its answers, as notices of PostgreSQL."""
+"""Notices that the engine sends to a client in addition to its results."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import psycopg
 
 __all__ = ["heed"]
 
-# note_late.sql sends it.
+# The SQLSTATE that note_late.sql sends.
 _LATE: Final = "01TL0"
-# A task that does it once mostly does it always.
+# Seconds between log lines: a task that calls late once usually does so every time.
 _EVERY: Final = 3600.0
 
 _log = logging.getLogger("trunkline.limits")
@@ -23,7 +23,7 @@ _logged: dict[tuple[str, str], float] = {}
 
 
 def heed(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
-    """Log what the engine has to say on this connection."""
+    """Log the engine's notices on this connection."""
     connection.add_notice_handler(_on_notice)
 
 
@@ -34,7 +34,7 @@ def _on_notice(notice: psycopg.errors.Diagnostic) -> None:
         detail = json.loads(notice.message_detail or "")
         task, limit, seconds = str(detail["task"]), str(detail["limit"]), int(detail["seconds"])
     except (ValueError, KeyError, TypeError):
-        # Of a later version of the schema; its count has it.
+        # From a later version of the schema. The attempt is still counted in the database.
         return
     now = time.monotonic()
     if now - _logged.get((task, limit), -_EVERY) < _EVERY:

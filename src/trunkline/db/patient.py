@@ -34,7 +34,7 @@ class PatientConnection(psycopg.Connection[Any]):
     """Waits for an answer no longer than its patience; None, as handlers get it, waits for ever."""
 
     patience: float | None = None
-    # Whether a call met the loss of the database since this was reset.
+    # Whether a call lost the database since this was last reset.
     lost = False
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
@@ -79,7 +79,7 @@ class AsyncPatientConnection(psycopg.AsyncConnection[Any]):
 
 
 def _own(connection: PatientConnection | AsyncPatientConnection, error: psycopg.Error) -> Any:
-    """Mark an error as one of our own database."""
+    """Mark an error as coming from our own database."""
     mark_own(error)
     connection.lost = connection.lost or is_loss_state(error)
     return error

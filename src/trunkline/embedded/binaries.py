@@ -39,7 +39,7 @@ class Binaries:
 
 
 def find(data: Path, version: str | None, bindir: Path | None = None) -> Binaries:
-    """Return the programs for a data folder of this version; without one there is no data yet.
+    """Return the programs for a data folder of this version; None means that there is no data yet.
 
     A given folder is used or refused. Otherwise the first carrier wins for new data, and the first
     of the right major version for existing data.
@@ -60,7 +60,7 @@ def find(data: Path, version: str | None, bindir: Path | None = None) -> Binarie
 
 
 def folders() -> Iterator[Path]:
-    """Return every folder that may have PostgreSQL programs, of whatever version, best first."""
+    """Return every folder that may have PostgreSQL programs of any version, best first."""
     given = os.environ.get(BINDIR_VARIABLE)
     if given:
         yield Path(given)

@@ -59,7 +59,7 @@ _PASSING = (
 
 
 def initialise(folder: Folder, binaries: Binaries, launcher: Launcher) -> None:
-    """Create the data folder, in a temporary one first: a killed initdb leaves no half of it."""
+    """Create the data folder under a temporary name: a killed initdb leaves no partial folder."""
     draft = folder.home / _DRAFT
     with folder.open() as home:
         _remove(home, _DRAFT)
@@ -92,7 +92,7 @@ def initialise(folder: Folder, binaries: Binaries, launcher: Launcher) -> None:
 
 
 def _remove(home: Directory, name: str) -> None:
-    """Remove what an earlier attempt left."""
+    """Remove leftovers of an earlier attempt."""
     if not home.exists(name):
         return
     try:
@@ -118,7 +118,7 @@ def start(
     living one may take to replay its log after a crash.
     """
     if launcher.drops:
-        # Fails in root's folder or if the directory exists; both are looked into below.
+        # Fails in root's folder or if the directory exists; both cases are handled below.
         launcher.run(["/bin/sh", "-c", 'mkdir -m 700 -- "$0"', folder.socket_directory])
     folder.secure_socket_directory(launcher.uid)
     folder.rotate_log(_LOG_LIMIT)
@@ -208,10 +208,10 @@ def accepts(folder: Folder) -> bool:
 
 
 def peer(folder: Folder) -> str | None:
-    """Return the account that a connection has to demand of the server, if it is not our own.
+    """Return the account that the server must run as (requirepeer), if it is not our own.
 
-    Its owner could make the socket a link to the socket of another server, for instance root's own,
-    which asks nothing: root would then create roles and passwords there.
+    The folder's owner could replace the socket with a link to another server's socket, for instance
+    root's own, which needs no password. Root would then create roles and passwords there.
     """
     uid = folder.account
     if uid == os.geteuid():

@@ -1,10 +1,10 @@
-"""Directories opened so that whoever controls them cannot lead us elsewhere.
+"""Directories opened so that their owner cannot redirect us to other files.
 
-Root may look after another user's server. That user can replace any file of the folder with a
-symbolic link, a hard link or a FIFO at any moment, so nothing here acts on a path. Directories are
-opened component by component, files relative to a directory's descriptor and without following
-links, and every check is made on the open file. A file counts only if it belongs to the owner of
-its directory: writing to it does nothing that this owner could not do alone.
+Root may manage another user's server. That user can replace any file of the folder with a symbolic
+link, a hard link or a FIFO at any moment, so nothing here acts on a path. Directories are opened
+component by component, and files relative to a directory's descriptor without following links.
+Every check runs on the open file. A file is accepted only if it belongs to the owner of its
+directory: writing to it does nothing that this owner could not do alone.
 """
 
 import errno
@@ -131,7 +131,7 @@ class Directory:
             os.unlink(name, dir_fd=self.descriptor)
 
     def exists(self, name: str) -> bool:
-        """Return whether there is an entry of this name, whatever it is."""
+        """Return whether there is an entry of this name, of any kind."""
         try:
             os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
         except FileNotFoundError:
@@ -148,7 +148,7 @@ class Directory:
                 f"{path} is not a directory, or it is a symbolic link",
                 hint=f"Remove it if you do not need it: rm {shlex.quote(str(path))}",
             ) from error
-        # In root's folder only root creates anything, so another owner was chosen by root.
+        # Only root can create entries in root's folder, so root chose the other owner.
         if self.owner not in (0, found.owner):
             os.close(found.descriptor)
             raise EmbeddedFolderUnsafe(
@@ -160,7 +160,7 @@ class Directory:
         flags |= _FILE | os.O_CREAT | os.O_EXCL
         descriptor = os.open(name, flags, 0o600, dir_fd=self.descriptor)
         if self.owner != os.geteuid():
-            # A new file of ours, whatever its name leads to by now.
+            # Our own new file, whatever its name refers to by now.
             os.fchown(descriptor, self.owner, primary_group(self.owner))
         return descriptor
 
@@ -179,7 +179,7 @@ class Directory:
         return None
 
     def _explain(self, name: str, error: OSError) -> None:
-        """Raise a refusal that says what is in the place of a file that cannot be opened."""
+        """Raise a refusal that describes what exists in place of a file that cannot be opened."""
         try:
             status = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
         except OSError:
@@ -200,14 +200,14 @@ class Directory:
 
 @contextmanager
 def open_home(given: Path, home: Path, *, create: bool = False) -> Iterator[Directory]:
-    """Open the folder of a server, which ``given`` names and ``home`` is without links.
+    """Open the folder of a server: ``given`` is its path, ``home`` that path with links resolved.
 
-    Raise FileNotFoundError if it does not exist and is not to be created.
+    Raise FileNotFoundError if it does not exist and should not be created.
     """
     if create and os.geteuid() != 0:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open_directory(given, home, create=create) as directory:
-        # Root may look after another user's server; nobody else may.
+        # Only root may manage another user's server.
         if os.geteuid() not in (0, directory.owner):
             raise EmbeddedFolderUnsafe(f"{home} belongs to user id {directory.owner}")
         directory.require_private()
@@ -220,8 +220,8 @@ def open_directory(
 ) -> Iterator[Directory]:
     """Open a directory by its absolute path.
 
-    Root walks down the path and accepts it only if nobody but root and the owner of the directory
-    decides where it leads. ``expected`` is the same path without links.
+    Root walks down the path and accepts it only if no user other than root and the owner of the
+    directory controls where it leads. ``expected`` is the same path with links resolved.
     """
     place = expected or given.resolve()
     if os.geteuid() == 0:
@@ -237,7 +237,7 @@ def open_directory(
 
 
 def primary_group(uid: int) -> int:
-    """Return the group of an account. A folder's own group may be one that its owner is not in."""
+    """Return an account's primary group. A folder's owner may not be in the folder's group."""
     try:
         return pwd.getpwuid(uid).pw_gid
     except KeyError:
@@ -248,7 +248,7 @@ def primary_group(uid: int) -> int:
 
 
 def _descend(given: Path, home: Path, *, create: bool) -> int:
-    """Open a directory one component at a time, noting who could replace a part of the path."""
+    """Open a directory one component at a time, recording every user that could replace a part."""
     pending = list(reversed(given.parts[1:]))
     place = Path("/")
     deciders: dict[int, Path] = {}
@@ -259,7 +259,7 @@ def _descend(given: Path, home: Path, *, create: bool) -> int:
             name = pending.pop()
             sticky = _note_deciders(descriptor, place, deciders)
             if create:
-                # Of new folders only the last is private; its parents may hold other things.
+                # Only the last new folder is private; its parents may contain other things.
                 _make(name, descriptor, home, deciders, mode=0o755 if pending else 0o700)
             entry = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
             if stat.S_ISLNK(entry.st_mode):
@@ -298,7 +298,7 @@ def _move(old: int, new: int) -> int:
 
 
 def _make(name: str, parent: int, home: Path, deciders: dict[int, Path], *, mode: int) -> None:
-    """Create a directory on the way if it is missing and root alone decides about its place."""
+    """Create a missing directory on the path if only root controls its parent."""
     try:
         os.stat(name, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:
@@ -315,7 +315,7 @@ def _make(name: str, parent: int, home: Path, deciders: dict[int, Path], *, mode
 
 
 def _note_deciders(descriptor: int, place: Path, deciders: dict[int, Path]) -> bool:
-    """Add the owner of a directory on the way; return whether others may add entries to it."""
+    """Record the owner of a directory on the path; return whether others may add entries to it."""
     status = os.fstat(descriptor)
     if status.st_uid != 0:
         deciders.setdefault(status.st_uid, place)

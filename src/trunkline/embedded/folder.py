@@ -51,7 +51,7 @@ def default_home() -> Path:
 
 
 class Folder:
-    """Paths and small files of one server. Only the data folder itself is PostgreSQL's.
+    """Paths and small files of one server. Only the data folder itself belongs to PostgreSQL.
 
     The paths are for messages and for programs that run as the owner of the data. Our own work on
     files goes through ``Directory``, because root may work in a folder of another user.
@@ -65,7 +65,7 @@ class Folder:
         self.log = self.home / "postgres.log"
 
     def create(self) -> None:
-        """Create the folder, private; one that other users own or can write to is refused."""
+        """Create the private folder; refuse one that other users own or can write to."""
         with open_home(self._given, self.home, create=True):
             pass
 
@@ -77,7 +77,7 @@ class Folder:
 
     @contextmanager
     def open_data(self) -> Iterator[Directory | None]:
-        """Open the data folder; nothing if there is none."""
+        """Open the data folder; None if it does not exist."""
         with ExitStack() as stack:
             try:
                 home = stack.enter_context(self.open())
@@ -202,10 +202,10 @@ class Folder:
 
     @property
     def postmaster(self) -> int | None:
-        """The process id of the server that runs on the data, if one does.
+        """The process id of the server that runs on the data, or None.
 
         PostgreSQL leaves ``postmaster.pid`` behind when it is killed or the machine crashes, and
-        the number in it may by then be another program's, or be written by the folder's owner.
+        its number may by then belong to another program, or be forged by the folder's owner.
         Only a process of that owner that runs on this data counts.
         """
         with self.open_data() as data:
@@ -223,7 +223,7 @@ class Folder:
             return home.open("postgres.log", os.O_WRONLY | os.O_APPEND, create=True)
 
     def log_size(self) -> int:
-        """Return how long the log is."""
+        """Return the length of the log."""
         try:
             with self.open() as home:
                 descriptor = home.open("postgres.log", os.O_RDONLY)
@@ -235,7 +235,7 @@ class Folder:
             os.close(descriptor)
 
     def log_tail(self, offset: int) -> str:
-        """Return what was logged since the offset, at most the last 2,000 characters."""
+        """Return the log since the offset, at most its last 2,000 characters."""
         try:
             with self.open() as home:
                 descriptor = home.open("postgres.log", os.O_RDONLY)
@@ -243,12 +243,12 @@ class Folder:
             return ""
         with os.fdopen(descriptor, "rb") as file:
             size = os.fstat(descriptor).st_size
-            # Four bytes are the longest character.
+            # A character has at most four bytes.
             file.seek(max(offset, size - 4 * _TAIL))
             return file.read().decode("utf-8", "replace")[-_TAIL:]
 
     def rotate_log(self, limit: int) -> None:
-        """Set a log aside that is longer than the limit."""
+        """Rotate the log if it is longer than the limit."""
         if self.log_size() > limit:
             with self.open() as home:
                 home.rename("postgres.log", "postgres.log.old")
@@ -268,10 +268,10 @@ class Folder:
         raise EmbeddedFolderUnsafe(f"No path short enough for a Unix socket near {self.home}")
 
     def secure_socket_directory(self, uid: int) -> None:
-        """Create the directory that keeps other users away from the socket, which asks nothing.
+        """Create the directory that keeps other users from the socket, which needs no password.
 
         The account ``uid`` runs the server. Root creates nothing in a directory of that account,
-        which could replace it at the same moment; there the account has to create it before.
+        which could replace the new entry at once; the account has to create it beforehand.
         """
         path = self.socket_directory
         caller = os.geteuid()

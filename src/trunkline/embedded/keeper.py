@@ -34,7 +34,7 @@ def watch(home: "Directory") -> None:
         return
     finally:
         os.close(descriptor)
-    # The keeper gets the open folder: the path may lead elsewhere by the time it starts.
+    # The keeper inherits the open folder: the path may lead elsewhere by the time it starts.
     arguments = [str(home.descriptor), str(home.path), sys.executable]
     subprocess.Popen(
         [sys.executable, "-I", "-S", __file__, *arguments],
@@ -48,7 +48,7 @@ def watch(home: "Directory") -> None:
 
 
 def _take(home: int, name: str, *, wait: bool) -> int | None:
-    """Lock a file of the folder. Like ``Directory.open``, but with the standard library alone."""
+    """Lock a file of the folder. Like ``Directory.open``, but uses only the standard library."""
     # The keeper itself never creates a file: the folder may be on its way to be removed.
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     descriptor = os.open(name, flags, dir_fd=home)

@@ -34,7 +34,7 @@ class Launcher:
 
     @property
     def drops(self) -> bool:
-        """Whether root gives up its rights to become this account."""
+        """Whether root drops its privileges to become this account."""
         return self.uid != os.geteuid() and not self.prefix
 
     def run(
@@ -111,8 +111,8 @@ def _drop(folder: Folder, postgres: Path) -> Launcher:
 def _give(home: Directory, name: str, launcher: Launcher) -> None:
     """Give a private directory to the account, from the bottom up.
 
-    Until the directory itself changes hands, last of all, the account cannot reach what is in it,
-    and so cannot replace a part of it.
+    The directory itself changes owner last. Until then the account cannot reach its contents, and
+    so cannot replace any of them.
     """
     if not home.exists(name):
         return
@@ -146,7 +146,8 @@ def _works(launcher: Launcher, arguments: Sequence[str | Path]) -> bool:
 def _environment(*, foreign: bool) -> dict[str, str]:
     """Drop libpq's and PostgreSQL's own variables, which would override our settings.
 
-    A process of another account gets nothing but what it needs: its owner can read the rest.
+    A process of another account gets only the variables it needs, because that account can read
+    its environment.
     """
     kept = {
         name: value

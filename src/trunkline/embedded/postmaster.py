@@ -12,13 +12,13 @@ _PROC = Path("/proc")
 
 
 def runs(pid: int, data: Path, uid: int) -> bool:
-    """Return whether a process of this user runs on the data folder; a dead one does not."""
+    """Return whether a live process of this user runs on the data folder."""
     owner, arguments = _describe(pid)
     return owner == uid and str(data) in arguments
 
 
 def interrupt(pid: int, still: Callable[[], bool]) -> None:
-    """Send SIGINT to a process if it is ``still`` the one that is meant."""
+    """Send SIGINT to a process if ``still`` confirms that it is the intended one."""
     if not hasattr(os, "pidfd_open"):
         if still():
             os.kill(pid, signal.SIGINT)
@@ -28,7 +28,7 @@ def interrupt(pid: int, still: Callable[[], bool]) -> None:
     except ProcessLookupError:
         return
     try:
-        # The descriptor keeps naming this process, even if its number is used again.
+        # The descriptor refers to this process even if its number is reused.
         if still():
             signal.pidfd_send_signal(descriptor, signal.SIGINT)
     except ProcessLookupError:

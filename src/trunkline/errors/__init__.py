@@ -9,7 +9,7 @@ TrunklineError
 │   ├── BackupUnreadable            not a backup, or a damaged one
 │   ├── RestoreIncomplete           rows are missing after a restore
 │   ├── RestoreRefused              the target cannot take the backup
-│   └── RestoreTargetNotEmpty       the target has objects of its own
+│   └── RestoreTargetNotEmpty       the target already has objects
 ├── CallError                       a call of a handler to a provider went wrong
 │   ├── BadStatus                   it answered with an error, and that was asked to be one
 │   ├── HttpFailed                  no answer, or none that is HTTP
@@ -35,7 +35,7 @@ TrunklineError
 │   ├── EmbeddedNotRunning          the server is needed but not up
 │   ├── EmbeddedPlatform            this platform or account cannot run a server
 │   └── EmbeddedStartFailed         the server did not start, or did not stop
-├── InvalidVariable                 a variable of the environment has a bad value
+├── InvalidVariable                 an environment variable has a bad value
 ├── JobError                        waiting for a job, or an attempt of it, ended badly
 │   ├── HandlerProcessDied          the process of a handler died
 │   ├── HardLimitExceeded           an attempt ran too long
@@ -51,7 +51,7 @@ TrunklineError
 │   └── UnknownProfile              there is no such profile
 ├── Refusal                         the engine said no; one class for each SQLSTATE of ours
 │   ├── ArrayLengthMismatch         TL008  the arrays of a batch do not match
-│   ├── AttemptCancelled            TL040  the worker was told to cancel the attempt
+│   ├── AttemptCancelled            TL040  the worker has received a cancel request
 │   ├── CostOverLimit               TL033  a job would take more than its limit ever gives
 │   ├── IdempotencyMismatch         TL027  the idempotency key was used for another task
 │   ├── InvalidArgument             TL028  an argument is not what it must be

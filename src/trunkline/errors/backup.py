@@ -4,7 +4,7 @@ from trunkline.errors.base import TrunklineError
 
 
 class BackupError(TrunklineError):
-    """Something about saving a database to a file, or loading it."""
+    """An error while saving a database to a file, or loading it."""
 
     code = "backup_error"
 
@@ -54,7 +54,7 @@ class BackupUnreadable(BackupError):
 
 
 class RestoreIncomplete(BackupError):
-    """After the restore, tables have other numbers of rows than the backup recorded."""
+    """After the restore, the row counts differ from those in the backup."""
 
     code = "restore_incomplete"
     hint = (
@@ -70,7 +70,7 @@ class RestoreRefused(BackupError):
 
 
 class RestoreTargetNotEmpty(BackupError):
-    """The database to restore into has objects of its own."""
+    """The database to restore into already has objects."""
 
     code = "restore_target_not_empty"
     hint = (

@@ -33,7 +33,7 @@ class DatabaseUnreachable(TrunklineError):
 
 
 class DsnRequired(TrunklineError):
-    """No connection string was given where the embedded server must not be used."""
+    """There is no connection string, and the embedded server must not be used."""
 
     code = "dsn_required"
     hint = (
@@ -43,7 +43,7 @@ class DsnRequired(TrunklineError):
 
 
 class InvalidVariable(TrunklineError):
-    """A variable of the environment has a value that is not understood."""
+    """An environment variable has an invalid value."""
 
     code = "invalid_variable"
 

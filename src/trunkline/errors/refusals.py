@@ -15,7 +15,7 @@ class ArrayLengthMismatch(Refusal):
 
 
 class AttemptCancelled(Refusal):
-    """The worker was told to cancel the attempt, so it can no longer be completed."""
+    """The worker has received a cancel request, so the attempt can no longer be completed."""
 
     code = "attempt_cancelled"
     sqlstate = "TL040"
@@ -111,7 +111,7 @@ class NegativeDelay(Refusal):
 
 
 class NeedsAllTenants(Refusal):
-    """A session that acts for one tenant asked for a change that concerns all of them."""
+    """A session that acts for one tenant requested a change that affects all tenants."""
 
     code = "needs_all_tenants"
     sqlstate = "TL036"

@@ -115,7 +115,7 @@ class SchemaForbidden(SchemaError):
 
 
 class SchemaInUse(SchemaError):
-    """Objects of yours, or profiles, depend on the schema that is to be removed."""
+    """Your own objects, or profiles, depend on the schema to be removed."""
 
     code = "schema_in_use"
     hint = (

@@ -33,7 +33,7 @@ _SQL = files(__package__) / "sql"
 class ScriptState:
     """One script and whether it is in force: ``applied``, ``missing``, ``changed`` or ``broken``.
 
-    Broken means that objects it created are gone; they are in ``lost``.
+    Broken means that objects it created are missing; ``lost`` lists them.
     """
 
     phase: str
@@ -54,9 +54,9 @@ def install(
 ) -> tuple[str, ...]:
     """Apply phases with what they stand on; return the scripts applied, as phase/name.
 
-    What is in force already is left alone, unless it is to be applied ``again``. A script whose
-    objects are gone, for instance with the engine below it, is applied again by itself. A
-    ``dry_run`` applies all of it in one transaction and rolls that back.
+    Scripts in force are skipped, unless ``again`` is set. A script whose objects are missing, for
+    instance after the engine was removed, is always applied again. A ``dry_run`` applies
+    everything in one transaction and rolls it back.
     """
     target = schema_name(schema or profile.schema)
     chosen = profile.select(phases)
@@ -138,9 +138,9 @@ def rollback(
 
 
 def status(dsn: str, profile: Profile, *, schema: str | None = None) -> tuple[ScriptState, ...]:
-    """Every script of every phase and whether it is in force.
+    """Return every script of every phase and whether it is in force.
 
-    What the record says is compared with the catalogue: an applied script has its objects.
+    Compares the record with the catalogue: the objects of an applied script must exist.
     """
     target = schema_name(schema or profile.schema)
     with connect(dsn) as connection:
@@ -196,7 +196,7 @@ def _open(connection: Connection, lock_timeout: float) -> None:
     run(connection, plan.session(lock_timeout))
     if not is_installed(connection):
         raise SchemaMissing("This database has no Trunkline schema")
-    # The scripts of a profile come with the package, so an older one would put old functions back.
+    # Profile scripts ship with the package, so an older package would restore old functions.
     require_not_newer(connection)
     run(connection, plan.lock())
     connection.execute("reset role")

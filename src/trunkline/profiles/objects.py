@@ -1,4 +1,4 @@
-"""What scripts of a profile create, and what of it a database really has."""
+"""The objects that a profile's scripts create, and those that a database has."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trunkline.schema.session import Connection
 
 __all__ = ["declared", "flaws", "present"]
 
-# Statements of a script begin in the first column; what functions and DO blocks do is indented.
+# Statements of a script start in the first column; bodies of functions and DO blocks are indented.
 _CREATES: Final = re.compile(
     r"^create (?:or replace |constraint |unique )?"
     r"(?P<kind>table|view|function|trigger|policy|index)(?: if not exists)? (?P<name>[\w.]+)",
@@ -36,7 +36,7 @@ select format('policy %%s on %%s', p.polname, c.relname)
 from pg_policy as p join pg_class as c on c.oid = p.polrelid
 where c.relnamespace = to_regnamespace(quote_ident(%(schema)s))
 """
-# A schema may be shared with tables of the user's own; those of the owner of the engine are ours.
+# The schema may also contain the user's tables; ours are those that trunkline_owner owns.
 _TABLES: Final[LiteralString] = """
 select c.relname, c.relrowsecurity, c.relforcerowsecurity
 from pg_class as c
@@ -58,7 +58,7 @@ from (
 where o.owner <> 'trunkline_owner'::regrole
 order by 1
 """
-# Everybody has nothing; roles of a platform and your own may call and read, and write nowhere.
+# PUBLIC must have no privileges. Roles of a platform or the user may call and read, never write.
 _GRANTS: Final[LiteralString] = """
 select lower(x.privilege_type), o.object,
   case x.grantee when 0 then 'public' else pg_get_userbyid(x.grantee) end
@@ -84,7 +84,7 @@ order by 2, 1, 3
 
 
 def declared(script: Script) -> frozenset[str]:
-    """Name what is there after a script, such as ``view job_queue``, without its schema."""
+    """Return the objects that exist after a script, such as ``view job_queue``, without schema."""
     return frozenset(_created(script.text))
 
 
@@ -98,12 +98,12 @@ def _created(text: str) -> Iterator[str]:
 
 
 def present(connection: Connection, schema: str) -> frozenset[str]:
-    """Name in the same way what a schema has."""
+    """Return the objects of a schema in the same form."""
     return frozenset(name for (name,) in connection.execute(_PRESENT, {"schema": schema}))
 
 
 def flaws(connection: Connection, schema: str, expected: frozenset[str]) -> Iterator[Difference]:
-    """Compare owners, row security and grants of a profile's schema with what they should be."""
+    """Return deviations in owners, row security and grants of a profile's schema."""
     named = {"schema": schema}
     for found, owner in connection.execute(_OWNERS, named):
         if found in expected:

@@ -1,4 +1,4 @@
-"""Compares installed profiles with what is shipped, in the catalogue and not by their record."""
+"""Compares the objects of installed profiles, not their record, with the shipped scripts."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ order by 1
 
 
 def verify(dsn: str) -> list[Difference]:
-    """Name each difference of each profile that is installed, in whatever schema.
+    """Return the differences of all installed profiles, in any schema.
 
-    Which scripts were applied is known to operators and readers; others are told of open walls.
+    Only operators and readers can see which scripts were applied. For other roles, this checks
+    only owners, row security and grants.
     """
     with connect(dsn) as connection:
         connection.execute("set transaction isolation level repeatable read, read only")

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final, LiteralString
 
-# Partitions come and go with the days, so only the default ones, which a migration makes, are
-# compared by name; `walls` checks owner and row security of the others.
+# Partitions change daily, so only the default ones, which a migration creates, are compared by
+# name; `walls` checks owner and row security of the others.
 _OBJECTS: Final = """
 with spaces as (
   select n.oid, n.nspname from pg_namespace as n

@@ -94,7 +94,7 @@ def judge(schema: SchemaVersion, *, contract: int = CONTRACT) -> SchemaVersion:
 
 
 def require_served(schema: SchemaVersion, *, contract: int = CONTRACT) -> None:
-    """Refuse a schema that does not serve a client of this contract."""
+    """Refuse a schema that does not support clients of this contract."""
     if schema.contract < contract:
         raise SchemaOlderThanClient(
             f"The schema serves contract {schema.contract}; this client needs {contract}"
@@ -107,7 +107,7 @@ def require_served(schema: SchemaVersion, *, contract: int = CONTRACT) -> None:
 
 
 def newer_hint(release: str | None) -> str:
-    """Return what to do about a schema that no longer serves this package."""
+    """Return the hint for a schema that no longer supports this package."""
     if not release or release == __version__:
         return SchemaNewerThanClient.hint
     return (

@@ -1,4 +1,4 @@
-"""What of the user's own would go, or break, with our schemas."""
+"""The user's objects that would be dropped, or break, with our schemas."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from trunkline.schema.session import Connection
 
 __all__ = ["dependants"]
 
-# Follows pg_depend from our objects outwards. Rules, defaults, constraints, triggers and policies
-# stand for themselves where they are on a relation of ours, and for their relation's entry
-# otherwise: a view depends through its rule. Objects of profiles are named by their profile.
+# Follows pg_depend outwards from our objects. Rules, defaults, constraints, triggers and policies
+# are listed themselves if they are on one of our relations. Otherwise their relation is listed: a
+# view depends through its rule. Objects of profiles are listed under their profile.
 _DEPENDANTS: Final[LiteralString] = """
 with recursive profiles as (
   select c.relnamespace as oid
@@ -101,9 +101,9 @@ order by 1
 
 
 def dependants(connection: Connection) -> list[str]:
-    """Describe the user's objects that need ours, profiles last.
+    """Describe the user's objects that depend on ours, profiles last.
 
-    Functions whose bodies are text do not depend on what they call, so they are not found.
+    PostgreSQL records no dependencies for function bodies stored as text, so these are not found.
     """
     connection.execute("set local search_path = pg_catalog")
     return [name for query in (_DEPENDANTS, _PROFILES) for (name,) in connection.execute(query)]

@@ -1,4 +1,4 @@
-"""One thing in which a database differs from what was shipped."""
+"""One difference between a database and the shipped schema."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Difference"]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing in which a database differs from the shipped schema."""
+    """One difference between a database and the shipped schema."""
 
     change: Literal["missing", "extra", "changed"]
     kind: str

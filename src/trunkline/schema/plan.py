@@ -25,9 +25,9 @@ class Step:
 
 
 # Setting a schema's comment locks the schema against other comments until the transaction ends, and
-# against nothing else. Only the owner may do it. Any login may take an advisory lock and keep it,
-# which would stop every installation. Two first installations take turns at the creation of the
-# schema, whose name is unique.
+# against nothing else. Only the owner can do it. An advisory lock would not do: any login could
+# hold it and stop every installation. Two first installations are serialised by the creation of
+# the schema, whose name is unique.
 _LOCK = Step(
     "lock",
     """\

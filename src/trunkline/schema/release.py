@@ -1,4 +1,4 @@
-"""Which release of the package applied the functions of a database; no older one undoes it."""
+"""The release that applied a database's functions; no older package may overwrite them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ordinal(release: str) -> list[int]:
 
 
 def record_sql() -> str:
-    """Return the statement that records this release; an engine without the table has no record."""
+    """Return the statement that records this release, if the engine has the table for it."""
     numbers = ", ".join(map(str, ordinal(RELEASE)))
     return f"""\
 do $release$
@@ -97,7 +97,7 @@ $newer$;
 
 
 def require_not_newer(connection: Connection) -> None:
-    """Refuse to put older functions over newer ones, even where the migrations are the same."""
+    """Refuse to replace newer functions with older ones, even if the migrations are the same."""
     release = _value(connection, "trunkline.schema_release()", "trunkline.schema_release()")
     if release is not None and ordinal(release) > ordinal(RELEASE):
         raise SchemaNewerThanClient(
@@ -134,7 +134,7 @@ def newer_than_package(dsn: str) -> SchemaNewerThanClient | None:
 
 
 def _value(connection: Connection, function: str, expression: LiteralString) -> Any:
-    """What a function returns; None where the schema is too old to have it."""
+    """Return a function's result; None if the schema is too old to have the function."""
     found = connection.execute("select to_regprocedure(%s) is not null", (function,)).fetchone()
     if found is None or not found[0]:
         return None

@@ -32,7 +32,7 @@ def connect(dsn: str) -> Iterator[Connection]:
         connection = psycopg.connect(dsn, application_name="trunkline schema")
     except psycopg.OperationalError as error:
         raise DatabaseUnreachable(str(error).strip()) from error
-    # Whatever the role, the database or the server sets: this is one transaction of our own.
+    # Override settings of the role, the database or the server for this transaction.
     connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
     connection.read_only = False
     with connection:

@@ -56,7 +56,7 @@ where s.refclassid = 'pg_authid'::regclass and r.rolname = 'trunkline_owner'
 class UninstallReport:
     """What was removed, and why the rest was left."""
 
-    # Objects of the user's own that went with the schemas, and profiles that no longer work.
+    # User objects that were dropped with the schemas, and profiles that no longer work.
     dropped_dependants: tuple[str, ...] = ()
     dropped_roles: tuple[str, ...] = ()
     kept_roles: dict[str, str] = field(default_factory=dict)
@@ -71,8 +71,8 @@ def uninstall(
 ) -> UninstallReport:
     """Drop both schemas with all jobs in them.
 
-    Objects of yours that depend on ours, and profiles, are a reason to refuse; with ``cascade``
-    the objects are dropped as well, and profiles stop working until they are installed again.
+    Refused while your objects or profiles depend on the schemas. With ``cascade`` these objects
+    are dropped as well, and profiles stop working until they are installed again.
     Roles belong to the whole server, so they stay as long as another database uses one of them.
     """
     with connect(dsn) as connection:

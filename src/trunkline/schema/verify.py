@@ -32,8 +32,8 @@ _OPAQUE = ("body", "query", "sha256")
 def verify(dsn: str, *, root: Traversable | None = None) -> list[Difference]:
     """Compare a database with the shipped catalogue; an empty list means that they are equal.
 
-    Any role will do; only the installer or another member of trunkline_owner is told about
-    migrations and about members of that role.
+    Any role can call it. Only the installer or another member of trunkline_owner receives
+    differences in migrations and in the members of that role.
     """
     expected = catalog.parse(sql.catalog_json(root))
     with connect(dsn) as connection:

@@ -1,4 +1,4 @@
-"""What `verify` checks that has no fixed name: partitions of days, and who belongs to our roles."""
+"""Checks of `verify` for objects without a fixed name: daily partitions and role members."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trunkline.schema.session import Connection
 
 __all__ = ["check"]
 
-# Reached through their parents, they follow the parent's policies. Reached directly, their own.
+# A query through the parent uses the parent's policies; a direct query uses the partition's own.
 _PARTITIONS: Final[LiteralString] = """
 select format('%I.%I', n.nspname, c.relname), pg_get_userbyid(c.relowner),
   c.relrowsecurity, c.relforcerowsecurity,
@@ -21,7 +21,7 @@ where n.nspname = 'trunkline_internal' and c.relkind in ('r', 'p') and c.relispa
   and pg_get_expr(c.relpartbound, c.oid) <> 'DEFAULT'
 order by 1
 """
-# Roles of the server that reach a role of ours over any number of memberships.
+# Roles that are direct or indirect members of one of our roles.
 _REACHES: Final[LiteralString] = """
 with recursive reaches (role, member) as (
   select g.rolname, a.member
@@ -41,7 +41,7 @@ where r.role = 'trunkline_owner' and m.rolcanlogin and not m.rolsuper
 order by 1
 """
 )
-# A role of tenants is one that was given what `schema install --tenant-role` gives.
+# A tenant role is one with the grants of `schema install --tenant-role`.
 _TENANTS: Final[LiteralString] = (
     _REACHES
     + """
@@ -67,9 +67,9 @@ where c.relname = 'installers' and c.relnamespace = to_regnamespace('trunkline_i
 
 
 def check(connection: Connection) -> list[Difference]:
-    """Name what is open that should be closed.
+    """Return partitions and role memberships that give more access than they should.
 
-    Who installed is known to members of trunkline_owner only; others are not told of its members.
+    Only members of trunkline_owner can read the installers, so only they get its extra members.
     """
     return [*_partitions(connection), *_owners(connection), *_tenants(connection)]
 

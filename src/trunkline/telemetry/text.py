@@ -1,4 +1,4 @@
-"""Text of others, made harmless for a terminal and for a log that is read line by line."""
+"""Escape untrusted text for a terminal and for a log that is read line by line."""
 
 import re
 from typing import Final
@@ -35,9 +35,9 @@ def escaped_lines(text: str, indent: str = "") -> str:
 
 
 def escaped_json(document: str) -> str:
-    """Return a JSON document, as json.dumps makes it, without unsafe characters.
+    """Return a JSON document from json.dumps with unsafe characters escaped.
 
-    Outside of strings it has none, so that each becomes an escape inside a string.
+    They occur only inside strings, so each can be replaced with an escape.
     """
     return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", document)
 

@@ -44,7 +44,7 @@ class Attempt:
         if self.job.state is JobState.DEAD:
             return "dead"
         if self.job.state is JobState.CANCELLED:
-            # Also a completion that came after the attempt was told to cancel.
+            # Also a completion after a heartbeat or progress call had returned cancel.
             return "cancelled"
         return {
             End.COMPLETE: "completed",

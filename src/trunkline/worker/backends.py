@@ -85,9 +85,9 @@ def judge_progress(job: ClaimedJob, verdict: str) -> None:
 
 @contextmanager
 def cancel_raised() -> Iterator[None]:
-    """Raise Cancel where the engine refuses to complete an attempt that was told to cancel.
+    """Raise Cancel if the engine refuses to complete an attempt because of a cancel request.
 
-    Context.progress raises the same, so that a handler cleans up in one place.
+    Context.progress raises the same, so that a handler can clean up in one place.
     """
     try:
         yield

@@ -63,7 +63,7 @@ class Completer(Part):
         await self._empty.wait()
 
     async def connect(self) -> None:
-        """Connect before the first end is there: a schema that is newer by then lets nobody in."""
+        """Connect before the first job ends: a schema upgraded by then would refuse us."""
         with contextlib.suppress(TrunklineError):
             await self._connection.is_pooled()
 
@@ -154,7 +154,7 @@ class Completer(Part):
 def _is_final(error: Exception) -> bool:
     """Whether the same call would fail for ever, and with it every end that waits behind it."""
     if isinstance(error, SchemaError):
-        # Nobody was let in: that says nothing about this end.
+        # The connection was refused, which has nothing to do with this end.
         return False
     if isinstance(error, (DatabaseProblem, DatabaseUnreachable)):
         sqlstate = getattr(error.__cause__, "sqlstate", None)

@@ -27,12 +27,12 @@ def run_worker(options: WorkerOptions) -> int:
     """Run until stopped and return the exit code."""
     set_up_logging(options.log_format, options.log_level)
     if options.dsn is not None:
-        # Handlers enqueue through the application, also in processes of their own: without this an
+        # Handlers enqueue through the application, also in child processes. Without this, an
         # application that names no server would store their jobs in the embedded one.
         os.environ[DSN_VARIABLE] = options.dsn
     if options.processes > 1 or options.memory_limit is not None:
-        # Imported here too: a mistake in the application is told once, not by every child. So is
-        # a missing connection string, and an embedded server stays up between two children.
+        # Loaded here too, so that an error in the application or a missing connection string is
+        # reported once, not by every child. An embedded server stays up between two children.
         app = load(options.app_path)
         with resolve(app.dsn if options.dsn is None else options.dsn, embedded=app.embedded):
             return Supervisor(options).run()

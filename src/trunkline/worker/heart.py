@@ -104,7 +104,7 @@ class Heart:
                 if isinstance(error, DatabaseUnreachable):
                     await self._revive()
                 if isinstance(error, SchemaNewerThanClient):
-                    # At the pulse, or while it connected again: no later call will be served.
+                    # At the pulse or at a reconnect: the schema will refuse every later call too.
                     self._tell(self._on_outdated, error)
                     next_pulse = time.monotonic() + self._every
                 await asyncio.sleep(min(pause_after_error(error, errors), 1.0))

@@ -132,7 +132,7 @@ class _ChildTransaction(Transaction):
             self._connection = stack.enter_context(
                 connect(self._backend.means.dsn, name="trunkline handler")
             )
-            # As the pools lend it: the handler's statements may take as long as they like.
+            # As with connections from a pool, the handler's statements have no deadline.
             self._connection.patience = None
             stack.enter_context(self._connection.transaction())
             self._stack = stack.pop_all()

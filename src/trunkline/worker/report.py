@@ -99,7 +99,7 @@ def of_error(job: ClaimedJob, error: BaseException) -> Report | None:  # noqa: P
         case LimitExhausted():
             return Report(job, End.SNOOZE, delay=_until_free(error), reason=str(error))
         case Cancel() | AttemptCancelled():
-            # Without a reason the engine takes that of whoever asked.
+            # Without a reason, the engine uses the reason of the cancel request.
             return Report(job, End.CANCEL, reason=getattr(error, "reason", None))
         case Retry():
             return Report(job, End.FAIL, error=_described(error), delay=error.after)
@@ -169,7 +169,7 @@ def own_traceback(
 
 
 def _handed_back(error: BaseException) -> str | None:
-    """Why the attempt counts as no failure: it is handed back, at once and then ever later."""
+    """Return why the attempt is handed back, at growing delays, and not counted as a failure."""
     if _is_conflict(error):
         return "deadlock or serialization failure"
     return "the database was lost" if database_lost(error) else None

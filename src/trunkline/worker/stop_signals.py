@@ -7,7 +7,7 @@ __all__ = ["STOP_SIGNALS", "stop_signals"]
 
 STOP_SIGNALS: tuple[signal.Signals, ...] = (signal.SIGTERM, signal.SIGINT)
 if sys.platform != "win32":
-    # A terminal that closes, or a connection over SSH that breaks.
+    # Sent when a terminal closes or an SSH connection breaks.
     STOP_SIGNALS += (signal.SIGHUP,)
 
 

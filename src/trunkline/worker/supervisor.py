@@ -49,7 +49,7 @@ class _Place:
         self.short_lives = 0
         # Whether the process was told to stop.
         self.told = False
-        # Whether no process of this package can work with the schema.
+        # Whether this package is too old for the schema.
         self.given_up = False
 
 
@@ -114,7 +114,8 @@ class Supervisor:
     def _give_up(self, place: _Place) -> None:
         """Start no successor: it has the same package and would end the same way.
 
-        The other processes notice by themselves. A signal would end the grace of those that did.
+        The other processes notice by themselves. A signal would cut short the grace period of those
+        that already did.
         """
         _log.error(
             "process %d ended with exit code %d: this package is too old for the schema of the"

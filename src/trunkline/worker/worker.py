@@ -141,7 +141,7 @@ class Worker:
                 )
             )
         except (SchemaForbidden, TenantDenied):
-            # The second where this session acts for one tenant and the schedule is not its own.
+            # TenantDenied: this session acts for one tenant, and the schedule is not that tenant's.
             _log.warning(
                 "the schedule of %s was not set: this needs the role trunkline_operator"
                 " and a session that acts for all tenants;"
@@ -278,7 +278,7 @@ class Worker:
         self._shutdown.want_once("memory limit")
 
     def _on_outdated(self, error: SchemaNewerThanClient) -> None:
-        """End what runs and claim no more: the schema was upgraded and no longer serves us."""
+        """Drain: the schema was upgraded and no longer supports this package."""
         if self._exit_code != error.exit_code:
             self._exit_code = error.exit_code
             _log.error("%s (%s). %s", error, error.code, error.hint)

@@ -73,13 +73,13 @@ class SyncClient:
         try:
             return self._pool.run(call, patience)
         except UNKNOWN as error:
-            # Most often a misspelt name; else the job or task is on another server than this one.
+            # Usually a misspelt name; otherwise the job or task is on another server.
             error.detail["server"] = self.server
             raise
 
     @property
     def server(self) -> str:
-        """The server of this client, as messages name it; empty before its first use."""
+        """The server of this client, as named in messages; empty before its first use."""
         return self._pool.address
 
     def enqueue_one(self, request: Request[T]) -> SyncJobHandle[T]:

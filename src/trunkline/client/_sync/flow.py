@@ -107,7 +107,7 @@ class SyncFlow:
         try:
             self._link.run(call)
         except (DatabaseProblem, DatabaseUnreachable, Refusal) as error:
-            # No reason to fail the job: whoever asks next is told the same by the provider.
+            # No reason to fail the job: the provider repeats it in its next response.
             _log.warning("what a provider said of %s could not be told: %s", limit, error)
 
     def keys(self, limit: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def identity() -> Call[Identity]:
 
 
 class SessionSetting(NamedTuple):
-    """A setting of sessions as it is without us, and who sets it."""
+    """A session setting without our overrides, and where it is set."""
 
     name: str
     value: str
@@ -92,7 +92,7 @@ class SessionSetting(NamedTuple):
 
 
 def session_settings() -> Call[list[SessionSetting]]:
-    """The settings that stop work if they are wrong, as a new session of this role gets them."""
+    """Return the settings that can stop work, as a new session of this role gets them."""
     return Call(
         "select s.name, s.reset_val, d.role, d.database, d.source"
         " from pg_catalog.pg_settings as s"

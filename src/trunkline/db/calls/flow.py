@@ -68,7 +68,7 @@ class LimitRow(NamedTuple):
     pool: str | None
     updated_at: datetime
     updated_by: str
-    # Attempts of the last seven days whose calls may have come late, and their tasks.
+    # Attempts of the last seven days that may have called late, and their tasks.
     late: int
     late_tasks: list[str]
 
@@ -216,9 +216,9 @@ def observe_limit(
     job: UUID | None = None,
     attempt: int | None = None,
 ) -> Call[datetime | None]:
-    """Tell everybody what a provider said of its limit; answers until when it is held, if it is.
+    """Report a provider's rate-limit response; returns until when the limit is paused, if it is.
 
-    The job whose call it answered lets a session that acts for one tenant name a shared limit.
+    A session that acts for one tenant must pass the job of the call to name a shared limit.
     """
     return Call(
         "select trunkline.observe_limit(p_limit => %s, p_observed => %s::text::jsonb,"

@@ -93,8 +93,8 @@ def complete(
 ) -> Call[list[Verdict]]:
     """End attempts with their results (JSON text); returns only the verdicts other than ok.
 
-    Those are attempts that were not ours, or were told to cancel and ended so. Strict refuses the
-    whole call instead.
+    Those are attempts that were not ours, or that ended as cancelled because a heartbeat or
+    progress call had returned cancel. With strict, the whole call is refused instead.
     """
     return Call(
         "select job_id, attempt, verdict, state, run_at from trunkline.complete("
@@ -229,7 +229,7 @@ def register_worker(
 
 
 class Pulse(NamedTuple):
-    """What the engine returns to a pulse: active, draining or gone; and which clients it serves."""
+    """The result of a pulse: active, draining or gone, and the contracts the schema supports."""
 
     state: str
     version: int
@@ -238,7 +238,7 @@ class Pulse(NamedTuple):
 
 
 def pulse(worker: str, detail: Mapping[str, Any]) -> Call[Pulse]:
-    """Show that the process lives, and see in the same round trip whether the schema serves it."""
+    """Report that the process is alive, and read which contracts the schema supports."""
     return Call(
         "select trunkline.pulse(p_worker => %s, p_detail => %s::text::jsonb),"
         " v.version, v.contract, v.oldest_contract from trunkline.schema_version() as v",
@@ -248,7 +248,7 @@ def pulse(worker: str, detail: Mapping[str, Any]) -> Call[Pulse]:
 
 
 def schema_release() -> Call[str | None]:
-    """The release of the package that applied the functions last."""
+    """Return the release of the package that applied the functions last."""
     return Call("select trunkline.schema_release()", (), scalar)
 
 

@@ -1,8 +1,8 @@
 -- Creates the five roles and the two schemas; run as the installer, first, at every install and upgrade.
--- The installer needs CREATEROLE and CREATE on the database, nothing more. This runs before the lock
--- of the installation, which is the schema's, and roles belong to the whole server. So another
--- installation may create the same roles and schemas at the same moment: each step looks, acts, and
--- when it lost the race looks again.
+-- The installer needs CREATEROLE and CREATE on the database, nothing more. This runs before the
+-- installation lock, because that lock is on the schema, and roles belong to the whole server. So another
+-- installation may create the same roles and schemas at the same moment. Each step checks, acts, and
+-- checks again if it lost the race.
 
 do $server$
 begin

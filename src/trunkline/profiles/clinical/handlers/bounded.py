@@ -1,4 +1,4 @@
-"""Programs that read what strangers have sent: run with limits, without keys, off the loop."""
+"""Run programs on untrusted files: with limits, without secrets, outside the event loop."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ __all__ = ["Ended", "Limits", "run"]
 
 _MIB: Final = 1 << 20
 _LAUNCH: Final = Path(launch.__file__)
-# What is kept of standard error.
+# Number of characters of standard error to keep.
 _TAIL: Final = 300
-# Ignored from the start of the program on. Before that they can still end the launcher.
+# Ignored once the program has started. Before that they can still end the launcher.
 _FROM_OUTSIDE: Final = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one run of a program may take."""
+    """Resource limits for one run of a program."""
 
-    # Seconds of CPU time. Load on the machine does not use it up, so this bound decides.
+    # Seconds of CPU time. This is the main bound, because it does not depend on the machine's load.
     cpu: int = 120
     # Seconds of wall-clock time: for a program that waits. Generous, because a loaded machine is
     # slow for every document.
@@ -43,7 +43,7 @@ class Limits:
     output: int = 256 * _MIB
 
     def as_json(self) -> str:
-        """As the launcher reads them."""
+        """Return the limits in the launcher's format."""
         return json.dumps(
             {
                 "CPU": self.cpu,
@@ -59,7 +59,7 @@ class Limits:
 class Ended:
     """How a program ended."""
 
-    # None where it took too long; negative is the number of a signal.
+    # None if it took too long; a negative value is a signal number.
     code: int | None
     printed: bytes
     complaint: str
@@ -67,7 +67,7 @@ class Ended:
 
     @property
     def over_limits(self) -> str | None:
-        """Which limit the program reached; None if it was not ended by one."""
+        """The limit that ended the program; None if no limit did."""
         if self.code is None or self.code == -signal.SIGALRM:
             return f"{self.limits.wall:g} s"
         if self.code == -signal.SIGXCPU:
@@ -87,18 +87,18 @@ async def run(
     environment: Mapping[str, str],
     source: IO[bytes] | None = None,
 ) -> Ended:
-    """Run a program to its end, or to the end of its limits; it dies with the job.
+    """Run a program until it ends or reaches a limit; it dies with the job.
 
-    Raises CannotRun if it could not be started, which is no fault of a document.
+    Raises CannotRun if it could not be started, which is not the document's fault.
     """
     launcher = [sys.executable, "-I", "-S", str(_LAUNCH), limits.as_json()]
     backstop = str(math.ceil(limits.wall) + 5)
-    # Into files: what a document makes a program print must not fill the memory, and the limit on
-    # the size of files holds for them.
+    # Output goes to files, so that a document cannot make a program fill our memory. The limit on
+    # file size applies to them.
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
         try:
-            # A session of its own, so that Ctrl-C in a terminal does not reach it. Descriptors of
-            # the worker are closed by default.
+            # A separate session, so that Ctrl-C in a terminal does not reach it. Descriptors of the
+            # worker are closed by default.
             process = await asyncio.create_subprocess_exec(
                 *launcher,
                 backstop,
@@ -119,7 +119,7 @@ async def run(
         except TimeoutError:
             late = True
         finally:
-            # With whatever it started itself.
+            # Includes the processes that it started.
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
@@ -130,7 +130,7 @@ async def run(
         if -code in _FROM_OUTSIDE and not late:
             raise StageProblem(f"{Path(command[0]).name} was ended by signal {-code}")
         printed.seek(0)
-        # One byte more than allowed shows that there is more.
+        # Read one byte more than allowed, to detect that there is more.
         output = printed.read(limits.output + 1)
         return Ended(None if late else code, output, complaint, limits)
 

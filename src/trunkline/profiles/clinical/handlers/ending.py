@@ -18,7 +18,7 @@ from trunkline.profiles.clinical.handlers.problems import BadDocument, CannotRun
 
 __all__ = ["Outcome", "ask", "at_work", "finish", "patient_of", "stored_file"]
 
-# Every question names the attempt that asks it: a worker sees and writes what it has claimed.
+# Every query passes the attempt: a worker reads and writes only data of jobs it has claimed.
 _ATTEMPT: Final = "p_job => %(job)s, p_attempt => %(attempt)s, p_worker => %(worker)s"
 _FILE: Final = f"select * from clinical.stage_file({_ATTEMPT})"  # noqa: S608 - a constant
 _RECORD: Final = f"""
@@ -28,20 +28,20 @@ _FINISH: Final = f"select clinical.finish_stage({_ATTEMPT}, p_result => %(result
 
 # Of clinical.refuse('stale_stage').
 _STALE: Final = "CP015"
-# Seconds until a job comes back that this worker cannot do; another one may take it then.
+# Seconds to postpone a job that this worker cannot run; another worker may take it then.
 _CANNOT_RUN: Final = 300
 
 
 @contextmanager
 def at_work(ctx: Context) -> Iterator[None]:
-    """Log, and choose what a problem makes of the job: dead letter, later, or another attempt."""
+    """Log the work, and turn a problem into a dead letter, a postponement or another attempt."""
     ctx.log.info("started", extra={"worker": ctx.worker, "patient": ctx.tenant})
     try:
         yield
     except BadDocument as error:
         raise Discard(str(error)) from error
     except CannotRun as error:
-        # Neither a refusal nor a failed attempt: the installation is at fault, and says so.
+        # Neither a refusal nor a failed attempt: the installation is at fault, so log it.
         ctx.log.error("this worker cannot do it: %s", error)
         raise Snooze(_CANNOT_RUN, str(error)) from error
     ctx.log.info("done")
@@ -74,19 +74,19 @@ async def finish(ctx: Context, outcome: Outcome) -> dict[str, Any]:
         await ask(ctx, connection, _FINISH, result=Jsonb(told))
         await ask(ctx, connection, _RECORD, kind=outcome.kind, body=Jsonb(outcome.body))
         if outcome.leave is not None:
-            # Not before: whoever lost the job must not write over what another one left.
+            # Not earlier: a worker that lost the job must not overwrite another worker's file.
             await outcome.leave()
         ctx.result = told
     return told
 
 
 async def stored_file(ctx: Context) -> tuple[str, dict[str, Any]]:
-    """Where the file of the job is, and what the uploader said about it."""
+    """Return where the job's file is stored, and its type and size as the uploader stated them."""
     row = None
     with suppress(psycopg.Rollback):
         async with ctx.transaction() as connection:
             row = await (await ask(ctx, connection, _FILE)).fetchone()
-            # Nothing was written, and the job goes on: it is not completed here.
+            # Roll back: nothing was written, and the job must not be completed here.
             raise psycopg.Rollback
     if row is None:
         raise BadDocument("The patient of the job has no such file")
@@ -98,7 +98,7 @@ async def stored_file(ctx: Context) -> tuple[str, dict[str, Any]]:
 async def ask(
     ctx: Context, connection: AsyncConnection[Any], query: str, **more: Any
 ) -> AsyncCursor[Any]:
-    """Ask the database in the name of this attempt; StaleAttempt if it is no longer ours."""
+    """Query the database for this attempt; raises StaleAttempt if it is no longer ours."""
     attempt = {"job": ctx.job_id, "attempt": ctx.attempt, "worker": ctx.worker}
     try:
         return await connection.execute(query.encode(), attempt | more)

@@ -1,8 +1,8 @@
 """Examine one PDF and print a verdict as JSON; run as a script in a process with limits.
 
-``python -I -S examine_pdf.py BOUNDS FOLDER`` reads the document from standard input. FOLDER has
-pypdf. Nothing else is imported but the standard library: this process holds nothing worth taking.
-An object of a PDF is checked twice: as pypdf reads it, and by the names that its bytes spell. A
+``python -I -S examine_pdf.py BOUNDS FOLDER`` reads the document from standard input. FOLDER
+contains pypdf. Only pypdf and the standard library are imported, and the process has no secrets.
+Each object of a PDF is checked twice: as pypdf parses it, and by the names in its raw bytes. A
 reader that repairs a broken object may drop a key that another reader still sees.
 """
 
@@ -26,8 +26,8 @@ class Refused(Exception):
         self.code = code
 
 
-# Names that a document has only if it can do something by itself or carries another file. They
-# count wherever they stand, as a key or as a value.
+# Names that occur only in a document that can act by itself or that carries another file. They
+# count anywhere, as a key or as a value.
 _ALIVE: Final = frozenset(
     (
         *("JS", "JavaScript", "Launch", "SubmitForm", "ImportData", "GoToR", "GoToE", "Rendition"),
@@ -35,17 +35,17 @@ _ALIVE: Final = frozenset(
         *("EmbeddedFile", "EmbeddedFiles"),
     )
 )
-# These may also name a font or a kind of paragraph: they count in their place alone.
+# These may also name a font or a kind of paragraph, so they count only in the right position.
 _ALIVE_KEYS: Final = frozenset({"/EF", "/RF", "/3DD", "/Collection"})
 _ALIVE_ACTIONS: Final = frozenset({"/Movie", "/Sound", "/GoTo3DView"})
 _ALIVE_SUBTYPES: Final = frozenset({"/3D", "/Movie", "/Sound", "/Screen", "/FileAttachment"})
-# What may happen without a click when a document or a page is opened.
+# Actions that may run without a click when a document or a page is opened.
 _QUIET_ACTIONS: Final = frozenset({"/GoTo", "/Named", "/SetOCGState", "/Hide", "/Trans", "/Thread"})
 _BOXES: Final = ("/MediaBox", "/CropBox", "/BleedBox", "/TrimBox", "/ArtBox")
 
 _OBJECT: Final = re.compile(rb"(?<![0-9])[0-9]{1,10}[\0\t\n\f\r ]+[0-9]{1,5}[\0\t\n\f\r ]*obj")
 _TRAILER: Final = re.compile(rb"trailer[\0\t\n\f\r ]*(?=<<)")
-# A name, or what a name can hide in, or the end of an object.
+# A name, a construct that can contain a name, or the end of an object.
 _TOKEN: Final = re.compile(
     rb"/([^\0\t\n\f\r ()<>\[\]{}/%]*)|\(|%[^\r\n]*|<<|>>|<[^<>]*>|\b(?:endobj|stream)\b"
 )
@@ -54,9 +54,9 @@ _ESCAPED: Final = re.compile(rb"#([0-9A-Fa-f]{2})")
 
 
 def names(data: bytes, at: int, end: int, *, whole: bool = False) -> set[str]:
-    """The names spelled there, outside of strings and comments.
+    """Return the names in this part of the data, outside of strings and comments.
 
-    Ends at the stream or the end of the object, unless the whole part of the file is asked for.
+    Stops at the stream or the end of the object, unless ``whole`` is set.
     """
     found, depth = set(), 0
     while (token := _TOKEN.search(data, at, end)) is not None:
@@ -105,7 +105,7 @@ class Pdf:
         self._inflated = 0
 
     def check(self) -> None:
-        """Refuse what is damaged, encrypted, alive or too large."""
+        """Refuse a document that is damaged, encrypted, active or too large."""
         if b"%%EOF" not in self._data[-2048:]:
             raise Refused("damaged", "the PDF has no end")
         for trailer in _TRAILER.finditer(self._data):
@@ -134,7 +134,7 @@ class Pdf:
             raise Refused("encrypted", "the PDF is encrypted and cannot be looked into")
 
     def _check_object(self, at: int, end: int) -> None:
-        """Check what stands between the head of an object and that of the next one."""
+        """Check the bytes between one object header and the next."""
         from pypdf.errors import PyPdfError  # noqa: PLC0415
         from pypdf.generic import StreamObject  # noqa: PLC0415
 
@@ -144,13 +144,13 @@ class Pdf:
             value = self._read(self._stream, self._data, at)
         except (PyPdfError, ValueError, TypeError, KeyError, AttributeError) as error:
             _repairs.append(str(error))
-        # A part that the reader had to repair is searched whole.
+        # Search the whole part if the reader had to repair it.
         spelled = names(self._data, at, end, whole=bool(_repairs))
         _refuse_alive(spelled)
         if "XRef" in spelled:
             self._refuse_encrypted(spelled)
         self._check_value(value)
-        # Not every reader asks for the type of a stream of objects; all need its first place.
+        # Some readers ignore the type of an object stream, but all of them need /First.
         if isinstance(value, StreamObject) and spelled & {"ObjStm", "First"}:
             self._check_packed(value)
         elif "ObjStm" in spelled:
@@ -178,7 +178,7 @@ class Pdf:
             raise Refused("too_large", "the PDF is too large when it is unpacked")
         if not data.strip():
             raise Refused("damaged", "a stream of objects of the PDF is empty")
-        # Not by the places that its head gives, which may be wrong on purpose.
+        # Search all bytes: the offsets in the header may be wrong on purpose.
         spelled = names(data, 0, len(data), whole=True)
         _refuse_alive(spelled)
         if "ObjStm" in spelled:
@@ -193,7 +193,7 @@ class Pdf:
                 self._check_value(self._read(unpacked, data, first + int(number)))
 
     def _check_value(self, value: Any) -> None:
-        """Check a value and what is in it. References are not followed: all objects are checked."""
+        """Check a value and its contents, without following references: all objects are checked."""
         from pypdf.generic import ArrayObject, DictionaryObject  # noqa: PLC0415
 
         left = [value]
@@ -223,7 +223,7 @@ class Pdf:
                 raise Refused("too_large", f"a picture of the PDF has {pixels:.0f} pixels")
 
     def _check_automatic(self, trigger: str, value: Any) -> None:
-        """What happens without a click may move around in the document and do nothing else."""
+        """Refuse automatic actions that do more than move around in the document."""
         from pypdf.generic import ArrayObject, DictionaryObject  # noqa: PLC0415
 
         left, seen = [value], set()
@@ -232,7 +232,7 @@ class Pdf:
             if id(part) in seen:
                 continue
             seen.add(id(part))
-            # An array as the value itself is a place in the document.
+            # If the value itself is an array, it is a destination in the document.
             if isinstance(part, ArrayObject) and len(seen) > 1:
                 left.extend(part)
             elif isinstance(part, DictionaryObject):
@@ -252,7 +252,7 @@ class Pdf:
         width, height = (side * max(unit, 1.0) for side in size)
         pixels: float = width * height * (self._bounds["dots_per_inch"] / 72) ** 2
         most = self._bounds["points"]
-        # Not the other way around: what is no number fits no bound.
+        # Not inverted, so that NaN fails every comparison and is refused.
         if not (width <= most and height <= most and pixels <= self._bounds["page_pixels"]):
             raise Refused("too_large", f"a page of the PDF has {width:g} x {height:g} points")
         return pixels
@@ -296,22 +296,22 @@ def _number(value: Any) -> float:
 
 
 def _plain(value: Any) -> Any:
-    """What a reference refers to."""
+    """Return the object that a reference points to."""
     return value.get_object() if hasattr(value, "get_object") else value
 
 
 def main() -> None:
     """Print READY once the reader is loaded, then the verdict.
 
-    What goes wrong before that is an error of the installation and not of the document.
+    An error before READY is the installation's fault, not the document's.
     """
     bounds, folder = sys.argv[1:3]
     sys.path.append(folder)
-    # The reader writes a line for each repair; nobody reads them, but that there was one counts.
+    # The reader logs a line for each repair. Only the fact that there was one matters.
     logger = logging.getLogger("pypdf")
     logger.propagate = False
     logger.addHandler(_Repairs())
-    # Optional parts of the reader that no check needs.
+    # Optional dependencies of the reader that no check needs.
     for unneeded in ("cryptography", "Crypto", "PIL"):
         sys.modules[unneeded] = None  # type: ignore[assignment]
     import pypdf  # noqa: F401, PLC0415

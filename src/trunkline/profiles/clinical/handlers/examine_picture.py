@@ -1,7 +1,7 @@
 """Examine one picture and print a verdict as JSON; run as a script in a process with limits.
 
 ``python -I -S examine_picture.py KIND BOUNDS`` reads the document from standard input. Only the
-standard library is imported, and no picture is unpacked but to count its bytes.
+standard library is imported, and pictures are unpacked only to count their bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Refused(Exception):
 
 
 def check_png(data: bytes, bounds: Mapping[str, Any]) -> None:
-    """Every part whole, and no more pixels in it than it says."""
+    """Refuse a PNG with a damaged part, or with more pixels than its header states."""
     head, packed = b"", []
     for name, body in _parts_of_png(data):
         if name == b"IHDR" and len(body) == 13:
@@ -39,7 +39,7 @@ def check_png(data: bytes, bounds: Mapping[str, Any]) -> None:
     samples = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}.get(colour, 0)
     if not samples or depth not in {1, 2, 4, 8, 16}:
         raise Refused("damaged", "the PNG has no such colours")
-    # A byte before each row; interlaced ones have up to seven smaller pictures.
+    # Each row starts with one extra byte; interlaced pictures have up to seven smaller ones.
     row = (width * samples * depth + 7) // 8 + 1
     most = height * row if not interlaced else 2 * height * row + 64
     if (unpacked := _inflated(packed, most)) is None or unpacked > most:
@@ -61,7 +61,7 @@ def _parts_of_png(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         yield name, body
         at += 12 + length
     if at != len(data):
-        # A file that is a picture for one program and an archive or a page for another.
+        # Such a file may be a picture for one program and an archive or a page for another.
         raise Refused("trailing_data", "something follows the end of the PNG")
 
 
@@ -73,7 +73,7 @@ def _refuse_bomb(name: bytes, body: bytes, most: int) -> None:
 
 
 def _inflated(parts: list[bytes], most: int) -> int | None:
-    """The size of unpacked data, or a little more than the most; None if it cannot be unpacked."""
+    """Return the unpacked size, slightly above ``most`` if larger; None if unpacking fails."""
     engine, size = zlib.decompressobj(), 0
     try:
         for part in parts:
@@ -92,7 +92,7 @@ def check_jpeg(data: bytes, bounds: Mapping[str, Any]) -> None:
     at = 2
     while at + 9 <= len(data) and data[at] == 0xFF:
         marker, (length,) = data[at + 1], struct.unpack_from(">H", data, at + 2)
-        # A start of frame has the size; C4, C8 and CC are something else.
+        # A start-of-frame marker has the size; C4, C8 and CC are other markers.
         if 0xC0 <= marker <= 0xCF and marker not in {0xC4, 0xC8, 0xCC}:
             height, width = struct.unpack_from(">HH", data, at + 5)
             _check_pixels((width, height), bounds)

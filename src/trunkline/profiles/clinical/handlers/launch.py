@@ -1,7 +1,7 @@
 """Set resource limits, then become another program.
 
 Run as a script: ``python -I -S launch.py '{"CPU": 30, ...}' SECONDS PROGRAM ARGUMENT...``. The
-limits hold before the program loads anything. A preexec function would do the same between fork
+limits apply before the program loads anything. A preexec function would do the same between fork
 and exec, where a process with threads can deadlock. Standard library only.
 """
 
@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 
-# The caller tells a failure of this script from one of the program by code and prefix.
+# The caller recognises a failure of this script, not of the program, by code and prefix.
 FAILED = 125
 PREFIX = "trunkline launch: "
 
@@ -22,13 +22,13 @@ def main() -> None:
     try:
         _limit(json.loads(sys.argv[1]))
         # The caller ends the program with SIGKILL. A signal to the whole service (Ctrl-C, a stop by
-        # the init system) says nothing about the document, so it must not end the program.
+        # the init system) has nothing to do with the document, so it must not end the program.
         for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
-        # Python ignores these two, and what is ignored stays so in the program.
+        # Python ignores these two, and an ignored signal stays ignored after exec.
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
-        # Outlives the caller: a program whose worker was killed ends as well.
+        # Works without the caller: the program also ends if its worker was killed.
         signal.alarm(int(sys.argv[2]))
         os.execv(sys.argv[3], sys.argv[3:])  # noqa: S606 - the point of this script
     except (OSError, ValueError, ImportError) as error:
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def _limit(limits: dict[str, int]) -> None:
-    # Not on Windows: then nothing is run, because nothing would be limited.
+    # Missing on Windows, where nothing is run because nothing would be limited.
     import resource  # noqa: PLC0415
 
     for name, value in limits.items():
@@ -45,10 +45,10 @@ def _limit(limits: dict[str, int]) -> None:
         _, hard = resource.getrlimit(kind)
         soft = value if hard == resource.RLIM_INFINITY else min(value, hard)
         try:
-            # A second more for CPU: at the soft limit comes SIGXCPU, at the hard one SIGKILL.
+            # One more second of CPU: the soft limit sends SIGXCPU, the hard one SIGKILL.
             resource.setrlimit(kind, (soft, soft + (name == "CPU" and soft == value)))
         except ValueError:
-            # macOS knows no limit of address space.
+            # macOS has no limit on address space.
             if not (name == "AS" and sys.platform == "darwin"):
                 raise
 

@@ -15,7 +15,7 @@ from trunkline.profiles.clinical.handlers.tools import Tools, run
 
 __all__ = ["read"]
 
-# All pages of one document. For the largest page that passes the check, pdftoppm takes 90 MiB.
+# For all pages of one document. pdftoppm needs 90 MiB for the largest page that passes the check.
 _LIMITS: Final = Limits(cpu=300, wall=1800.0, memory=512)
 
 
@@ -45,7 +45,7 @@ async def _of_pdf(tools: Tools, _kind: str, folder: Path) -> list[Path]:
     if len(pages) > MOST_PAGES:
         raise BadDocument(f"The PDF has more than {MOST_PAGES} pages")
     for page in pages:
-        # What pdftoppm writes, with exit code 0, for a page that does not fit into its memory.
+        # The message of pdftoppm, with exit code 0, for a page that does not fit into its memory.
         with page.open("rb") as picture:
             width, height = struct.unpack(">II", picture.read(24)[16:])
         if (width, height) == (1, 1):

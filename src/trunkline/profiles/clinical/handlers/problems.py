@@ -20,4 +20,4 @@ class StageProblem(Exception):
 
 
 class CannotRun(Exception):
-    """This installation cannot do the work at all: no document is refused and no retry counted."""
+    """This installation cannot do the work; no document is refused and no retry is counted."""

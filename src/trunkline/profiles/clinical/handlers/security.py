@@ -1,8 +1,8 @@
 """The security check: what a file really is, that it is whole, and that nothing in it is alive.
 
-A document is judged by its bytes. What the uploader said about it counts only if it is wrong. This
-process only reads the first bytes: documents are examined in a child process with limits, and one
-that makes the child crash, or reach a limit, is refused.
+A document is judged by its bytes. The type and size that the uploader stated matter only if they
+are wrong. This process reads only the first bytes. A child process with limits examines documents;
+one that makes the child crash or reach a limit is refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ += ["identify", "missing", "screen"]
 
 LARGEST: Final = 50 << 20
 MOST_PAGES: Final = 50
-# Of pages that are rasterised for OCR.
+# Resolution of pages that are rasterised for OCR.
 DOTS_PER_INCH: Final = 150
 # The reader takes half a second for an ordinary document of 10 MB.
 LIMITS: Final = Limits(cpu=30, wall=300.0, memory=1024, output=64 << 10)
@@ -50,9 +50,9 @@ _MEDIA: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How large the content of a document may be: a small file can have a page of any size."""
+    """Bounds on the content of a document: a small file can contain a page of any size."""
 
-    # A picture: A3 at 600 dots an inch, and what tesseract takes for one side.
+    # A picture: A3 at 600 dots per inch, and the longest side that tesseract accepts.
     pixels: int = 80_000_000
     side: int = 32_767
     # A page of a PDF: one side in points, and its area when it is rasterised. A0 fits.
@@ -62,7 +62,7 @@ class Bounds:
     # All pages of a PDF.
     pages: int = MOST_PAGES
     total_pixels: int = 256_000_000
-    # Bytes of packed objects.
+    # Bytes of packed objects after unpacking.
     inflated: int = 64 << 20
 
 
@@ -77,14 +77,14 @@ class Screened:
 
 
 def missing() -> str | None:
-    """What must be installed before documents can be examined here; the library is not imported."""
+    """Return what must be installed to examine documents here; does not import the library."""
     if importlib.util.find_spec("pypdf") is None:
         return "pypdf"
     return None
 
 
 def identify(data: bytes, facts: Mapping[str, Any] | None = None) -> Screened:
-    """Tell what a file is by its first bytes, without a look at the rest; or raise Rejected."""
+    """Return the type of a file by its first bytes alone, or raise Rejected."""
     facts = facts or {}
     if not data:
         raise Rejected("empty_file", "the file is empty")
@@ -107,7 +107,7 @@ async def screen(
 ) -> Screened:
     """Let a file pass, or raise Rejected with a stable code.
 
-    Raises CannotRun if this installation cannot examine documents, whatever they are.
+    Raises CannotRun if this installation cannot examine any document.
     """
     found = await asyncio.to_thread(identify, data, facts)
     ended = await _examine(found.kind, data, bounds or Bounds(), limits)
@@ -135,7 +135,7 @@ async def _examine(kind: str, data: bytes, bounds: Bounds, limits: Limits) -> En
         program = [examine_picture.__file__, kind, *arguments]
     with tempfile.TemporaryFile() as source:
         await asyncio.to_thread(_fill, source, data)
-        # Without an environment: the child gets neither keys of providers nor the database's.
+        # Empty environment: the child gets no provider keys and no database password.
         return await run(
             [sys.executable, "-I", "-S", *program],
             folder=Path("/"),
@@ -161,7 +161,7 @@ def _refusal(ended: Ended) -> tuple[str, str] | None:
     """Code and message, or None if the document passed."""
     ready, _, printed = ended.printed.partition(b"\n")
     if ready != b"READY":
-        # It never came to the document.
+        # The child failed before it read the document.
         raise CannotRun(
             f"examining files ended with {ended.code} before it began: {ended.complaint[-200:]}."
             f" Install what it needs again: {_INSTALL}"
@@ -169,7 +169,7 @@ def _refusal(ended: Ended) -> tuple[str, str] | None:
     if ended.over_limits is not None:
         return "over_limits", f"examining the file took more than {ended.over_limits}"
     if ended.code != 0:
-        # The child catches what it expects: what remains is a document that breaks its reader.
+        # The child catches expected errors, so this document broke its reader.
         return "unreadable", f"examining the file ended with {ended.code}: {ended.complaint[-200:]}"
     try:
         verdict = json.loads(printed)

@@ -44,7 +44,7 @@ class Stages:
         self._tools = tools
         self._providers = providers
         self._timeout = timeout
-        # How many programs read documents at once: each may take its limit of memory.
+        # How many programs may read documents at once: each may use its full memory limit.
         self._children = asyncio.Semaphore(max(2, os.cpu_count() or 1))
 
     async def fast_queue_security(

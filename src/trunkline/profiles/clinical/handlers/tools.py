@@ -70,9 +70,9 @@ def _asked(name: str, question: str, word: str) -> str | None:
 
 
 async def run(command: Sequence[str | Path], *, folder: Path, limits: Limits = _LIMITS) -> bytes:
-    """Run a program to its end and return what it printed.
+    """Run a program to its end and return its output.
 
-    A program that crashes or reaches its limits does so because of the document: BadDocument.
+    Raises BadDocument if the program crashes or reaches a limit: the document is the cause.
     """
     name = Path(command[0]).name
     ended = await bounded.run(command, folder=folder, limits=limits, environment=_environment())

@@ -4,7 +4,7 @@
 do $closing$
 declare
   c_service constant text[] := array['trunkline_producer', 'trunkline_worker', 'trunkline_operator'];
-  -- Who reads jobs. A worker sees those that it has claimed, through the functions of its attempt.
+  -- Roles that read jobs. A worker sees only the jobs it has claimed, through functions that take its attempt.
   c_jobs constant text[] := array['trunkline_producer', 'trunkline_operator', 'trunkline_reader'];
   v_all text;
   v_object record;

@@ -1,6 +1,6 @@
--- Translates stored transaction ids after a dump was restored into another server; returns the number of rows changed.
--- Call it before the first worker starts. `trunkline db restore` does; otherwise the first worker that registers does it
--- for limits, and the duty sweep_gates for the usage ledger. A second call changes nothing.
+-- Translates stored transaction ids after a restore into another server; returns the number of rows changed.
+-- Call it before the first worker starts. `trunkline db restore` calls it. Otherwise the first worker that registers
+-- translates the ids of limits, and the duty sweep_gates those of the usage ledger. A second call changes nothing.
 create or replace function trunkline.after_restore()
 returns integer
 language plpgsql
@@ -16,4 +16,4 @@ begin
   return trunkline_internal.adopt_gates() + trunkline_internal.adopt_spendings(p_limit => c_all);
 end;
 $$;
-comment on function trunkline.after_restore() is 'Translates stored transaction ids after a dump was restored into another server; returns the number of rows changed.';
+comment on function trunkline.after_restore() is 'Translates stored transaction ids after a restore into another server; returns the number of rows changed.';

@@ -1,7 +1,7 @@
 -- Duty: makes partitions ahead, drops at most one past retention per table, removes long acknowledged dead letters; tells how much it did.
 -- The lock timeout is a clause of the function: it never waits behind a reader, and the session's own
--- setting is untouched. What could not be dropped is tried again a minute later. So are the time zone, in which a day may
--- have 23 hours, and what a session may say about new tables.
+-- setting is untouched. A partition that could not be dropped is tried again a minute later. The time zone is a clause
+-- too, because a day may have 23 hours in the session's zone, and so are the session's defaults for new tables.
 create or replace function trunkline.maintain_partitions()
 returns integer
 language plpgsql

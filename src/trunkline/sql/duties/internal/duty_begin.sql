@@ -1,6 +1,6 @@
 -- Starts a duty unless another session is running it: locks its row, records the start and returns whether to go on.
 -- The row is the lock because only the owner has rights on it. Any login may take an advisory lock and keep it.
--- The lock lasts until the end of the transaction, and costs nothing on top: the record of the start updates the same row.
+-- The lock lasts until the transaction ends. It costs nothing extra, because recording the start updates the same row.
 create or replace function trunkline_internal.duty_begin(p_duty text)
 returns boolean
 language plpgsql

@@ -48,7 +48,7 @@ begin
       'create table trunkline_internal.%I (like trunkline_internal.%I including defaults including constraints)',
       v_name, p_parent
     );
-    -- As its parent has it; without the policy not even the owner would see rows, nor pg_dump copy them.
+    -- Same policy as the parent. Without it, not even the owner would see the rows, and pg_dump would not copy them.
     execute format('alter table trunkline_internal.%I enable row level security, force row level security', v_name);
     execute format('create policy owner_rows on trunkline_internal.%I to trunkline_owner using (true) with check (true)', v_name);
     execute format(

@@ -1,11 +1,11 @@
--- Lets a limit learn what its provider has said, for everybody at once; answers until when it is held, or null.
+-- Applies a provider's rate-limit response to a limit, for all workers at once; returns until when the limit is held, or null.
 -- p_observed may have retry_after (seconds: nothing before; 0 lifts a hold), remaining_requests and remaining_tokens with
 -- reset_requests and reset_tokens (seconds until they are full again; 60 where not said), and reason. None left holds the
 -- limit until the reset; fewer left than our own minute knows of lowers it until then, unless an hour or a quota counts
 -- that very kind, which could not forget it in time. Numbers are believed up to an hour. Only the filled-in name is
 -- concerned: another key of the same limit goes on.
--- A session that acts for one tenant says this of its own limits; of a shared one with the job, and the attempt that
--- runs, whose call the provider answered.
+-- A session that acts for one tenant may report on its own limits. For a shared limit it must pass the running job and
+-- attempt whose call the provider answered.
 create or replace function trunkline.observe_limit(
   p_limit text,
   p_observed jsonb,
@@ -101,4 +101,4 @@ begin
   return case when v_state.held_until > v_now then v_state.held_until end;
 end;
 $$;
-comment on function trunkline.observe_limit(text, jsonb, jsonb, uuid, integer) is 'Lets a limit learn what its provider has said, for everybody at once; answers until when it is held, or null.';
+comment on function trunkline.observe_limit(text, jsonb, jsonb, uuid, integer) is 'Applies a provider''s rate-limit response to a limit, for all workers at once; returns until when the limit is held, or null.';

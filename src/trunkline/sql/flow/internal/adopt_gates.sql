@@ -1,8 +1,9 @@
--- Translates the transaction ids kept with gates after a restore into another server; returns the number of rows changed.
--- Ids start low on a new server. A bound from the old one lies above them, so corrections written here would look as if
--- they had been counted in already, and corrections from there would never be counted in. What was counted in on the old
--- server is deleted, the rest gets the id of this transaction, and bounds start again at the oldest running transaction.
--- Without ids from elsewhere it reads three small tables and changes nothing. Claims wait for the table lock meanwhile.
+-- Translates the transaction ids stored with gates after a restore into another server; returns the number of rows changed.
+-- Ids start low on a new server, and a bound from the old server lies above them. Corrections written here would look as
+-- if they had been counted already, and corrections from the old server would never be counted. Corrections that the old
+-- server had counted are deleted. The others get the id of this transaction, and bounds restart at the oldest running
+-- transaction. Without ids from another server, it reads three small tables and changes nothing. Claims wait for the
+-- table lock meanwhile.
 create or replace function trunkline_internal.adopt_gates()
 returns integer
 language plpgsql
@@ -37,8 +38,8 @@ begin
   v_own := pg_current_xact_id();
   v_end := pg_snapshot_xmax(pg_current_snapshot());
   v_oldest := pg_snapshot_xmin(pg_current_snapshot());
-  -- A row below the bound was counted in, unless a transaction of this server wrote it after the restore: only then does
-  -- the id in the row equal that of the transaction that stored it.
+  -- A row below the bound has been counted, unless a transaction of this server wrote it after the restore. Only in that
+  -- case does the id in the row equal the id of the transaction that stored it.
   delete from trunkline_internal.gate_corrections as c
   using (
     select distinct on (s.gate) s.gate, s.corrected_below from trunkline_internal.gate_states as s order by s.gate, s.epoch desc
@@ -55,7 +56,7 @@ begin
     );
   get diagnostics v_rows = row_count;
   v_changed := v_changed + v_rows;
-  -- The order in which keys of a pool were served is kept; from where lanes are scanned is not, which costs one scan.
+  -- The order in which keys of a pool were served is kept. The position of the lane scan is not, which costs one scan.
   update trunkline_internal.gate_states as s
   set
     corrected_below = case when s.corrected_below >= v_end then v_oldest else s.corrected_below end,
@@ -72,4 +73,4 @@ begin
   return v_changed + v_rows;
 end;
 $$;
-comment on function trunkline_internal.adopt_gates() is 'Translates the transaction ids kept with gates after a restore into another server; returns the number of rows changed.';
+comment on function trunkline_internal.adopt_gates() is 'Translates the transaction ids stored with gates after a restore into another server; returns the number of rows changed.';

@@ -1,6 +1,6 @@
--- Translates the transaction ids of the usage ledger after a restore into another server, at most p_limit lines a call; returns how many.
--- Lines that are part of the sums of days get an id below every other one, the rest the id of this transaction. Then the
--- bound starts again at the oldest running transaction. Until then no line is added to the sums. The caller holds the
+-- Translates transaction ids of the usage ledger after a restore into another server, at most p_limit lines; returns the number of lines.
+-- Lines that are already in the daily sums get an id below all others; the rest get the id of this transaction. Then the
+-- bound restarts at the oldest running transaction. Until then no line is added to the sums. The caller has locked the
 -- row of spending_roll.
 create or replace function trunkline_internal.adopt_spendings(p_limit integer)
 returns integer
@@ -28,7 +28,7 @@ begin
   v_own := pg_current_xact_id();
   v_end := pg_snapshot_xmax(pg_current_snapshot());
   v_oldest := pg_snapshot_xmin(pg_current_snapshot());
-  -- Lines written on this server since the restore were not added yet: see adopt_gates.
+  -- Lines written on this server since the restore are not in the sums yet: see adopt_gates.
   update trunkline_internal.spendings as s
   set xid = c_counted
   where s.ctid = any(array(
@@ -49,4 +49,4 @@ begin
   return v_changed + v_rows;
 end;
 $$;
-comment on function trunkline_internal.adopt_spendings(integer) is 'Translates the transaction ids of the usage ledger after a restore into another server, at most p_limit lines a call; returns how many.';
+comment on function trunkline_internal.adopt_spendings(integer) is 'Translates transaction ids of the usage ledger after a restore into another server, at most p_limit lines; returns the number of lines.';

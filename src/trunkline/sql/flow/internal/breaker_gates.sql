@@ -1,4 +1,4 @@
--- Finds the gates of a breaker by name: a limit's, one of its keys filled in, or of a name with keys all that were used. Refuses what has none, and another tenant's.
+-- Returns the gates of a breaker by name: every used gate if the name has keys, otherwise one. Refuses unknown limits, limits without a breaker and other tenants' limits.
 create or replace function trunkline_internal.breaker_gates(p_name text)
 returns table (gate bigint, limit_id integer)
 language plpgsql
@@ -48,4 +48,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.breaker_gates(text) is 'Finds the gates of a breaker by name: a limit''s, one of its keys filled in, or of a name with keys all that were used. Refuses what has none, and another tenant''s.';
+comment on function trunkline_internal.breaker_gates(text) is 'Returns the gates of a breaker by name: every used gate if the name has keys, otherwise one. Refuses unknown limits, limits without a breaker and other tenants'' limits.';

@@ -1,7 +1,8 @@
--- Refuses a limit that a session which acts for one tenant may not touch: another tenant's, or one that all share.
--- Its own are those whose name a limit with {tenant} gives this tenant. A shared one, such as a provider's, it reaches
--- only for a running job of this tenant whose task names it: p_job, which the caller has read within the scope.
--- The template alone proves nothing, since the caller writes it: budget/b{tenant} is budget/ba for tenant a.
+-- Refuses limits outside the session's tenant: another tenant's, and shared limits without a running job that uses them.
+-- A limit is the tenant's own if a limit with {tenant} produces its name for this tenant. A shared limit, such as a
+-- provider's, is allowed only for p_job: a running job of this tenant whose task names the limit. The caller has read
+-- p_job within the tenant's scope. The template alone proves nothing, because the caller supplies it: budget/b{tenant} is
+-- budget/ba for tenant a.
 create or replace function trunkline_internal.check_limit_scope(
   p_template text,
   p_name text,
@@ -40,4 +41,4 @@ begin
   perform trunkline_internal.refuse(p_name => 'tenant_denied', p_detail => jsonb_build_object('limit', p_name));
 end;
 $$;
-comment on function trunkline_internal.check_limit_scope(text, text, bigint, trunkline_internal.running) is 'Refuses a limit that a session which acts for one tenant may not touch: another tenant''s, or one that all share.';
+comment on function trunkline_internal.check_limit_scope(text, text, bigint, trunkline_internal.running) is 'Refuses limits outside the session''s tenant: another tenant''s, and shared limits without a running job that uses them.';

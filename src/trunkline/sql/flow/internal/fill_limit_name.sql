@@ -1,5 +1,5 @@
 -- Fills the keys of a limit's name in from a payload; {tenant} is the tenant. Null where one of them is missing.
--- Values are encoded, so that different values never make the same name: see limit_value. split_limit_name is the inverse.
+-- Values are encoded (see limit_value), so that different values never produce the same name. Inverse: split_limit_name.
 create or replace function trunkline_internal.fill_limit_name(p_template text, p_payload jsonb, p_tenant text)
 returns text
 language plpgsql

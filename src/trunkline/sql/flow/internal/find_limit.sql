@@ -1,4 +1,4 @@
--- Finds the limit that counts for a name with its keys filled in; refuses a key that is missing, a limit nobody made and one the caller may not touch.
+-- Returns the limit that applies to a name after filling in its keys; refuses missing keys, unknown limits and limits the caller may not use.
 create or replace function trunkline_internal.find_limit(
   p_template text,
   p_keys jsonb,
@@ -28,7 +28,7 @@ begin
   limit 1;
   gate := trunkline_internal.gate_of(p_name => name);
   if v_limit is null then
-    -- A name as the views show it: a limit with keys whose values are filled in already.
+    -- A name as the views show it: the values of its keys are already filled in.
     select n.limit_id into v_limit
     from trunkline_internal.gate_names as n
     where n.gate = find_limit.gate and n.name = find_limit.name
@@ -53,4 +53,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.find_limit(text, jsonb, text, trunkline_internal.running) is 'Finds the limit that counts for a name with its keys filled in; refuses a key that is missing, a limit nobody made and one the caller may not touch.';
+comment on function trunkline_internal.find_limit(text, jsonb, text, trunkline_internal.running) is 'Returns the limit that applies to a name after filling in its keys; refuses missing keys, unknown limits and limits the caller may not use.';

@@ -1,5 +1,5 @@
--- Returns whether a name can be that of a limit: 1 to 200 bytes, and keys in braces that can be told apart once they are filled in.
--- After a key the next one cannot follow at once, nor after a letter, a digit or %, which encoded values have.
+-- Returns whether a limit may have this name: 1 to 200 bytes, and keys in braces that remain distinguishable once filled in.
+-- The text between two keys must not be empty or start with a letter, a digit or %, because encoded values contain those.
 create or replace function trunkline_internal.is_limit_name(p_name text)
 returns boolean
 language sql
@@ -13,4 +13,4 @@ as $$
     false
   )
 $$;
-comment on function trunkline_internal.is_limit_name(text) is 'Returns whether a name can be that of a limit: 1 to 200 bytes, and keys in braces that can be told apart once they are filled in.';
+comment on function trunkline_internal.is_limit_name(text) is 'Returns whether a limit may have this name: 1 to 200 bytes, and keys in braces that remain distinguishable once filled in.';

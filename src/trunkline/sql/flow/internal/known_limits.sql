@@ -1,4 +1,4 @@
--- Returns the names of limits for the detail of a refusal, at most 200; nothing to a session that acts for one tenant.
+-- Returns at most 200 names of limits for the detail of a refusal; empty for a session that acts for one tenant.
 create or replace function trunkline_internal.known_limits(p_with_breaker boolean default false)
 returns jsonb
 language plpgsql
@@ -21,4 +21,4 @@ begin
   ), '[]'::jsonb));
 end;
 $$;
-comment on function trunkline_internal.known_limits(boolean) is 'Returns the names of limits for the detail of a refusal, at most 200; nothing to a session that acts for one tenant.';
+comment on function trunkline_internal.known_limits(boolean) is 'Returns at most 200 names of limits for the detail of a refusal; empty for a session that acts for one tenant.';

@@ -1,4 +1,4 @@
--- Encodes a key's value that is followed by more of the name: also the character that ends it there.
+-- Encodes a key's value that is followed by more of the name; also encodes the next character of the name within the value.
 create or replace function trunkline_internal.limit_value_before(p_value text, p_next text)
 returns text
 language plpgsql
@@ -19,4 +19,4 @@ begin
   ));
 end;
 $$;
-comment on function trunkline_internal.limit_value_before(text, text) is 'Encodes a key''s value that is followed by more of the name: also the character that ends it there.';
+comment on function trunkline_internal.limit_value_before(text, text) is 'Encodes a key''s value that is followed by more of the name; also encodes the next character of the name within the value.';

@@ -1,4 +1,4 @@
--- Decodes a key's value as it is in the name of a limit; null where it is not encoded text.
+-- Decodes a key's value taken from the name of a limit; null if it is not validly encoded.
 create or replace function trunkline_internal.limit_value_of(p_encoded text)
 returns text
 language plpgsql
@@ -23,4 +23,4 @@ exception
     return null;
 end;
 $$;
-comment on function trunkline_internal.limit_value_of(text) is 'Decodes a key''s value as it is in the name of a limit; null where it is not encoded text.';
+comment on function trunkline_internal.limit_value_of(text) is 'Decodes a key''s value taken from the name of a limit; null if it is not validly encoded.';

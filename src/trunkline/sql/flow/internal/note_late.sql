@@ -1,9 +1,9 @@
--- Records ended attempts whose calls may have come late, with their limits, and sends the caller a notice about each task and limit.
--- A claim's charge counts in the window that begins with the claim. A handler that calls its provider later, with its own
--- client, is seen by the provider in another window. The engine does not see that call, so it goes by time: late is an
--- attempt that ended over a quarter of the limit's shortest window after its claim, and for which neither acquire nor
--- settle_job was called. Limits without a window (concurrency, quotas) know no late calls.
--- Callers pass attempts that ran for 15 seconds or more: a quarter of a minute is the least.
+-- Records ended attempts that may have called their provider late, and sends the caller a notice for each task and limit.
+-- A claim's charge counts in the window that begins with the claim. If a handler calls its provider later, through its own
+-- client, the provider sees the call in a later window. The engine cannot see that call, so it uses elapsed time. An
+-- attempt is late if it ended more than a quarter of the limit's shortest window after its claim, without a call to
+-- acquire or settle_job. Limits without a window (concurrency, quotas) have no late calls.
+-- Callers pass attempts that ran for 15 seconds or more, a quarter of the shortest possible window (a minute).
 create or replace function trunkline_internal.note_late(p_ended trunkline_internal.costly_attempt[], p_now timestamptz)
 returns void
 language plpgsql
@@ -28,7 +28,7 @@ begin
       )
       select
         p_now, e.job_id, e.attempt, e.gate, e.limit_id, e.task, e.tenant,
-        -- As book_estimates has it: requests alone are not booked.
+        -- As in book_estimates: limits in requests alone are not booked.
         case when e.need[2] > 0 or e.need[3] > 0 then e.need[1] else 0 end, e.need[2], e.need[3], 0, true
       from ended as e
       join trunkline_internal.limits as l on l.limit_id = e.limit_id
@@ -58,4 +58,4 @@ begin
   end loop;
 end;
 $$;
-comment on function trunkline_internal.note_late(trunkline_internal.costly_attempt[], timestamptz) is 'Records ended attempts whose calls may have come late, with their limits, and sends the caller a notice about each task and limit.';
+comment on function trunkline_internal.note_late(trunkline_internal.costly_attempt[], timestamptz) is 'Records ended attempts that may have called their provider late, and sends the caller a notice for each task and limit.';

@@ -17,7 +17,7 @@ begin
   if not found then
     return 0;
   end if;
-  -- Lines of another server, from which this database was restored: many at once, since nothing is added meanwhile.
+  -- Lines restored from another server are translated in large batches, because nothing is added to the sums meanwhile.
   v_rows := trunkline_internal.adopt_spendings(p_limit => 100 * p_limit);
   if v_rows > 0 then
     return v_rows;

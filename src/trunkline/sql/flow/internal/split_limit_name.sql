@@ -1,4 +1,4 @@
--- Splits the name of a limit with its keys filled in: returns the value of each key, or null where the name is not made of p_template.
+-- Returns the value of each key in a filled-in limit name, or null if the name does not match p_template.
 create or replace function trunkline_internal.split_limit_name(p_template text, p_name text)
 returns jsonb
 language plpgsql
@@ -18,7 +18,7 @@ begin
   end if;
   v_rest := substr(p_name, length(v_texts[1]) + 1);
   for v_place in 1..v_last loop
-    -- The last value ends where the rest of the template begins; another one at the first character of what follows it.
+    -- The last value ends where the rest of the template begins; other values end at the template's next character.
     v_value := case
       when v_place = v_last then left(v_rest, greatest(length(v_rest) - length(v_texts[v_place + 1]), 0))
       else left(v_rest, greatest(strpos(v_rest, left(v_texts[v_place + 1], 1)) - 1, 0))
@@ -36,4 +36,4 @@ begin
   return case when v_rest = '' then v_values end;
 end;
 $$;
-comment on function trunkline_internal.split_limit_name(text, text) is 'Splits the name of a limit with its keys filled in: returns the value of each key, or null where the name is not made of p_template.';
+comment on function trunkline_internal.split_limit_name(text, text) is 'Returns the value of each key in a filled-in limit name, or null if the name does not match p_template.';

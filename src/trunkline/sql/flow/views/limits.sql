@@ -68,8 +68,8 @@ select
     g.tokens_of_hour / nullif(l.tokens_per_hour, 0)::numeric,
     g.spent / nullif(floor(l.quota * l.quota_buffer), 0)
   )), 4) as fullness,
-  -- Attempts of the last seven days that ran long after their charge and neither called through a grant nor settled, and
-  -- their tasks, the one with most first: what they called with their own client may have gone beyond the limit.
+  -- Late attempts of the last seven days, and their tasks, most frequent first. They ran long after their charge without a
+  -- grant or a settlement, so calls through their own client may have exceeded the limit.
   coalesce(max(t.attempts), 0) as late,
   coalesce(max(t.tasks), '{}') as late_tasks
 from trunkline_internal.limits as l

@@ -13,7 +13,7 @@ select
 from (
   select d.day, d.limit_id, d.task, d.tenant, d.calls, d.requests, d.tokens, d.units, d.cost
   from trunkline_internal.spending_days as d
-  -- Without a call it is there for its late attempts alone.
+  -- A row without calls exists only because of its late attempts.
   where d.calls > 0
   union all
   select

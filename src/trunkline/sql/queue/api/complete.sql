@@ -1,9 +1,9 @@
 -- Ends running attempts of a worker as completed, with their results; returns per job ok, cancel, lost or already.
 -- running -> completed. Locks its rows in id order. A stale attempt changes nothing; with p_strict it
 -- is refused, so that what else the caller wrote in the transaction is rolled back with it.
--- running -> cancelled where a heartbeat or progress call has returned cancel for the attempt: the
+-- running -> cancelled if a heartbeat or progress call has returned cancel for the attempt: the
 -- verdict is cancel and the result is dropped; with p_strict the call is refused. A request that the
--- worker was not told of changes nothing: the work was done first.
+-- worker has not received yet changes nothing: the work was finished first.
 -- Names no state: the row in running is the state, and (job, attempt, worker) is the fence.
 -- Finds its rows by an array sorted by id, not by a join: where autovacuum met running while it was
 -- empty, a join took it as its outer side and read it from end to end (82 ms instead of 1.3 for 100
@@ -108,7 +108,7 @@ begin
     -- Looked at once, and by limited jobs alone: while all are busy this is nothing.
     array_agg(row(e.job_id, e.attempt, e.task, e.tenant, e.need, e.claimed_at)::trunkline_internal.costly_attempt)
       filter (where e.need is not null and (select exists (select from trunkline_internal.sleepers))),
-    -- The least that note_late counts; hardly any job is limited and takes so long.
+    -- The shortest run time that note_late counts; few limited jobs take that long.
     array_agg(row(e.job_id, e.attempt, e.task, e.tenant, e.need, e.claimed_at)::trunkline_internal.costly_attempt)
       filter (where e.need is not null and e.claimed_at < v_now - interval '15 seconds')
   into v_done, v_cancelled, v_keyed, v_audited, v_limited, v_costly, v_freed, v_late

@@ -2,8 +2,8 @@
 -- running -> running. Skips rows another call holds: whoever holds one is ending that job, or the
 -- next heartbeat comes in time. A lease that ran out but was not taken yet lives on; past the hard
 -- deadline nothing does.
--- Cancel is returned only where it is recorded with the attempt in the same transaction, because
--- complete goes by that record. A row that is skipped hears of it with the next heartbeat.
+-- Returns cancel only if it also records it with the attempt in the same transaction, because
+-- complete relies on that record. A skipped row gets its cancel with the next heartbeat.
 create or replace function trunkline.heartbeat(p_worker text, p_jobs uuid[], p_attempts integer[])
 returns setof trunkline.verdict
 language plpgsql

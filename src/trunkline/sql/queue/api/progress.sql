@@ -1,5 +1,5 @@
--- Records how far a running attempt is; never falls within an attempt. Returns ok, cancel or lost.
--- running -> running. Locks the row. Records that it returned cancel, see heartbeat.
+-- Records the progress of a running attempt, which never decreases within an attempt. Returns ok, cancel or lost.
+-- running -> running. Locks the row. If it returns cancel, it records this: see heartbeat.
 create or replace function trunkline.progress(
   p_worker text,
   p_job uuid,
@@ -44,4 +44,4 @@ begin
   return case when v_cancel is null then 'lost' when v_cancel then 'cancel' else 'ok' end;
 end;
 $$;
-comment on function trunkline.progress(text, uuid, integer, integer, text, text) is 'Records how far a running attempt is; never falls within an attempt. Returns ok, cancel or lost.';
+comment on function trunkline.progress(text, uuid, integer, integer, text, text) is 'Records the progress of a running attempt, which never decreases within an attempt. Returns ok, cancel or lost.';

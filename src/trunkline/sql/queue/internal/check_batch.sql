@@ -26,7 +26,7 @@ begin
       )
     );
   end if;
-  -- A claim gives at most 10000.
+  -- A claim returns at most 10000 jobs.
   if cardinality(p_jobs) > 10000 then
     perform trunkline_internal.refuse(
       p_name => 'invalid_argument',

@@ -1,6 +1,6 @@
 -- Refuses a change that would hide jobs of a profile or their audit, unless an operator makes it.
 -- Producers and workers register tasks. The views of a profile find its jobs by the profile of their
--- task, and its audit is made of the events of audited tasks. Called by store_task for rows that change.
+-- task, and its audit consists of the events of audited tasks. Called by store_task for rows that change.
 create or replace function trunkline_internal.guard_profile_task(
   p_old trunkline_internal.tasks,
   p_new trunkline_internal.tasks
@@ -13,7 +13,7 @@ as $$
 declare
   v_caller name := coalesce(nullif(current_setting('role'), 'none')::name, session_user);
 begin
-  -- 'default' is the profile of tasks that belong to none; a new task has it until its policy is stored.
+  -- 'default' means that a task belongs to no profile; a new task has it until its policy is stored.
   if p_old.profile <> 'default'
     and (p_new.profile is distinct from p_old.profile or p_old.audit and not p_new.audit)
     and not pg_has_role(v_caller, 'trunkline_operator', 'usage')

@@ -1,4 +1,4 @@
--- Returns whether an array can be a list of queues or tasks: one dimension, at most 10000 names and 1 MB. Null is one.
+-- Returns whether an array can be a list of queues or tasks: one dimension, at most 10000 names and 1 MB. Null is valid.
 create or replace function trunkline_internal.is_name_list(p_names text[])
 returns boolean
 language sql
@@ -12,4 +12,4 @@ as $$
     true
   )
 $$;
-comment on function trunkline_internal.is_name_list(text[]) is 'Returns whether an array can be a list of queues or tasks: one dimension, at most 10000 names and 1 MB. Null is one.';
+comment on function trunkline_internal.is_name_list(text[]) is 'Returns whether an array can be a list of queues or tasks: one dimension, at most 10000 names and 1 MB. Null is valid.';

@@ -23,7 +23,7 @@ declare
     from unnest(p_moves) as m
     where m.to_state in ('ready', 'scheduled') and m.run_at <= p_now + interval '1 minute'
   );
-  -- When a lost attempt ended is not known.
+  -- The end time of a lost attempt is not known, so it is not checked for late calls.
   v_lost uuid[] := array(select m.job_id from unnest(p_moves) as m where m.kind = 'lost');
   v_front uuid[] := array(select m.job_id from unnest(p_moves) as m where m.to_state = 'ready' and m.front);
 begin
@@ -33,7 +33,7 @@ begin
     array_agg(row(r.job_id, r.attempt, r.task, r.tenant, r.need, r.claimed_at)::trunkline_internal.costly_attempt),
     array_agg(row(r.job_id, r.attempt, r.task, r.tenant, r.need, r.claimed_at)::trunkline_internal.costly_attempt)
       filter (where r.need[2] > 0 or r.need[3] > 0),
-    -- The least that note_late counts.
+    -- The shortest run time that note_late counts.
     array_agg(row(r.job_id, r.attempt, r.task, r.tenant, r.need, r.claimed_at)::trunkline_internal.costly_attempt)
       filter (where r.claimed_at < p_now - interval '15 seconds' and r.job_id <> all(v_lost))
   into v_limited, v_freed, v_costly, v_late

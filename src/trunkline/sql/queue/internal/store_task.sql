@@ -1,8 +1,8 @@
 -- Stores the given parts of a task's policy and tells whether anything changed; what is the same is neither locked nor written.
 -- Workers register their tasks at every start. Read first without a lock, since most find what they
 -- would write; whoever has to write locks the row and looks again, so that two processes that start
--- together do not mix their policies. A session that acts for one tenant may register what is known already, and change
--- nothing. Called by register_task and register_tasks.
+-- together do not mix their policies. A session that acts for one tenant may register a task with its stored policy, but
+-- may change nothing. Called by register_task and register_tasks.
 create or replace function trunkline_internal.store_task(
   p_task text,
   p_queue text,

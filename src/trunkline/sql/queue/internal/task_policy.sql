@@ -14,7 +14,7 @@ begin
     return v_policy;
   end if;
   v_scope := trunkline.tenant_scope();
-  -- A session that acts for one tenant changes no task, and is not told of those there are.
+  -- A session that acts for one tenant cannot change tasks and does not receive the list of known tasks.
   if v_scope is not null or not trunkline_internal.setting(p_name => 'allow_unknown_tasks')::boolean then
     perform trunkline_internal.refuse(
       p_name => 'unknown_task',

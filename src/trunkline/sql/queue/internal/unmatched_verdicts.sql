@@ -1,6 +1,6 @@
 -- Returns the verdicts of a batch of completions in which not every attempt was completed: ok, cancel, already or lost.
--- Already: this worker completed this very attempt before. Cancel: it ended cancelled, because the
--- worker had been told so.
+-- Already: this worker completed this very attempt before. Cancel: the attempt ended as cancelled,
+-- because a heartbeat or progress call had returned cancel for it.
 create or replace function trunkline_internal.unmatched_verdicts(
   p_worker text,
   p_jobs uuid[],

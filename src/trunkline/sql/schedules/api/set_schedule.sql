@@ -47,13 +47,13 @@ begin
   perform trunkline_internal.check_request(
     p_task => p_task, p_payload => p_payload, p_queue => p_queue, p_priority => p_priority,
     p_run_at => null, p_delay => null, p_tenant => v_tenant, p_unique_key => null,
-    -- As run_schedule puts them together.
+    -- The longest key that run_schedule builds.
     p_idempotency_key => 'schedule:' || p_schedule || ':2000-01-01T00:00:00Z', p_correlation_id => null,
     p_max_attempts => null, p_tags => null,
     p_max_bytes => trunkline_internal.setting(p_name => 'max_payload_bytes')::integer, p_index => null
   );
   v_policy := trunkline_internal.task_policy(p_task => p_task);
-  -- A limit may be made or raised later; a key that the payload lacks stays missing.
+  -- A limit may be created or raised later, but a key that the payload lacks stays missing.
   select l.template into v_template
   from unnest(v_policy.limits) as l (template)
   where coalesce(octet_length(

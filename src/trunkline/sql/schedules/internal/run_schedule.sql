@@ -1,9 +1,9 @@
 -- Enqueues what is due of one schedule and moves it to its next due time, in one transaction.
 -- Called by run_schedules, which holds the row. Two things make each due time enqueue once: the
 -- row moves in the transaction of the enqueue, and the due time is the job's idempotency key.
--- A refused enqueue is recorded and passed over; trouble that passes (deadlock, lock, resources) or
--- comes with the caller's session (read-only, row security) leaves the due time for the next call.
--- A schedule that cannot be computed any more, because its time zone is gone for example, is paused with the reason.
+-- A refused enqueue is recorded and skipped. A temporary error (deadlock, lock, resources) or one caused
+-- by the caller's session (read-only, row security) leaves the due time for the next call.
+-- A schedule whose next time can no longer be computed, for example because its time zone is gone, is paused with the reason.
 create or replace function trunkline_internal.run_schedule(
   p_schedule trunkline_internal.schedules,
   p_now timestamptz,

@@ -1,4 +1,4 @@
--- Refuses what concerns all tenants to a session that acts for one of them; p_detail names what it is.
+-- Refuses a change that affects all tenants if the session acts for one tenant; p_detail names the change.
 create or replace function trunkline_internal.require_all_tenants(p_detail jsonb)
 returns void
 language plpgsql
@@ -11,4 +11,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.require_all_tenants(jsonb) is 'Refuses what concerns all tenants to a session that acts for one of them; p_detail names what it is.';
+comment on function trunkline_internal.require_all_tenants(jsonb) is 'Refuses a change that affects all tenants if the session acts for one tenant; p_detail names the change.';

@@ -36,7 +36,7 @@ begin
     );
   end if;
   perform trunkline_internal.check_worker_detail(p_detail => p_detail);
-  -- After a restore into another server, limits count right only with ids of this one: before the first claim.
+  -- After a restore into another server, limits count correctly only with translated ids: do it before any claim.
   perform trunkline_internal.adopt_gates();
   insert into trunkline_internal.workers as w (
     worker, started_at, seen_at, pulse_interval, host, pid, version, queues, tasks, detail, tenant

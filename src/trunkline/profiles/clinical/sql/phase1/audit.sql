@@ -84,7 +84,7 @@ select
   e.at, e.table_name, e.record_id, e.action, e.old_values, e.new_values, e.reason, e.origin, e.patient_id, e.job_id, e.actor,
   e.kind, e.attempt
 from clinical.audit_of_jobs as e
--- By the row and not by a time up to which all were taken over: no argument of keep_audit can hide an event.
+-- Compares rows instead of a high-water time, so that no argument of keep_audit can hide an event.
 where not exists (
   select
   from clinical.audit_entries as a
@@ -110,7 +110,7 @@ begin
       p_detail => jsonb_build_object('argument', 'p_older_than', 'minimum', '0', 'maximum', '1 day')
     );
   end if;
-  -- All that are not there yet: a long transaction may commit an event days after its time.
+  -- Copies all events that are missing: a long transaction may commit an event days after its timestamp.
   insert into clinical.audit_entries (
     at, table_name, record_id, action, old_values, new_values, reason, origin, patient_id, job_id, actor, kind, attempt
   )
@@ -167,7 +167,7 @@ begin
   return v_entry;
 end;
 $$;
-comment on function clinical.write_audit(text, text, text, jsonb, jsonb, text, text, uuid, uuid) is 'Writes one audit event for a function of this profile, in the transaction of what it is about; refuses one about clinical data without a patient.';
+comment on function clinical.write_audit(text, text, text, jsonb, jsonb, text, text, uuid, uuid) is 'Writes one audit event for a function of this profile, in the transaction of the change it describes; refuses an event about clinical data without a patient.';
 
 create or replace function clinical.require_audit()
 returns trigger
@@ -188,7 +188,7 @@ begin
       -- A row that this transaction made may be changed by it without saying so again.
       and a.action in (tg_op, 'INSERT')
       and a.xid = pg_current_xact_id()
-      -- In a restored database an old event may have the number of this transaction; its row was written earlier.
+      -- In a restored database an old event may have this transaction's id, but its row was written earlier.
       and age(a.xmin) <= 0
   ) then
     perform clinical.refuse(

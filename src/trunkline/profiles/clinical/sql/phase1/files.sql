@@ -134,7 +134,7 @@ begin
     select q.id, q.error_details - 'history' || jsonb_build_object('job_id', q.id, 'job_type', q.job_type) as error, f.id as file
     from trunkline.dead_letters as d
     join clinical.job_queue as q on q.id = d.job_id
-    -- Of the same patient: a job names its file in a payload that anybody may have written.
+    -- Must be the same patient: the payload that names the file may come from any producer.
     join clinical.shell_files as f
       on f.id = clinical.as_uuid(p_text => q.job_payload ->> 'shell_file_id') and f.patient_id = q.patient_id
     where f.processing_error ->> 'job_id' is distinct from q.id::text and f.completed_at is null

@@ -18,7 +18,7 @@ create table if not exists clinical.job_types (
   constraint job_types_endpoint foreign key (provider_name, api_endpoint)
     references clinical.api_endpoints (provider_name, api_endpoint) match full
 );
--- Views of jobs and of the audit join this table, so a row stays for good; a type that is not wanted is switched off.
+-- Views of jobs and of the audit join this table, so rows are never deleted; an unwanted type is deactivated.
 alter table clinical.job_types add column if not exists is_active boolean not null default true;
 comment on table clinical.job_types is 'Job types with the endpoint they call, their place in the pipeline and their budget; a row is all that a new type needs. Rows are deactivated, never deleted.';
 
@@ -28,10 +28,10 @@ language sql
 immutable
 set search_path = pg_catalog, pg_temp
 as $$
-  -- The second and third pass have switches of their own in the configuration.
+  -- The second and third pass have separate switches in the configuration.
   select array['fast_queue_security', 'fast_queue_ocr', 'fast_queue_spatial', 'ai_queue_pass1', 'audit_cleanup', 'system_maintenance']
 $$;
-comment on function clinical.required_job_types() is 'Types that uploads and the audit depend on: they cannot be deactivated.';
+comment on function clinical.required_job_types() is 'Returns the types that uploads and the audit depend on, which cannot be deactivated.';
 
 create or replace function clinical.keep_job_types()
 returns trigger
@@ -44,7 +44,7 @@ declare
   v_problem text;
   v_type text;
 begin
-  -- After the statement, over all rows: a rename shows as a type that is gone.
+  -- Runs after the statement and over all rows, so that a rename shows up as a missing type.
   if tg_op in ('DELETE', 'TRUNCATE') then
     v_problem := 'a job type is deactivated, not deleted';
   elsif tg_op = 'UPDATE' then
@@ -154,7 +154,7 @@ as $$
   order by s.depth
   limit 1
 $$;
-comment on function clinical.next_stage(text) is 'The stage that follows, past those that are switched off or not active; null after the last.';
+comment on function clinical.next_stage(text) is 'Returns the next stage, skipping those that are switched off or inactive; null after the last.';
 
 -- Insert if missing: what an operator changed is kept at every installation.
 insert into clinical.job_types (job_type, provider_name, api_endpoint, is_first_stage, next_stage, optional, needs_file)

@@ -131,7 +131,7 @@ select
 from trunkline.jobs as j
 join clinical.job_types as t on t.job_type = j.task
 left join clinical.imported_jobs as i on i.job_id = j.job_id
--- Called with the rights of the reader: workers may not.
+-- Runs with the privileges of the reading role, so workers cannot read this view.
 cross join lateral trunkline.job(p_job => j.job_id) as d
 cross join lateral (
   -- An old word is shown until something happens to the job here.
@@ -146,7 +146,7 @@ left join lateral (
   where e.job_id = j.job_id and e.at >= j.created_at - interval '1 minute'
 ) as v on true;
 comment on view clinical.job_queue is 'Jobs of this profile in the words of the source; they are changed by functions only.';
--- It returned the payload of any job to any worker.
+-- Dropped because it returned the payload of any job to any worker.
 drop function if exists clinical.job_bodies(uuid);
 
 create or replace function clinical.refuse_job_write()

@@ -34,4 +34,4 @@ begin
   return 2::bigint;
 end;
 $$;
-comment on function clinical.open_legacy_views() is 'Opens the views in the old form to producers, as which the services of the older system log in; tells how many. Not to workers, who see what they have claimed.';
+comment on function clinical.open_legacy_views() is 'Grants producers, the role of the older system''s services, access to the legacy views; returns the number of views. Workers get no access.';

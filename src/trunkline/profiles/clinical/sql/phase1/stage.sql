@@ -1,4 +1,4 @@
--- What a worker sees and writes of clinical data: that of the job it has claimed, fenced by attempt and worker.
+-- Functions through which a worker reads and writes clinical data of the job it has claimed, fenced by attempt and worker.
 -- requires: files, audit, work
 -- source: 8 (CP-72)
 
@@ -19,7 +19,7 @@ begin
   return query
   select j.task, clinical.as_uuid(p_text => j.tenant), f.id
   from trunkline.job(p_job => p_job) as j
-  -- Of the patient of the job: the payload alone is whatever a producer wrote.
+  -- The file must belong to the job's patient: the payload alone proves nothing, because a producer wrote it.
   left join clinical.shell_files as f
     on f.id = clinical.as_uuid(p_text => j.payload ->> 'shell_file_id') and f.patient_id::text = j.tenant;
 end;
@@ -38,7 +38,7 @@ as $$
   from clinical.require_claim(p_job => p_job, p_attempt => p_attempt, p_worker => p_worker) as c
   join clinical.shell_files as f on f.id = c.file_id
 $$;
-comment on function clinical.stage_file(uuid, integer, text) is 'Returns where the file of a claimed job is stored and what was said about it at the upload; no row if the job has no file.';
+comment on function clinical.stage_file(uuid, integer, text) is 'Returns where the file of a claimed job is stored, with the type and size given at the upload; no row if the job has no file.';
 
 create or replace function clinical.stage_records(p_job uuid, p_attempt integer, p_worker text)
 returns table (stage text, record_kind text, record_key text, body jsonb)
@@ -53,7 +53,7 @@ as $$
 $$;
 comment on function clinical.stage_records(uuid, integer, text) is 'Returns the records of the file of a claimed job.';
 
--- With a file, a job and a stage of the caller's choice in earlier versions.
+-- The earlier version accepted any file, job and stage from the caller.
 drop function if exists clinical.write_record(uuid, uuid, text, text, jsonb, text, text);
 
 create or replace function clinical.write_record(
@@ -94,7 +94,7 @@ begin
   values (v_claim.patient_id, v_claim.file_id, p_job, v_claim.job_type, p_kind, p_key, p_body, v_now, v_now)
   on conflict (shell_file_id, stage, record_kind, record_key) do update
   set body = excluded.body, job_id = excluded.job_id, updated_at = excluded.updated_at
-  -- A row that was there has a xmax: two jobs may write the same one at once.
+  -- xmax is set if the row existed: two jobs may write the same record at once.
   returning r.id, r.xmax = 0 into v_record, v_is_new;
   perform clinical.write_audit(
     p_table_name => 'clinical_records', p_record_id => v_record::text,
@@ -105,9 +105,9 @@ begin
   return v_record;
 end;
 $$;
-comment on function clinical.write_record(uuid, integer, text, text, jsonb, text, text) is 'Writes one clinical record for the file of a claimed job, or writes it over, with its audit event; a repeated attempt leaves one record.';
+comment on function clinical.write_record(uuid, integer, text, text, jsonb, text, text) is 'Inserts or replaces one clinical record for the file of a claimed job, with its audit event; a repeated attempt leaves one record.';
 
--- Without an attempt in earlier versions: anybody could write an event about anything.
+-- The earlier version took no attempt, so any caller could write an event about anything.
 drop function if exists clinical.log_audit_event(text, text, text, jsonb, jsonb, text, text, uuid, uuid);
 
 create or replace function clinical.log_audit_event(
@@ -142,7 +142,7 @@ begin
   if coalesce(p_origin, 'system') <> 'system'
     or p_table_name = any (c_own)
     or not v_is_operator and p_table_name = any (c_operators)
-    -- An event about clinical data without a patient is refused below, by its own name.
+    -- An event about clinical data without a patient is refused below, with a separate code.
     or p_patient_id is not null and p_patient_id is distinct from v_patient
   then
     perform clinical.refuse(
@@ -156,4 +156,4 @@ begin
   );
 end;
 $$;
-comment on function clinical.log_audit_event(text, text, text, jsonb, jsonb, text, text, uuid, uuid, integer, text) is 'Writes one audit event about a table of your own, in the transaction of what it is about: a worker for the patient of the attempt that it runs, an operator for any.';
+comment on function clinical.log_audit_event(text, text, text, jsonb, jsonb, text, text, uuid, uuid, integer, text) is 'Writes one audit event about one of your own tables, in the transaction of the change: a worker for the patient of its running attempt, an operator for any patient.';

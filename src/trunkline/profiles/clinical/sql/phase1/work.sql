@@ -121,7 +121,7 @@ declare
 begin
   select j.task, j.payload, j.priority, j.tags, j.tenant into v_job from trunkline.job(p_job => p_job) as j;
   v_workflow := clinical.as_uuid(p_text => clinical.tag(p_tags => v_job.tags, p_name => 'workflow'));
-  -- Tags and payload are whatever a producer wrote: a job moves a file of its own patient and no other.
+  -- Tags and payload come from a producer and prove nothing: a job may only move a file of its own patient.
   if v_workflow is null
     or not exists (select from clinical.shell_files as f where f.id = v_workflow and f.patient_id::text = v_job.tenant)
   then
@@ -137,7 +137,7 @@ begin
     p_name => clinical.tag(p_tags => v_job.tags, p_name => 'job_name'),
     p_payload => (v_job.payload - 'estimated_tokens')
       || case when jsonb_typeof(p_result -> 'next_payload') = 'object' then p_result -> 'next_payload' else '{}'::jsonb end
-      -- The next stage is about the same file, and so for the same patient, whatever the worker says.
+      -- The next stage always handles the same file of the same patient, whatever the worker returned.
       || jsonb_build_object('shell_file_id', v_workflow),
     p_category => clinical.tag(p_tags => v_job.tags, p_name => 'job_category'),
     p_priority => v_job.priority,

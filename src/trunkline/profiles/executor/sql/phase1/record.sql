@@ -70,7 +70,7 @@ declare
   v_time timestamptz;
 begin
   v_time := p_text::timestamptz;
-  -- The views subtract and print it: infinity and the ends of the calendar would overflow there.
+  -- The views subtract and print this time; infinity and the ends of the calendar would overflow there.
   return case when v_time between '1970-01-01 00:00:00+00' and '9000-01-01 00:00:00+00' then v_time end;
 exception
   when data_exception then
@@ -78,7 +78,7 @@ exception
     return null;
 end;
 $$;
-comment on function executor.executor_time(text) is 'Reads a time out of an error; null where it is none, or not between the years 1970 and 9000.';
+comment on function executor.executor_time(text) is 'Parses a time from an error; null if it is not a time between the years 1970 and 9000.';
 
 create or replace function executor.executor_was_reclaimed(p_error jsonb)
 returns boolean

@@ -22,7 +22,7 @@ begin
       reclaimed := 0;
       error := sqlerrm;
   end;
-  -- A row that run_wake_ups has locked goes another time.
+  -- A row that run_wake_ups has locked is deleted by a later call.
   delete from executor.executor_cycles as c
   where c.cycle in (
     select o.cycle from executor.executor_cycles as o where o.at < v_now - interval '1 day' for update skip locked
@@ -77,7 +77,7 @@ declare
   v_newest bigint;
   v_now timestamptz := trunkline.clock();
 begin
-  -- The newest cycle is the lock: only the owner has rights on it, while any login may keep an advisory lock.
+  -- The newest cycle serves as the lock, because only the owner can lock it. Any login can hold an advisory lock.
   v_newest := (select max(c.cycle) from executor.executor_cycles as c);
   if v_newest is null then
     begin
@@ -92,7 +92,7 @@ begin
       return null;
     end if;
   end if;
-  -- Read behind the lock: another caller may just have ended.
+  -- Read after taking the lock: another caller may just have finished.
   select c.wrapper, c.at into v_last from executor.executor_cycles as c order by c.cycle desc limit 1;
   -- One in the future is no reason to wait: the clock was set back.
   if v_last.at > v_now - c_every and v_last.at <= v_now then
