@@ -8,8 +8,8 @@ from trunkline import profiles
 from trunkline.profiles import installer
 
 _PROMISE = (
-    "It is enabled and forced on every table of `trunkline_internal`, on every "
-    "partition of these, and on every table of a profile."
+    "It is enabled and forced on every table of `trunkline_internal`, on all "
+    "their partitions, and on every table of a profile."
 )
 
 
