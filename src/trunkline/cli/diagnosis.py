@@ -206,14 +206,18 @@ def _differences(target: str) -> Iterator[Finding]:
 
 def _profiles(target: str) -> Iterator[Finding]:
     found = verification.verify(target)
-    if found:
-        yield Finding(
-            "profiles",
-            "fail",
-            f"{count(len(found), 'difference')}: {'; '.join(map(str, found[:_SHOWN]))}"
-            + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""),
-            "See all with `trunkline schema verify`; repair with `trunkline profile install NAME`.",
-        )
+    if not found:
+        return
+    if newer := schema.newer_than_package(target):
+        yield Finding("profiles", "warn", f"not comparable: {newer}", newer.hint)
+        return
+    yield Finding(
+        "profiles",
+        "fail",
+        f"{count(len(found), 'difference')}: {'; '.join(map(str, found[:_SHOWN]))}"
+        + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""),
+        "See all with `trunkline schema verify`; repair with `trunkline profile install NAME`.",
+    )
 
 
 def _health(session: Session) -> Iterator[Finding]:

@@ -179,8 +179,10 @@ class _JsonWarnings(logging.Handler):
     """Writes otherwise unhandled warnings as JSON, so that a program can parse every line."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        from trunkline.telemetry import escaped_json  # noqa: PLC0415 - see COMMANDS
+
         warning = {"message": record.getMessage(), "logger": record.name}
-        click.echo(json.dumps({"warning": warning}, ensure_ascii=False), err=True)
+        click.echo(escaped_json(json.dumps({"warning": warning}, ensure_ascii=False)), err=True)
 
 
 def _of_driver(error: Exception) -> TrunklineError | None:

@@ -136,7 +136,8 @@ def embedded_variable() -> bool | None:
 def _report(server: Any, *, chosen: bool, quiet: bool) -> None:
     folder = str(server.folder.home)
     mark = object()
-    if _reported.setdefault(folder, mark) is not mark or server.dsn in _reported or quiet:
+    # A quiet use leaves no mark: the process may still use the server as an application.
+    if quiet or server.dsn in _reported or _reported.setdefault(folder, mark) is not mark:
         return
     if chosen:
         _log.info("using the embedded server in %s", folder)

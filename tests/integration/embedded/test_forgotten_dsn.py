@@ -112,6 +112,24 @@ def warnings(text: str) -> int:
     return text.count(_WARNING)
 
 
+def test_the_doctor_in_the_same_process_does_not_swallow_the_warning(place: Place) -> None:
+    """The doctor reports the server itself and logs nothing; the application still has to."""
+    ended = place.python(
+        textwrap.dedent("""
+            import contextlib, sys
+            from trunkline import Trunkline
+            from trunkline.cli.doctor import doctor
+
+            with contextlib.suppress(SystemExit):
+                doctor.main([], standalone_mode=False)
+            print("DOCTOR DONE", file=sys.stderr, flush=True)
+            Trunkline().sync.jobs.list()
+        """)
+    )
+    before, _, after = ended.stderr.partition("DOCTOR DONE")
+    assert (warnings(before), warnings(after)) == (0, 1), ended.stderr
+
+
 def test_an_application_warns_once_for_each_process(place: Place) -> None:
     ended = place.python(
         textwrap.dedent("""
