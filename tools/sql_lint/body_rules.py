@@ -21,7 +21,7 @@ _OURS = {"trunkline", "trunkline_internal"}
 DYNAMIC = {
     "duties/internal/drop_expired_partition.sql",
     "duties/internal/make_partitions.sql",
-    "migrations/0021_backup_and_walls.sql",
+    "migrations/0021_forced_partitions.sql",
     "security/roles.sql",
 }
 # The only source of random numbers; tests replace it.

@@ -1,4 +1,4 @@
--- why: complete must know whether the worker was told of a cancel request: from then on the job ends cancelled
+-- why: complete must know whether the worker has received the cancel request; from then on the job ends cancelled
 -- breaking: no
 
 alter table trunkline_internal.running add column cancel_answered_at timestamptz;

@@ -81,7 +81,7 @@ as $$
       'Enqueue again from the time in the detail on, or raise the quota with trunkline.set_limit.'),
     ('TL036', 'needs_all_tenants', 'this concerns all tenants',
       'Do it in a session that acts for all tenants: a deployment that is not narrowed registers tasks and sets limits.'),
-    ('TL040', 'attempt_cancelled', 'the attempt was told to cancel',
+    ('TL040', 'attempt_cancelled', 'the worker already received the cancel request',
       'Roll back and end the attempt with trunkline.acknowledge_cancel.'),
     ('TL090', 'installer_lacks_right', 'installer lacks a right that the installation needs',
       'Let an administrator run the command that the refusal names.'),

@@ -11,7 +11,7 @@ create policy owner_rows on trunkline_internal.installers to trunkline_owner usi
 insert into trunkline_internal.installers (role) select distinct m.applied_by from trunkline_internal.schema_migrations as m;
 
 -- Forced like their parents. The policy lets the owner move rows out of a default partition, and pg_dump read each of
--- them. Partitions of days are made by make_partitions, with the same two statements.
+-- them. make_partitions creates dated partitions with the same two statements.
 do $$
 declare
   v_partition regclass;

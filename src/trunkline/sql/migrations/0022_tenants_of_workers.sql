@@ -1,4 +1,4 @@
--- why: a worker belongs to the tenant it acts for; a provider's answer is told for a job
+-- why: a worker belongs to the tenant it acts for; a provider's answer is reported for a job
 -- breaking: no
 
 alter table trunkline_internal.workers add column tenant text;
