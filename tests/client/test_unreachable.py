@@ -14,6 +14,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.chaos import private_server
 from tests.chaos.private_server import PrivateServer
 from tests.client.twins import Twin
+from tests.support import pgbouncer
 from tests.support.databases import Database
 from tests.support.servers import Server
 from tests.support.waiting import until
@@ -135,10 +136,12 @@ def test_no_connection_left(database: Database, *, blocking: bool) -> None:
 
 
 def test_read_only(database: Database, *, blocking: bool) -> None:
+    """As on a standby. Direct connections set the mode themselves, those to a pooler cannot."""
     database.superuser().execute(
         f"alter database {database.name} set default_transaction_read_only = on"
     )
-    error = asked(database.dsn, blocking=blocking)
+    with pgbouncer.start(database.server) as pooler:
+        error = asked(pooler.dsn(database.dsn), blocking=blocking)
     told(error, DatabaseReadOnly, "read-only transaction", "target_session_attrs=read-write")
     assert error.code == "database_read_only"
 

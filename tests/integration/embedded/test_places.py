@@ -32,8 +32,7 @@ def test_data_of_another_major_version_is_refused(home: Path) -> None:
         acquire(home)
     assert refusal.value.data == 12
     assert 18 in refusal.value.programs
-    assert "pg_dump" in refusal.value.hint
-    assert "pg_restore" in refusal.value.hint
+    assert "trunkline db backup" in refusal.value.hint
 
 
 def test_missing_programs_are_refused(home: Path, tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ with late as materialized (
       select p.limit_id, coalesce(p.task, ''), 1
       from trunkline_internal.spendings as p
       where p.late and p.xid >= (select r.rolled_below from trunkline_internal.spending_roll as r)
+        -- An open transaction somewhere can keep lines from being added to their day for long.
+        and (p.at at time zone 'UTC')::date > (trunkline.clock() at time zone 'UTC')::date - 7
     ) as s
     group by s.limit_id, s.task
   ) as s
