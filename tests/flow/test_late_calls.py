@@ -118,6 +118,33 @@ def test_asking_or_settling_is_not_late(desk: Desk) -> None:
     assert late(desk, "other") == (1, ["work"])
 
 
+def test_a_settlement_after_the_window_is_late_once(desk: Desk) -> None:
+    """It says what was used, and comes too late to say when: each limit by its own window."""
+    desk.limit("api", requests_per_minute=10).limit("hourly", tokens_per_hour=1000)
+    desk.limit("slots", concurrency=5)
+    desk.task("api", "hourly", "slots", cost={"tokens": 10}, lease="5 hours")
+    notices = notices_of(desk.worker.connection)
+    desk.enqueue(4)
+    in_time, after_a_minute, after_hours, unused = desk.claim()
+    desk.database.move_time("50 seconds")
+    assert settle_job(desk, in_time, tokens=7) == "settled"
+    desk.database.move_time("50 seconds")
+    assert settle_job(desk, after_a_minute, tokens=7) == "settled"
+    assert settle_job(desk, unused, requests=0, tokens=0) == "settled"
+    desk.operator.value("select trunkline.sweep_gates()")
+    desk.database.move_time("2 hours")
+    assert settle_job(desk, after_hours, tokens=7) == "settled"
+    assert settle_job(desk, after_hours, tokens=7) == "already"
+    desk.end([in_time, after_a_minute, after_hours, unused])
+    for _ in range(2):
+        assert late(desk, "api") == (2, ["work"])
+        assert late(desk, "hourly") == (1, ["work"])
+        assert late(desk, "slots")[0] == 0
+        desk.operator.value("select trunkline.sweep_gates()")
+    assert {(one["limit"], one["attempts"]) for one in notices} == {("api", 2), ("hourly", 1)}
+    assert spent(desk)[0] == ("api", "work", 3, 3, 21)
+
+
 def test_a_refused_call_is_not_late(desk: Desk) -> None:
     desk.limit("api", requests_per_minute=1).task("api")
     desk.enqueue(1)

@@ -389,6 +389,28 @@ async def test_a_worker_of_one_tenant_calls_a_provider_that_all_share(
     assert gate(scene, "openai").held_reason == "the provider answered 429"
 
 
+async def test_a_missing_function_does_not_fail_a_job_that_reports_an_answer(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A schema of another version: the provider's answer is the job's all the same."""
+    limit(scene, "openai", '{"requests_per_minute": 100}')
+
+    @scene.app.task(limit="openai", max_attempts=1)
+    async def work(ctx: Context, at: str) -> int:
+        return (await ctx.http.get(at, raise_for_limit=False)).status
+
+    def busy(connection: socket.socket, request: bytes) -> bool:
+        scene.superuser.execute("alter function trunkline.observe_limit rename to observe_another")
+        return answer(b"", "Retry-After: 30", status="429 Too Many Requests")(connection, request)
+
+    with Server(busy) as provider:
+        async with scene.working():
+            (job,) = await scene.enqueue("work", at=provider.url)
+            done = await scene.until_state(job, "completed", "dead")
+    assert (done.state, done.result) == ("completed", 429)
+    assert "could not be told" in caplog.text
+
+
 async def test_a_refused_observation_does_not_fail_the_job(
     scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -124,6 +124,95 @@ def test_the_tenant_s_own_limits_are_reached_by_any_of_their_names(
     assert spent(everybody) == {shown: -1}
 
 
+TELL = "select trunkline.observe_limit(%s, '{\"retry_after\": 60}', %s, %s, %s) is not null"
+
+
+def test_a_name_that_two_templates_produce_is_no_tenant_s_own(
+    everybody: Connection, narrowed: Narrowed
+) -> None:
+    """RC: tenant `limited` would pause what counts for tenant b, by either of its names."""
+    for name in ("{tenant}/a/b/{model}", "limited/a/b/b"):
+        everybody.execute("select trunkline.set_limit(%s, '{\"concurrency\": 5}')", (name,))
+    everybody.execute(
+        "select trunkline.register_task('of b', p_limits => array['limited/a/b/{tenant}'])"
+    )
+    everybody.execute("select trunkline.enqueue('of b', p_tenant => 'b')")
+    before = spent(everybody)
+    assert set(before) == {"limited/a/b/b"}
+    for role in ("producer", "worker"):
+        other = narrowed(role, "limited")
+        for name, keys in (("limited/a/b/b", {}), ("{tenant}/a/b/{model}", {"model": "b"})):
+            assert refused(other, TELL, name, json.dumps(keys), None, None)[0] == DENIED
+            ask = "select trunkline.acquire(%s, p_keys => %s)"
+            assert refused(other, ask, name, json.dumps(keys))[0] == DENIED
+    assert spent(everybody) == before
+    # Where only one of them produces the name, it is the tenant's.
+    owner = narrowed("producer", "acme")
+    assert value(owner, TELL, "{tenant}/a/b/{model}", '{"model": "gpt"}', None, None)
+    assert spent(everybody)["acme/a/b/gpt"] == -1
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("{tenant}/{model}", "budget/{tenant}"),
+        ("budget/{account}", "budget/{tenant}"),
+        ("bud{account}", None),
+        ("budget/x{account}", "budget/{tenant}"),
+        ("b{kind}/{who}-{what}", "budget/{tenant}"),
+        ("{a}/{b}/gpt", "m/{tenant}/{model}"),
+        ("n{a}/{b}/gpt", None),
+        ("m/{a}/{b}/{c}", None),
+        # A filled-in name replaces the one with keys.
+        ("budget/c", None),
+    ],
+)
+def test_limits_that_could_produce_the_same_name_are_refused(
+    everybody: Connection, name: str, other: str | None
+) -> None:
+    """RC: they would count in one place, and one tenant's name could be another's."""
+    declared = json.dumps([{"task": "t", "declares": {name: {}}}])
+    for code, call, argument in (
+        ("TL022", "select trunkline.register_tasks(%s)", declared),
+        ("TL028", "select trunkline.set_limit(%s)", name),
+    ):
+        if other is None:
+            everybody.execute(call.encode(), (argument,))
+        else:
+            found, detail = refused(everybody, call, argument)
+            assert (found, f"{other} overlaps" in detail["must_be"]) == (code, True)
+    # One that is there can be changed.
+    everybody.execute("select trunkline.set_limit('budget/{tenant}', '{\"concurrency\": 1}')")
+
+
+def test_a_tenant_s_own_limit_may_have_a_filled_in_name(
+    everybody: Connection, narrowed: Narrowed
+) -> None:
+    assert value(narrowed("producer", "b"), TELL, "budget/{tenant}", "{}", None, None)
+    assert spent(everybody)["budget/b"] == -1
+
+
+def test_a_job_pauses_a_shared_limit_for_its_own_keys_alone(
+    everybody: Connection, narrowed: Narrowed
+) -> None:
+    limit = "acct/{account}"
+    everybody.execute("select trunkline.set_limit(%s, '{\"requests_per_minute\": 5}')", (limit,))
+    everybody.execute("select trunkline.register_task('bill', p_limits => %s)", ([limit],))
+    value(
+        narrowed("producer"), "select (trunkline.enqueue('bill', '{\"account\": \"A1\"}')).job_id"
+    )
+    worker = narrowed("worker")
+    job = value(worker, "select job_id from trunkline.claim('w')")
+    for name, account in ((limit, "B1"), ("acct/B1", "A1"), ("acct/{other}", "A1")):
+        keys = json.dumps({"account": account, "other": "B1"})
+        assert refused(worker, TELL, name, keys, job, 1)[0] == DENIED
+        ask = "select trunkline.acquire(%s, p_keys => %s, p_job => %s, p_attempt => %s)"
+        assert refused(worker, ask, name, keys, job, 1)[0] == DENIED
+    assert set(spent(everybody)) == {"acct/A1"}
+    assert value(worker, TELL, limit, '{"account": "A1"}', job, 1)
+    assert spent(everybody) == {"acct/A1": -1}
+
+
 def test_a_shared_limit_is_reached_for_a_running_job_that_names_it(
     everybody: Connection, narrowed: Narrowed
 ) -> None:
@@ -249,7 +338,7 @@ def test_different_keys_never_share_a_name(everybody: Connection, batch: bool) -
     assert set(spent(everybody).values()) == {2}
 
 
-@pytest.mark.parametrize("pattern", ["x-{a}-{b}", "x{a}: {b}", "{a}é{b}", "{a}/{b}/{c}"])
+@pytest.mark.parametrize("pattern", ["x-{a}-{b}", "x{a}: {b}", "{a}é{b}", "x/{a}/{b}/{c}"])
 def test_names_with_other_separators_tell_their_keys_apart(
     everybody: Connection, pattern: str
 ) -> None:

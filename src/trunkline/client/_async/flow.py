@@ -17,7 +17,13 @@ from trunkline.client._async.http import AsyncConnections, AsyncHttp
 from trunkline.client.flow import AsyncAnswer, Grant, GrantRequest, Patience, Wait, patience
 from trunkline.db.call import Call
 from trunkline.db.calls import flow
-from trunkline.errors import DatabaseProblem, DatabaseUnreachable, LimitExhausted, Refusal
+from trunkline.errors import (
+    DatabaseProblem,
+    DatabaseUnreachable,
+    LimitExhausted,
+    Refusal,
+    SchemaError,
+)
 from trunkline.model import ClaimedJob, Duration, seconds
 
 __all__ = ["AsyncFlow", "AsyncLink"]
@@ -107,7 +113,7 @@ class AsyncFlow:
         )
         try:
             await self._link.run(call)
-        except (DatabaseProblem, DatabaseUnreachable, Refusal) as error:
+        except (DatabaseProblem, DatabaseUnreachable, Refusal, SchemaError) as error:
             # No reason to fail the job: the provider repeats it in its next response.
             _log.warning("what a provider said of %s could not be told: %s", limit, error)
 

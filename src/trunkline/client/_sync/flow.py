@@ -18,7 +18,13 @@ from trunkline.client._sync.http import SyncConnections, SyncHttp
 from trunkline.client.flow import Answer, Grant, GrantRequest, Patience, Wait, patience
 from trunkline.db.call import Call
 from trunkline.db.calls import flow
-from trunkline.errors import DatabaseProblem, DatabaseUnreachable, LimitExhausted, Refusal
+from trunkline.errors import (
+    DatabaseProblem,
+    DatabaseUnreachable,
+    LimitExhausted,
+    Refusal,
+    SchemaError,
+)
 from trunkline.model import ClaimedJob, Duration, seconds
 
 __all__ = ["SyncFlow", "SyncLink"]
@@ -106,7 +112,7 @@ class SyncFlow:
         )
         try:
             self._link.run(call)
-        except (DatabaseProblem, DatabaseUnreachable, Refusal) as error:
+        except (DatabaseProblem, DatabaseUnreachable, Refusal, SchemaError) as error:
             # No reason to fail the job: the provider repeats it in its next response.
             _log.warning("what a provider said of %s could not be told: %s", limit, error)
 

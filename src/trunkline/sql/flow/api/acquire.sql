@@ -7,7 +7,8 @@
 -- the one it was charged in. A job that holds a slot of the limit needs no other.
 -- Other limits of the job that have a quota, such as its tenant's budget, are charged the same: there too the first call has
 -- what the claim charged, a further one needs room.
--- A session that acts for one tenant reaches its own limits, and shared limits only for a job whose task names them.
+-- A session that acts for one tenant reaches its own limits, and shared limits only by the names its running job was
+-- enqueued under.
 -- Waits for the gate alone, which claims hold for milliseconds: call it in a transaction of its own.
 create or replace function trunkline.acquire(
   p_limit text,

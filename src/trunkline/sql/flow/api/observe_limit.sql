@@ -5,7 +5,7 @@
 -- that very kind, which could not forget it in time. Numbers are believed up to an hour. Only the filled-in name is
 -- concerned: another key of the same limit goes on.
 -- A session that acts for one tenant may report on its own limits. For a shared limit it must pass the running job and
--- attempt whose call the provider answered.
+-- attempt whose call the provider answered; the job was enqueued under that limit with the same keys.
 create or replace function trunkline.observe_limit(
   p_limit text,
   p_observed jsonb,

@@ -1,6 +1,7 @@
 -- Settles what the claim of a running attempt has charged, at all of its limits; answers settled, already or unknown.
 -- The slot is held until the attempt ends. What p_actual, which is as in settle, leaves out stays as estimated. Once only;
--- what acquire has taken over is settled there. An attempt that has ended is unknown: it was charged as estimated.
+-- what acquire has taken over is settled there. After a limit's shortest window, counted from the claim, the attempt counts
+-- as late there, unless it used nothing. An attempt that has ended is unknown: it was charged as estimated.
 create or replace function trunkline.settle_job(p_job uuid, p_attempt integer, p_actual jsonb default null)
 returns text
 language plpgsql
@@ -37,16 +38,19 @@ begin
   v_tokens := coalesce((p_actual ->> 'tokens')::bigint, v_job.need[2]);
   for v_gate in
     insert into trunkline_internal.spendings (
-      at, job_id, attempt, gate, limit_id, task, tenant, requests, tokens, units, cost
+      at, job_id, attempt, gate, limit_id, task, tenant, requests, tokens, units, cost, late
     )
     select
-      v_now, p_job, p_attempt, v_job.need[i.place + 1], l.limit_id, v_job.task, v_job.tenant, v_requests, v_tokens,
-      coalesce(trunkline_internal.actual_units(p_actual => p_actual, p_limit => l.limit_id), v_job.need[3]),
-      case when i.place = v_paying then coalesce((p_actual ->> 'cost')::numeric, 0) else 0 end
+      v_now, p_job, p_attempt, v_job.need[i.place + 1], c.limit_id, v_job.task, v_job.tenant, v_requests, v_tokens,
+      coalesce(trunkline_internal.actual_units(p_actual => p_actual, p_limit => c.limit_id), v_job.need[3]),
+      case when i.place = v_paying then coalesce((p_actual ->> 'cost')::numeric, 0) else 0 end,
+      v_requests + v_tokens > 0
+        and coalesce(v_job.claimed_at < v_now - trunkline_internal.shortest_window(p_limit => l), false)
     from generate_series(4, cardinality(v_job.need), 2) as i (place)
     cross join lateral trunkline_internal.limit_of(
       p_gate => v_job.need[i.place + 1], p_limit => v_job.need[i.place]::integer
-    ) as l (limit_id)
+    ) as c (limit_id)
+    left join trunkline_internal.limits as l on l.limit_id = c.limit_id
     order by v_job.need[i.place + 1]
     on conflict (job_id, attempt, gate) where grant_id is null do nothing
     returning gate, limit_id, units

@@ -9,7 +9,7 @@ declare
   v_limit trunkline_internal.limits;
 begin
   perform trunkline_internal.check_limit_scope(
-    p_template => p_name, p_name => p_name, p_gate => trunkline_internal.gate_of(p_name => p_name), p_job => null
+    p_name => p_name, p_gate => trunkline_internal.gate_of(p_name => p_name), p_job => null
   );
   select l.* into v_limit
   from trunkline_internal.limits as l

@@ -1,10 +1,11 @@
 -- Refuses limits outside the session's tenant: another tenant's, and shared limits without a running job that uses them.
--- A limit is the tenant's own if a limit with {tenant} produces its name for this tenant. A shared limit, such as a
--- provider's, is allowed only for p_job: a running job of this tenant whose task names the limit. The caller has read
--- p_job within the tenant's scope. The template alone proves nothing, because the caller supplies it: budget/b{tenant} is
--- budget/ba for tenant a.
+-- A limit is the tenant's own if a limit with {tenant} produces its name for this tenant, and every other limit with keys
+-- that could produce the name does so for this tenant as well. Otherwise tenant budget, whose {tenant}/{model} is budget/b
+-- for a model b, could pause budget/{tenant} of tenant b. The names that tasks use count like limits.
+-- A shared limit, such as a provider's, is allowed only for p_job: a running job of this tenant that was enqueued under
+-- exactly this name. The caller has read p_job within the tenant's scope. The template and its keys prove nothing, because
+-- the caller supplies them: budget/b{tenant} is budget/ba for tenant a.
 create or replace function trunkline_internal.check_limit_scope(
-  p_template text,
   p_name text,
   p_gate bigint,
   p_job trunkline_internal.running
@@ -22,18 +23,23 @@ begin
   end if;
   if v_scope <> '' and (
     coalesce(array_position((p_job).need[5:], p_gate) % 2 = 1, false)
-    or exists (
-      select from trunkline_internal.tasks as t where t.task = (p_job).task and p_template = any(t.limits)
-    )
-    or exists (
+    or (
       select
-      from trunkline_internal.limits as l
-      where strpos(l.name, '{tenant}') > 0
-        and trunkline_internal.fill_limit_name(
-          p_template => l.name,
-          p_payload => trunkline_internal.split_limit_name(p_template => l.name, p_name => p_name),
-          p_tenant => v_scope
-        ) = p_name
+        coalesce(bool_and(o.for_tenant = p_name), false) and bool_or(o.for_tenant = p_name and o.is_limit)
+      from (
+        select
+          t.is_limit,
+          case when strpos(t.name, '{tenant}') > 0 then coalesce(
+            trunkline_internal.fill_limit_name(p_template => t.name, p_payload => k.keys, p_tenant => v_scope), ''
+          ) else '' end as for_tenant
+        from (
+          select l.name, true as is_limit from trunkline_internal.limits as l where strpos(l.name, '{') > 0
+          union all
+          select n.name, false from trunkline_internal.tasks as s cross join lateral unnest(s.limits) as n (name)
+        ) as t
+        cross join lateral trunkline_internal.split_limit_name(p_template => t.name, p_name => p_name) as k (keys)
+        where k.keys is not null
+      ) as o
     )
   ) then
     return;
@@ -41,4 +47,4 @@ begin
   perform trunkline_internal.refuse(p_name => 'tenant_denied', p_detail => jsonb_build_object('limit', p_name));
 end;
 $$;
-comment on function trunkline_internal.check_limit_scope(text, text, bigint, trunkline_internal.running) is 'Refuses limits outside the session''s tenant: another tenant''s, and shared limits without a running job that uses them.';
+comment on function trunkline_internal.check_limit_scope(text, bigint, trunkline_internal.running) is 'Refuses limits outside the session''s tenant: another tenant''s, and shared limits without a running job that uses them.';

@@ -12,6 +12,7 @@ declare
   v_limit record;
   v_must text;
   v_old trunkline_internal.limits;
+  v_other text;
   v_parts jsonb;
 begin
   if p_declares is null then
@@ -24,9 +25,12 @@ begin
     );
   end if;
   for v_limit in select d.key as name, d.value as parts from jsonb_each(p_declares) as d order by d.key collate "C" loop
+    v_other := trunkline_internal.overlapping_limit(p_name => v_limit.name);
     v_must := case
       when not trunkline_internal.is_limit_name(p_name => v_limit.name)
         then 'names of 1 to 200 bytes, and between two keys something that begins with no letter, digit or %'
+      when v_other is not null
+        then format('a name that cannot be filled in to the same as another limit: %s overlaps', v_other)
       else trunkline_internal.check_limit_parts(p_parts => v_limit.parts)
     end;
     if v_must is not null then

@@ -35,9 +35,7 @@ begin
     order by n.limit_id desc
     limit 1;
   end if;
-  perform trunkline_internal.check_limit_scope(
-    p_template => p_template, p_name => name, p_gate => gate, p_job => p_job
-  );
+  perform trunkline_internal.check_limit_scope(p_name => name, p_gate => gate, p_job => p_job);
   limit_id := v_limit;
   if v_limit is null then
     perform trunkline_internal.refuse(

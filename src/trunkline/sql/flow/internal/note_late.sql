@@ -2,7 +2,8 @@
 -- A claim's charge counts in the window that begins with the claim. If a handler calls its provider later, through its own
 -- client, the provider sees the call in a later window. The engine cannot see that call, so it uses elapsed time. An
 -- attempt is late if it ended more than a quarter of the limit's shortest window after its claim, without a call to
--- acquire or settle_job. Limits without a window (concurrency, quotas) have no late calls.
+-- acquire or settle_job. A settlement after the whole window excuses nothing: settle_job has counted it, and the notice is
+-- sent here. Limits without a window (concurrency, quotas) have no late calls.
 -- Callers pass attempts that ran for 15 seconds or more, a quarter of the shortest possible window (a minute).
 create or replace function trunkline_internal.note_late(p_ended trunkline_internal.costly_attempt[], p_now timestamptz)
 returns void
@@ -32,16 +33,20 @@ begin
         case when e.need[2] > 0 or e.need[3] > 0 then e.need[1] else 0 end, e.need[2], e.need[3], 0, true
       from ended as e
       join trunkline_internal.limits as l on l.limit_id = e.limit_id
-      where e.claimed_at < p_now - case
-        when num_nonnulls(l.requests_per_minute, l.tokens_per_minute) > 0 then interval '15 seconds'
-        when num_nonnulls(l.requests_per_hour, l.tokens_per_hour) > 0 then interval '15 minutes'
-      end
+      where e.claimed_at < p_now - trunkline_internal.shortest_window(p_limit => l) / 4
       order by e.job_id, e.gate
       on conflict (job_id, attempt, gate) where grant_id is null do nothing
       returning job_id, attempt, limit_id, task
     )
     select b.task, l.name, count(*) as attempts, max(p_now - e.claimed_at) as longest
-    from booked as b
+    from (
+      select b.job_id, b.attempt, b.limit_id, b.task from booked as b
+      union all
+      select s.job_id, s.attempt, s.limit_id, s.task
+      from ended as e
+      join trunkline_internal.spendings as s on s.job_id = e.job_id and s.attempt = e.attempt and s.gate = e.gate
+      where s.grant_id is null and s.late
+    ) as b
     join trunkline_internal.limits as l on l.limit_id = b.limit_id
     join unnest(p_ended) as e on e.job_id = b.job_id and e.attempt = b.attempt
     group by b.task, l.name
@@ -49,12 +54,12 @@ begin
   loop
     raise notice using
       errcode = '01TL0',
-      message = 'an attempt ended long after its charge, without a grant or a settlement: a call it made late may have exceeded the limit',
+      message = 'an attempt ended long after its charge, without a grant or timely settlement: a late call may have exceeded the limit',
       detail = jsonb_build_object(
         'task', v_late.task, 'limit', v_late.name, 'attempts', v_late.attempts,
         'seconds', floor(extract(epoch from v_late.longest))
       ),
-      hint = 'Call trunkline.acquire right before each call to the provider, or trunkline.settle_job after it.';
+      hint = 'Call trunkline.acquire right before each call to the provider, or trunkline.settle_job right after it.';
   end loop;
 end;
 $$;

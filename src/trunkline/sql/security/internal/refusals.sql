@@ -42,7 +42,7 @@ as $$
     ('TL016', 'isolation_level', 'transaction isolation is above READ COMMITTED',
       'Call this function in a READ COMMITTED transaction: a held snapshot would make it decide on old rows.'),
     ('TL017', 'tenant_denied', 'tenant is not the caller''s',
-      'Name the tenant this session acts for, or none; a limit of that tenant, or one that its running job''s task names.'),
+      'Name the tenant this session acts for, or none; a limit of that tenant, or one that its running job was enqueued under.'),
     ('TL018', 'unique_key_held', 'unique key is held by another job',
       'Wait for the job named in the detail to end, or cancel it.'),
     ('TL019', 'wrong_state', 'the job is not in a state that allows this',
