@@ -14,8 +14,8 @@ begin
   for v_keeper in
     select distinct n.nspname
     from trunkline_internal.tasks as t
-    join pg_namespace as n on n.nspname = t.profile
-    join pg_proc as p on p.pronamespace = n.oid
+    join pg_catalog.pg_namespace as n on n.nspname = t.profile
+    join pg_catalog.pg_proc as p on p.pronamespace = n.oid
     where t.audit
       and p.proname = 'keep_events'
       and p.proargtypes = array['timestamptz'::regtype]::oidvector
