@@ -191,3 +191,27 @@ def test_an_event_that_comes_to_light_late_is_shown_and_kept(clinic: Clinic) -> 
     clinic.worker.value("select clinical.keep_audit()")
     clinic.database.superuser().execute("delete from trunkline_internal.events")
     assert [e.kind for e in clinic.audit(job[0])] == ["enqueued"]
+
+
+def test_events_are_kept_when_nobody_calls_for_it(clinic: Clinic) -> None:
+    """CP-26, CP-97: a short retention removes the engine's events, and none of the audit."""
+    job = clinic.start(AI)
+    assert clinic.complete(job)
+    before = clinic.audit(job)
+    clinic.operator.value("select trunkline.set_setting('events_retention', '1 day')")
+    clinic.pass_time("30 days")
+    scoped = clinic.database.connect("trunkline_worker")
+    scoped.execute("set trunkline.tenant = 'other'")
+    events = "select count(*) as n from trunkline.events where job_id = %s"
+    for _ in range(5):
+        scoped.execute("select trunkline.maintain_partitions()")
+        assert len(clinic.audit(job)) == len(before)
+        clinic.pass_time("1 hour")
+    for _ in range(20):
+        clinic.worker.connection.execute("select trunkline.run_duties()")
+        clinic.pass_time("1 hour")
+        if clinic.rows(events, job)[0].n == 0:
+            break
+    assert clinic.rows(events, job)[0].n == 0
+    assert clinic.audit(job) == before
+    assert [e.kind for e in before] == ["enqueued", "claimed", "completed"]

@@ -280,10 +280,10 @@ def test_what_uploads_and_the_audit_need_cannot_go(clinic: Clinic, change: str) 
     assert clinic.upload().job_id
 
 
-@pytest.mark.parametrize("role", ["trunkline_worker", "trunkline_producer"])
+@pytest.mark.parametrize("role", ["trunkline_worker", "trunkline_producer", "trunkline_operator"])
 @pytest.mark.parametrize("change", ["p_audit => false", "p_profile => 'other'"])
 def test_a_registration_does_not_hide_the_audit(clinic: Clinic, role: str, change: str) -> None:
-    """CP-26, CP-97: workers and producers register tasks, and cannot switch off their audit."""
+    """CP-26, CP-97: who registers tasks cannot switch off their audit, operators included."""
     connection = clinic.database.connect(role)
     with refused("TL022"):
         connection.execute(f"select trunkline.register_task('{AI}', {change})".encode())

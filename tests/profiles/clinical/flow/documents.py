@@ -2,7 +2,7 @@
 
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from trunkline.profiles.clinical.stubs.scans import report_lines, typeset
 
@@ -13,13 +13,24 @@ PAGE = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] >>"
 SCRIPT = b"<< /S /JavaScript /JS (app.alert(1)) >>"
 
 
-def pdf(objects: Mapping[int, bytes] | None = None, *, trailer: bytes = b"") -> bytes:
-    """A PDF of one empty page; objects replace those of their number or come on top."""
+def pdf(
+    objects: Mapping[int, bytes] | None = None,
+    *,
+    trailer: bytes = b"",
+    headers: Mapping[int, bytes] | None = None,
+    free: Collection[int] = (),
+) -> bytes:
+    """A PDF of one empty page; objects replace those of their number or come on top.
+
+    ``headers`` replaces the headers of these objects; ``free`` ones are missing in the table.
+    """
     bodies = {1: CATALOG, 2: PAGES, 3: PAGE, **(objects or {})}
     data, places = bytearray(b"%PDF-1.7\n"), {}
     for number, body in sorted(bodies.items()):
-        places[number] = len(data)
-        data += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+        if number not in free:
+            places[number] = len(data)
+        header = (headers or {}).get(number, b"%d 0 obj" % number)
+        data += b"%s\n%s\nendobj\n" % (header, body)
     table = len(data)
     data += b"xref\n0 %d\n0000000000 65535 f \n" % (max(bodies) + 1)
     for number in range(1, max(bodies) + 1):

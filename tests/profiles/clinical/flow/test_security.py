@@ -47,6 +47,14 @@ FORM = (
     b" /Rect [0 0 9 9] /V (/S /JavaScript) >> << /FT /Btn /T (b) /Subtype /Widget"
     b" /Rect [0 0 9 9] /A << /S /ResetForm >> >>] >>"
 )
+ALIVE = (b"<< /S /JavaScript /JS (x) >>", b"<< /S /Launch /F (cmd.exe) >>")
+# Headers that readers accept although hardly a program writes them.
+HEADERS = (
+    *(b"4 %c\n0 obj", b"4 0 %c\nobj", b"4%c\r0%c\robj", b"%c\n4 0 obj"),
+    *(b"000000000000004 0 obj", b"4 0000000 obj"),
+)
+# Headers that only some readers accept, or that readers understand in different ways.
+UNCLEAR = (b"4 +0 obj", b"4 0. obj", b"4 %5 0 obj\n0 obj")
 IMAGE = b"/Type /XObject /Subtype /Image /Width %d /Height 10 /ColorSpace /DeviceGray"
 
 
@@ -56,6 +64,13 @@ def screen(data: bytes, facts: dict[str, object] | None = None, **more: object) 
 
 def page(more: bytes) -> bytes:
     return pdf({3: PAGE[:-2] + more + b" >>"})
+
+
+def linked(header: bytes, action: bytes, *, listed: bool = True) -> bytes:
+    """A page with a link, in object 4 with this header."""
+    link = b"<< /Type /Annot /Subtype /Link /Rect [0 0 9 9] /A %s >>" % action
+    page_with_link = PAGE[:-2] + b" /Annots [4 0 R] >>"
+    return pdf({3: page_with_link, 4: link}, headers={4: header}, free=() if listed else (4,))
 
 
 def box(*sides: int, more: bytes = b"") -> bytes:
@@ -74,6 +89,10 @@ def box(*sides: int, more: bytes = b"") -> bytes:
         (catalog(FORM), "application/pdf"),
         (pdf({5: stream(b"/JavaScript and /JS << /S /Launch >>")}), "application/pdf"),
         (pdf({5: b"(/Launch \\) /JS (/Launch) ) % /Launch"}), "application/pdf"),
+        (pdf({5: stream(b"an obj /JS endobj obj 7 0 R obj"), 6: b"(obj)"}), "application/pdf"),
+        (pdf({5: stream(b"7 0 obj << >> endobj and /JS obj /Launch")}), "application/pdf"),
+        (pdf({5: b"<< /Title (7 0 obj and obj) /A /B >> % obj"}), "application/pdf"),
+        *((linked(header, WEB), "application/pdf") for header in HEADERS),
         (pdf({5: stream(zlib.compress(b"x" * 9), IMAGE % 10 + b" /Filter /FlateDecode")}),
          "application/pdf"),
         (pdf({5: b"<< /Type /StructElem /S /P /K 0 >>", 6: b"<< /EFont 5 0 R /S /S >>"}),
@@ -109,6 +128,8 @@ def test_what_is_sound_passes(data: bytes, kind: str) -> None:
         (pdf(trailer=b"/Encr#79pt 8 0 R"), "encrypted"),
         (pdf({2: b"<< /Type /Pages /Kids [2 0 R] >>"}), "damaged"),
         (pdf({2: b"<< /Type /Pages /Kids [] >>"}), "damaged"),
+        # A header that the check cannot read, but another reader may.
+        *((linked(header, WEB), "damaged") for header in UNCLEAR),
         (jpeg(65_000, 65_000), "too_large"),
         (jpeg()[:-2], "damaged"),
         (b"\xff\xd8\xff\xd9" + b"\0" * 20 + b"\xff\xd9", "damaged"),
@@ -172,6 +193,12 @@ def test_what_is_not_sound_is_refused(data: bytes, code: str) -> None:
         packed_pdf({5: b"<< /S /J#53 >>"}, pack({5: b"<< /S /J#53 >>"})),
         # A second stream of objects, which extends one that is harmless.
         pdf({8: pack({5: SCRIPT}), 9: pack({6: b"<< >>"}, head=b"/Type /ObjStm /Extends 8 0 R")}),
+        *(linked(header, action) for header in HEADERS + UNCLEAR for action in ALIVE),
+        *(linked(header, action, listed=False) for header in HEADERS + UNCLEAR for action in ALIVE),
+        pdf({8: pack({5: SCRIPT})}, headers={8: b"8 %c\n0 obj"}),
+        # Within a string, what looks like a header and hides the rest of the object.
+        *(pdf({5: b"<< /T (1 0 obj % ) /A " + action + b" >>"}) for action in ALIVE),
+        *(pdf({5: b"<< /T (1 0 obj % ) /A " + action + b" ] >>"}) for action in ALIVE),
     ],
 )  # fmt: skip
 def test_active_content_is_refused(data: bytes) -> None:

@@ -13,6 +13,7 @@ import logging
 import re
 import sys
 import zlib
+from bisect import bisect_left
 from collections.abc import Mapping
 from io import BytesIO
 from typing import Any, Final
@@ -43,12 +44,22 @@ _ALIVE_SUBTYPES: Final = frozenset({"/3D", "/Movie", "/Sound", "/Screen", "/File
 _QUIET_ACTIONS: Final = frozenset({"/GoTo", "/Named", "/SetOCGState", "/Hide", "/Trans", "/Thread"})
 _BOXES: Final = ("/MediaBox", "/CropBox", "/BleedBox", "/TrimBox", "/ArtBox")
 
-_OBJECT: Final = re.compile(rb"(?<![0-9])[0-9]{1,10}[\0\t\n\f\r ]+[0-9]{1,5}[\0\t\n\f\r ]*obj")
+# The header of an object. A comment may stand between its parts, but a reader that repairs a file
+# may also find a header within a comment, so both spellings are looked for.
+_OBJECT: Final = re.compile(rb"(?<![0-9])[0-9]++[\0\t\n\f\r ]++[0-9]++[\0\t\n\f\r ]*+obj")
+_COMMENTED_OBJECT: Final = re.compile(
+    rb"(?<![0-9])[0-9]++(?:[\0\t\n\f\r ]|%[^\r\n]*+[\r\n])++"
+    rb"[0-9]++(?:[\0\t\n\f\r ]|%[^\r\n]*+[\r\n])*+obj"
+)
+_BLANK: Final = re.compile(rb"(?:[\0\t\n\f\r ]|%[^\r\n]*+[\r\n])*+")
 _TRAILER: Final = re.compile(rb"trailer[\0\t\n\f\r ]*(?=<<)")
-# A name, a construct that can contain a name, or the end of an object.
+# A name, a construct that can contain a name, or the start or end of an object.
 _TOKEN: Final = re.compile(
     rb"/([^\0\t\n\f\r ()<>\[\]{}/%]*)|\(|%[^\r\n]*|<<|>>|<[^<>]*>|\b(?:endobj|stream)\b"
+    rb"|(?<![A-Za-z])obj(?![A-Za-z])"
 )
+# Not a name: no name contains a space.
+_HEADER: Final = " obj"
 _IN_STRING: Final = re.compile(rb"\\.|[()]", re.DOTALL)
 _ESCAPED: Final = re.compile(rb"#([0-9A-Fa-f]{2})")
 
@@ -56,7 +67,8 @@ _ESCAPED: Final = re.compile(rb"#([0-9A-Fa-f]{2})")
 def names(data: bytes, at: int, end: int, *, whole: bool = False) -> set[str]:
     """Return the names in this part of the data, outside of strings and comments.
 
-    Stops at the stream or the end of the object, unless ``whole`` is set.
+    Stops at the stream or the end of the object, unless ``whole`` is set. A string may reach over
+    the end of the part; the search goes on behind it. The word ``obj`` is returned as ``_HEADER``.
     """
     found, depth = set(), 0
     while (token := _TOKEN.search(data, at, end)) is not None:
@@ -66,6 +78,11 @@ def names(data: bytes, at: int, end: int, *, whole: bool = False) -> set[str]:
             found.add(plain.decode("latin-1"))
         elif token[0] == b"(":
             at = _after_string(data, at)
+            if at > end:
+                following = _OBJECT.search(data, at)
+                end = len(data) if following is None else following.start()
+        elif token[0] == b"obj":
+            found.add(_HEADER)
         elif token[0] in {b"<<", b">>"}:
             depth += 1 if token[0] == b"<<" else -1
         elif token[0] in {b"endobj", b"stream"} and depth <= 0 and not whole:
@@ -118,10 +135,8 @@ class Pdf:
             self._reader = PdfReader(self._stream)
             if self._reader.is_encrypted:
                 raise Refused("encrypted", "the PDF is encrypted and cannot be looked into")
-            places = [place.span() for place in _OBJECT.finditer(self._data)]
-            ends = [start for start, _ in places[1:]] + [len(self._data)]
-            for (_, at), end in zip(places, ends, strict=True):
-                self._check_object(at, end)
+            self._check_objects()
+            self._check_value(self._reader.trailer)
             self._check_pages()
         except (PyPdfError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
             raise Refused("damaged", f"the PDF cannot be read: {error}") from error
@@ -133,8 +148,49 @@ class Pdf:
         if "Encrypt" in spelled:
             raise Refused("encrypted", "the PDF is encrypted and cannot be looked into")
 
-    def _check_object(self, at: int, end: int) -> None:
-        """Check the bytes between one object header and the next."""
+    def _check_objects(self) -> None:
+        """Check every object that has a header or an entry in the table of contents."""
+        headers = {
+            header.end(): header.start()
+            for pattern in (_OBJECT, _COMMENTED_OBJECT)
+            for header in pattern.finditer(self._data)
+        }
+        starts = sorted(headers.values())
+
+        def following(at: int) -> int:
+            place = bisect_left(starts, at)
+            return starts[place] if place < len(starts) else len(self._data)
+
+        self._check_between(0, following(0))
+        covered = 0
+        for at in sorted(headers):
+            # What looks like a header may be part of a stream, and so may be what comes after it.
+            after = self._check_object(at, following(at))
+            covered = max(covered, after)
+            self._check_between(covered, following(at))
+        for generation, entries in self._reader.xref.items():
+            free = self._reader.xref_free_entry.get(generation, {})
+            for number, offset in entries.items():
+                if free.get(number, False) or not 0 < offset < len(self._data):
+                    continue
+                start = _BLANK.match(self._data, offset).end()  # type: ignore[union-attr]
+                header = _COMMENTED_OBJECT.match(self._data, start)
+                if header is None:
+                    self._check_between(start, following(start))
+                elif header.end() not in headers:
+                    self._check_object(header.end(), following(header.end()))
+
+    def _check_between(self, at: int, end: int) -> None:
+        """Check bytes that belong to no object: another reader may find one there."""
+        if at >= end:
+            return
+        spelled = names(self._data, at, end, whole=True)
+        _refuse_alive(spelled)
+        if _HEADER in spelled:
+            raise Refused("damaged", "an object of the PDF has a header that cannot be read")
+
+    def _check_object(self, at: int, end: int) -> int:
+        """Check the bytes between one object header and the next; return where the object ends."""
         from pypdf.errors import PyPdfError  # noqa: PLC0415
         from pypdf.generic import StreamObject  # noqa: PLC0415
 
@@ -144,6 +200,7 @@ class Pdf:
             value = self._read(self._stream, self._data, at)
         except (PyPdfError, ValueError, TypeError, KeyError, AttributeError) as error:
             _repairs.append(str(error))
+        after = end if _repairs else self._stream.tell()
         # Search the whole part if the reader had to repair it.
         spelled = names(self._data, at, end, whole=bool(_repairs))
         _refuse_alive(spelled)
@@ -155,6 +212,7 @@ class Pdf:
             self._check_packed(value)
         elif "ObjStm" in spelled:
             raise Refused("unreadable", "a stream of objects cannot be looked into")
+        return after
 
     def _read(self, stream: BytesIO, data: bytes, at: int) -> Any:
         from pypdf.generic import read_object  # noqa: PLC0415
@@ -194,12 +252,14 @@ class Pdf:
 
     def _check_value(self, value: Any) -> None:
         """Check a value and its contents, without following references: all objects are checked."""
-        from pypdf.generic import ArrayObject, DictionaryObject  # noqa: PLC0415
+        from pypdf.generic import ArrayObject, DictionaryObject, NameObject  # noqa: PLC0415
 
         left = [value]
         while left:
             part = left.pop()
-            if isinstance(part, DictionaryObject):
+            if isinstance(part, NameObject):
+                _refuse_alive({str(part)[1:]})
+            elif isinstance(part, DictionaryObject):
                 self._check_dictionary(part)
                 left.extend(part.values())
             elif isinstance(part, ArrayObject):

@@ -27,6 +27,11 @@ begin
   ) then
     return 'kept';
   end if;
+  if p_parent = 'events'
+    and not trunkline_internal.keep_events(p_partition => v_old.partition, p_before => v_old.upper_bound)
+  then
+    return 'kept';
+  end if;
   execute format('drop table trunkline_internal.%I', v_old.partition);
   delete from trunkline_internal.partitions as p where p.partition = v_old.partition;
   return 'dropped';

@@ -94,22 +94,16 @@ comment on view clinical.audit_log is 'The audit: every write of clinical data a
 
 drop table if exists clinical.audit_kept;
 
-create or replace function clinical.keep_audit(p_older_than interval default interval '1 hour')
+-- The engine calls it before it drops a partition of events.
+create or replace function clinical.keep_events(p_before timestamptz)
 returns bigint
 language plpgsql
 volatile
-security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_count bigint;
 begin
-  if p_older_than is null or p_older_than < interval '0' or p_older_than > interval '1 day' then
-    perform clinical.refuse(
-      p_code => 'invalid_argument', p_message => format('events are taken over when they are up to a day old, not %L', p_older_than),
-      p_detail => jsonb_build_object('argument', 'p_older_than', 'minimum', '0', 'maximum', '1 day')
-    );
-  end if;
   -- Copies all events that are missing: a long transaction may commit an event days after its timestamp.
   insert into clinical.audit_entries (
     at, table_name, record_id, action, old_values, new_values, reason, origin, patient_id, job_id, actor, kind, attempt
@@ -118,7 +112,7 @@ begin
     e.at, e.table_name, e.record_id, e.action, e.old_values, e.new_values, e.reason, e.origin, e.patient_id, e.job_id, e.actor,
     e.kind, e.attempt
   from clinical.audit_of_jobs as e
-  where e.at < trunkline.clock() - p_older_than
+  where e.at < p_before
     and not exists (
       select
       from clinical.audit_entries as a
@@ -127,6 +121,25 @@ begin
   on conflict do nothing;
   get diagnostics v_count = row_count;
   return v_count;
+end;
+$$;
+comment on function clinical.keep_events(timestamptz) is 'Copies events about jobs before this time into the audit, for good; tells how many.';
+
+create or replace function clinical.keep_audit(p_older_than interval default interval '1 hour')
+returns bigint
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_older_than is null or p_older_than < interval '0' or p_older_than > interval '1 day' then
+    perform clinical.refuse(
+      p_code => 'invalid_argument', p_message => format('events are taken over when they are up to a day old, not %L', p_older_than),
+      p_detail => jsonb_build_object('argument', 'p_older_than', 'minimum', '0', 'maximum', '1 day')
+    );
+  end if;
+  return clinical.keep_events(p_before => trunkline.clock() - p_older_than);
 end;
 $$;
 comment on function clinical.keep_audit(interval) is 'Takes over events about jobs before the engine''s retention ends, for good; the task audit_cleanup calls it. Tells how many.';

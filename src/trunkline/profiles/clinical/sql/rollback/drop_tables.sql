@@ -25,6 +25,7 @@ drop function if exists clinical.set_file_state;
 drop function if exists clinical.note_stopped_files;
 drop function if exists clinical.refuse_audit_change;
 drop function if exists clinical.keep_audit;
+drop function if exists clinical.keep_events;
 drop function if exists clinical.write_audit;
 drop function if exists clinical.require_audit;
 drop function if exists clinical.audit_removal;
