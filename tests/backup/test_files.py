@@ -20,7 +20,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "jobs.backup"
 
 
-def failed(home: Path, *arguments: object, dsn: str, code: str, **more: str) -> str:
+def failed(home: Path, *arguments: object, dsn: str = "", code: str, **more: str) -> str:
     done = trunkline(home, *map(str, arguments), environment={"TRUNKLINE_DSN": dsn, **more})
     assert done.returncode == 1, done.stdout
     assert f"Code: {code}" in done.stderr
@@ -37,6 +37,31 @@ def test_a_backup_is_private_and_says_what_it_has(
     with tarfile.open(file) as archive:
         assert archive.getnames() == ["manifest.json", "database.dump", "sha256"]
     assert list(file.parent.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("command", ["backup", "restore"])
+def test_the_embedded_server_is_not_used_where_it_is_refused(
+    homes: Path, file: Path, command: str
+) -> None:
+    home = homes / "home"
+    with server(home):
+        run(home, "schema", "install")
+        if command == "restore":
+            assert f"of embedded in {home} to {file}" in run(home, "db", "backup", file)
+        for arguments, code, more in (
+            ([], "dsn_required", {"TRUNKLINE_EMBEDDED": "0"}),
+            (["--dsn", ""], "database_unreachable", {}),
+        ):
+            failed(home, "db", command, *arguments, file, code=code, **more)
+        assert file.exists() is (command == "restore")
+
+
+def test_both_commands_name_their_server(database: Database, homes: Path, file: Path) -> None:
+    saved = run(homes / "none", "db", "backup", file, dsn=database.dsn)
+    assert f"/{database.name} to {file}" in saved
+    with server(homes / "new"):
+        restored = run(homes / "new", "db", "restore", file)
+    assert f"from {file} to embedded in {homes / 'new'}" in restored
 
 
 def test_an_existing_file_is_replaced_only_by_force(
