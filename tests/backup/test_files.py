@@ -1,6 +1,7 @@
 """Files of backups: private, whole, never replaced unasked; and targets that are refused."""
 
 import json
+import os
 import stat
 import tarfile
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.backup.scene import run, server
 from tests.support.databases import Database
 from tests.support.processes import trunkline
 from trunkline.backup import programs
+from trunkline.backup.archive import draft
 from trunkline.errors import BackupProgramsMissing
 
 
@@ -82,6 +84,36 @@ def test_a_link_is_replaced_and_not_followed(database: Database, homes: Path, fi
     run(homes / "none", "db", "backup", file, "--force", dsn=database.dsn)
     assert victim.read_text() == "mine"
     assert not file.is_symlink()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
+def test_root_writes_nothing_where_another_user_could_replace_it(
+    database: Database, homes: Path, tmp_path: Path
+) -> None:
+    theirs, shared, below = tmp_path / "theirs", tmp_path / "shared", tmp_path / "theirs" / "below"
+    for folder in (theirs, shared, below):
+        folder.mkdir()
+    os.chown(theirs, 65534, 65534)
+    shared.chmod(0o777)
+    for folder in (theirs, shared, below):
+        file = folder / "jobs.backup"
+        error = failed(homes / "none", "db", "backup", file, dsn=database.dsn, code="backup_error")
+        assert "another user could replace it" in error
+        assert not file.exists()
+    # Others may not replace a file of root's there, as in /tmp.
+    shared.chmod(0o1777)
+    run(homes / "none", "db", "backup", shared / "jobs.backup", dsn=database.dsn)
+
+
+def test_a_path_that_changes_meanwhile_leads_nowhere_else(tmp_path: Path) -> None:
+    folder, moved, other = tmp_path / "folder", tmp_path / "moved", tmp_path / "other"
+    folder.mkdir()
+    other.mkdir()
+    with draft(folder / "jobs.backup", force=False):
+        folder.rename(moved)
+        folder.symlink_to(other)
+    assert [one.name for one in moved.iterdir()] == ["jobs.backup"]
+    assert not list(other.iterdir())
 
 
 def test_a_failed_backup_leaves_no_file(database: Database, homes: Path, file: Path) -> None:
