@@ -1,6 +1,7 @@
 """Files of backups: private, whole, never replaced unasked; and targets that are refused."""
 
 import json
+import os
 import stat
 import tarfile
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.backup.scene import run, server
 from tests.support.databases import Database
 from tests.support.processes import trunkline
 from trunkline.backup import programs
+from trunkline.backup.archive import draft
 from trunkline.errors import BackupProgramsMissing
 
 
@@ -20,7 +22,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "jobs.backup"
 
 
-def failed(home: Path, *arguments: object, dsn: str, code: str, **more: str) -> str:
+def failed(home: Path, *arguments: object, dsn: str = "", code: str, **more: str) -> str:
     done = trunkline(home, *map(str, arguments), environment={"TRUNKLINE_DSN": dsn, **more})
     assert done.returncode == 1, done.stdout
     assert f"Code: {code}" in done.stderr
@@ -37,6 +39,31 @@ def test_a_backup_is_private_and_says_what_it_has(
     with tarfile.open(file) as archive:
         assert archive.getnames() == ["manifest.json", "database.dump", "sha256"]
     assert list(file.parent.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("command", ["backup", "restore"])
+def test_the_embedded_server_is_not_used_where_it_is_refused(
+    homes: Path, file: Path, command: str
+) -> None:
+    home = homes / "home"
+    with server(home):
+        run(home, "schema", "install")
+        if command == "restore":
+            assert f"of embedded in {home} to {file}" in run(home, "db", "backup", file)
+        for arguments, code, more in (
+            ([], "dsn_required", {"TRUNKLINE_EMBEDDED": "0"}),
+            (["--dsn", ""], "database_unreachable", {}),
+        ):
+            failed(home, "db", command, *arguments, file, code=code, **more)
+        assert file.exists() is (command == "restore")
+
+
+def test_both_commands_name_their_server(database: Database, homes: Path, file: Path) -> None:
+    saved = run(homes / "none", "db", "backup", file, dsn=database.dsn)
+    assert f"/{database.name} to {file}" in saved
+    with server(homes / "new"):
+        restored = run(homes / "new", "db", "restore", file)
+    assert f"from {file} to embedded in {homes / 'new'}" in restored
 
 
 def test_an_existing_file_is_replaced_only_by_force(
@@ -57,6 +84,36 @@ def test_a_link_is_replaced_and_not_followed(database: Database, homes: Path, fi
     run(homes / "none", "db", "backup", file, "--force", dsn=database.dsn)
     assert victim.read_text() == "mine"
     assert not file.is_symlink()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
+def test_root_writes_nothing_where_another_user_could_replace_it(
+    database: Database, homes: Path, tmp_path: Path
+) -> None:
+    theirs, shared, below = tmp_path / "theirs", tmp_path / "shared", tmp_path / "theirs" / "below"
+    for folder in (theirs, shared, below):
+        folder.mkdir()
+    os.chown(theirs, 65534, 65534)
+    shared.chmod(0o777)
+    for folder in (theirs, shared, below):
+        file = folder / "jobs.backup"
+        error = failed(homes / "none", "db", "backup", file, dsn=database.dsn, code="backup_error")
+        assert "another user could replace it" in error
+        assert not file.exists()
+    # Others may not replace a file of root's there, as in /tmp.
+    shared.chmod(0o1777)
+    run(homes / "none", "db", "backup", shared / "jobs.backup", dsn=database.dsn)
+
+
+def test_a_path_that_changes_meanwhile_leads_nowhere_else(tmp_path: Path) -> None:
+    folder, moved, other = tmp_path / "folder", tmp_path / "moved", tmp_path / "other"
+    folder.mkdir()
+    other.mkdir()
+    with draft(folder / "jobs.backup", force=False):
+        folder.rename(moved)
+        folder.symlink_to(other)
+    assert [one.name for one in moved.iterdir()] == ["jobs.backup"]
+    assert not list(other.iterdir())
 
 
 def test_a_failed_backup_leaves_no_file(database: Database, homes: Path, file: Path) -> None:

@@ -70,3 +70,17 @@ def test_objects_that_need_nothing_of_ours_are_no_reason(database: Database) -> 
     done = Cli(database.dsn).run("schema", "uninstall", "--keep-roles", "--yes")
     assert done.exit_code == 0, done.output
     assert "Dropped" not in done.stdout
+
+
+def test_objects_beside_those_of_a_profile_are_named(database: Database) -> None:
+    # As the installer, to whom the user's own objects usually belong.
+    cli = Cli(database.dsn)
+    database.superuser().execute("grant create on schema public to public")
+    done = cli.run("profile", "install", "executor", "--schema", "public")
+    assert done.exit_code == 0, done.output
+    database.connect().execute("create view public.my_report as select * from trunkline.jobs")
+    expected = ["view public.my_report", "profile in schema public"]
+    with pytest.raises(SchemaInUse, match=", ".join(expected)):
+        cli.run("schema", "uninstall", "--keep-roles", "--yes")
+    done = cli.run("schema", "uninstall", "--keep-roles", "--cascade", "--yes", "--json")
+    assert json.loads(done.stdout)["dropped_dependants"] == expected

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import secrets
+import stat
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final, Self
 
-from trunkline.errors import BackupError, BackupFileExists, BackupUnreadable
+from trunkline.errors import (
+    BackupError,
+    BackupFileExists,
+    BackupUnreadable,
+    EmbeddedFolderUnsafe,
+)
 
 __all__ = ["FORMAT", "Archive", "Draft", "Manifest", "draft"]
 
@@ -95,49 +101,91 @@ def _header(name: str, size: int) -> bytes:
 
 @contextmanager
 def draft(target: Path, *, force: bool) -> Iterator[Draft]:
-    """Write a backup; ``target`` appears, with mode 0600, when the block ends without an error."""
-    if not force and os.path.lexists(target):
-        raise BackupFileExists(f"{target} exists")
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    try:
-        # O_EXCL: an existing link of that name is neither followed nor replaced.
-        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise BackupError(
-            f"{target} cannot be written: {error.strerror}", hint="Choose another folder."
-        ) from error
-    try:
-        with os.fdopen(handle, "w+b") as file:
-            yield Draft(file)
-            file.flush()
-            os.fsync(file.fileno())
-        if force:
-            temporary.replace(target)
-        else:
-            _publish(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
-    _sync(target.parent)
+    """Write a backup; ``target`` appears, with mode 0600, when the block ends without an error.
+
+    Its folder is opened once, so the file stays there even if the path is changed meanwhile.
+    """
+    temporary = f".{target.name}.{secrets.token_hex(4)}"
+    # O_EXCL: an existing link of that name is neither followed nor replaced.
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    with contextlib.ExitStack() as resources:
+        try:
+            folder = resources.enter_context(_opened(target.absolute().parent))
+            if not force and _exists(target.name, folder):
+                raise BackupFileExists(f"{target} exists")
+            handle = os.open(temporary, flags, 0o600, dir_fd=folder)
+        except OSError as error:
+            raise BackupError(
+                f"{target} cannot be written: {error.strerror}", hint="Choose another folder."
+            ) from error
+        try:
+            with os.fdopen(handle, "w+b") as file:
+                yield Draft(file)
+                file.flush()
+                os.fsync(file.fileno())
+            if force:
+                os.replace(temporary, target.name, src_dir_fd=folder, dst_dir_fd=folder)
+            else:
+                _publish(temporary, target, folder)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=folder)
+        with contextlib.suppress(OSError):
+            os.fsync(folder)
 
 
-def _publish(temporary: Path, target: Path) -> None:
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    """Open the folder. Root refuses one in which, or on the way to which, others may rename."""
+    if os.geteuid() != 0:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+        return
+    # Only for root, who is not on the platforms where it cannot be imported.
+    from trunkline.embedded.directory import open_directory  # noqa: PLC0415
+
+    with contextlib.ExitStack() as resources:
+        try:
+            found = resources.enter_context(open_directory(folder))
+        except EmbeddedFolderUnsafe as error:
+            raise _unsafe(error.message) from error
+        if found.owner != 0:
+            raise _unsafe(f"{folder} belongs to user id {found.owner}")
+        if not found.mode & stat.S_ISVTX:
+            try:
+                found.require_private()
+            except EmbeddedFolderUnsafe as error:
+                raise _unsafe(error.message) from error
+        yield found.descriptor
+
+
+def _unsafe(problem: str) -> BackupError:
+    return BackupError(
+        f"As root, no backup is written where another user could replace it: {problem}",
+        hint="Choose a folder that belongs to root, or run the command as the other user.",
+    )
+
+
+def _exists(name: str, folder: int) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _publish(temporary: str, target: Path, folder: int) -> None:
     try:
         # Unlike a rename, a link fails if the name was taken in the meantime.
-        os.link(temporary, target)
+        os.link(temporary, target.name, src_dir_fd=folder, dst_dir_fd=folder)
     except FileExistsError as error:
         raise BackupFileExists(f"{target} exists") from error
     except OSError:
         # The file system has no hard links.
-        temporary.rename(target)
-
-
-def _sync(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        os.rename(temporary, target.name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 class Archive:

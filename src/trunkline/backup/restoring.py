@@ -120,17 +120,27 @@ def _owning(connection: Connection, manifest: Manifest) -> Iterator[None]:
     superuser = connection.execute(
         "select r.rolsuper from pg_roles as r where r.rolname = current_user"
     ).fetchone()
+    # Statements to run after the block, and those to run only if it fails.
     undo: list[sql.Composed] = []
-    if superuser is None or not superuser[0]:
-        undo = [*_become_owners(connection, manifest)]
+    withdraw: list[sql.Composed] = []
     try:
+        if superuser is None or not superuser[0]:
+            _become_owners(connection, manifest, undo, withdraw)
         yield
+    except BaseException:
+        undo += withdraw
+        raise
     finally:
         for statement in reversed(undo):
             connection.execute(statement)
 
 
-def _become_owners(connection: Connection, manifest: Manifest) -> Iterator[sql.Composed]:
+def _become_owners(
+    connection: Connection,
+    manifest: Manifest,
+    undo: list[sql.Composed],
+    withdraw: list[sql.Composed],
+) -> None:
     database = sql.Identifier(connection.info.dbname)
     sixteen = catalog.major(connection) >= 16
     options = sql.SQL(" with inherit true, set true" if sixteen else "")
@@ -146,13 +156,15 @@ def _become_owners(connection: Connection, manifest: Manifest) -> Iterator[sql.C
         try:
             if not member:
                 connection.execute(sql.SQL("grant {} to current_user{}").format(name, options))
-                if owner != _OWNER:
-                    yield sql.SQL("revoke {} from current_user").format(name)
+                # The restoring role maintains the schema from now on.
+                (withdraw if owner == _OWNER else undo).append(
+                    sql.SQL("revoke {} from current_user").format(name)
+                )
             if not creates:
                 connection.execute(
                     sql.SQL("grant create on database {} to {}").format(database, name)
                 )
-                yield sql.SQL("revoke create on database {} from {}").format(database, name)
+                undo.append(sql.SQL("revoke create on database {} from {}").format(database, name))
         except psycopg.errors.InsufficientPrivilege as error:
             raise RestoreRefused(
                 f"This role cannot create objects of {owner}: {error.diag.message_primary}",

@@ -11,6 +11,7 @@ from psycopg import sql
 
 from trunkline.backup.archive import Manifest
 from trunkline.backup.catalog import Connection, major
+from trunkline.backup.compared import Compared
 
 __all__ = [
     "Outcome",
@@ -144,7 +145,7 @@ def _facts(rows: Iterable[tuple[Any, ...]], *names: str) -> tuple[Facts, ...]:
 
 
 def create(connection: Connection, manifest: Manifest) -> Outcome:
-    """Create the roles that are missing, without a login, and the memberships among all of them.
+    """Create the roles that are missing, without a login. `finish` makes them members.
 
     The connection commits each statement by itself.
     """
@@ -166,13 +167,15 @@ def create(connection: Connection, manifest: Manifest) -> Outcome:
             outcome.notes.append(
                 f"role {name} had {rights}; if it needs that: alter role {name} {rights}"
             )
-    for membership in manifest.memberships:
-        _try(connection, _grant_role(connection, membership), outcome)
     return outcome
 
 
 def finish(connection: Connection, manifest: Manifest, outcome: Outcome) -> None:
-    """Apply the settings of the database and of the roles that were created."""
+    """Apply the settings of the database and of the created roles, then grant memberships.
+
+    Memberships come last: roles that exist are not changed by a restore that fails, and settings
+    that confine a role are in effect before it becomes a member.
+    """
     database = sql.Identifier(connection.info.dbname)
     for grant in manifest.grants:
         grantee = sql.SQL("public") if grant["role"] is None else sql.Identifier(grant["role"])
@@ -191,6 +194,15 @@ def finish(connection: Connection, manifest: Manifest, outcome: Outcome) -> None
     for setting in manifest.settings:
         if setting["in_database"] or setting["role"] in outcome.created:
             _apply(connection, setting, database, outcome)
+    compared = Compared(connection, manifest)
+    for membership in manifest.memberships:
+        if compared.has(membership):
+            continue
+        statement = _grant_role(connection, membership)
+        if obstacle := compared.obstacle(membership["member"]):
+            outcome.notes.append(f"{statement.as_string(connection)}: {obstacle}")
+        else:
+            _try(connection, statement, outcome)
 
 
 def drop(connection: Connection, outcome: Outcome) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -34,14 +31,18 @@ def backup(*, file: Path, dsn: str | None, force: bool, as_json: bool) -> None:
     """
     from trunkline import backup as tooling  # noqa: PLC0415 - see main.py
     from trunkline.cli.output import print_json, size  # noqa: PLC0415 - see main.py
+    from trunkline.db.address import address  # noqa: PLC0415 - see main.py
+    from trunkline.db.dsn import resolve_administered  # noqa: PLC0415 - see main.py
 
-    with _resolved(dsn) as (target, _):
-        saved = tooling.save(target, file, force=force)
+    with resolve_administered(dsn) as found:
+        saved = tooling.save(found.dsn, file, force=force)
+        name = address(found.known_as)
     if as_json:
         print_json(
             {
                 "file": str(saved.file),
                 "bytes": saved.size,
+                "address": name,
                 "server": saved.server,
                 "program": saved.program,
                 "rows": saved.rows,
@@ -49,7 +50,7 @@ def backup(*, file: Path, dsn: str | None, force: bool, as_json: bool) -> None:
         )
         return
     _print_rows(saved.rows)
-    click.echo(f"Saved {_total(saved.rows)} to {file} ({size(saved.size)})")
+    click.echo(f"Saved {_total(saved.rows)} of {name} to {file} ({size(saved.size)})")
     if saved.program > saved.server:
         click.echo(
             f"pg_dump {saved.program} wrote it, since that of PostgreSQL {saved.server} was not "
@@ -73,12 +74,16 @@ def restore(*, file: Path, dsn: str | None, as_json: bool) -> None:
     """
     from trunkline import backup as tooling  # noqa: PLC0415 - see main.py
     from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
+    from trunkline.db.address import address  # noqa: PLC0415 - see main.py
+    from trunkline.db.dsn import resolve_administered  # noqa: PLC0415 - see main.py
 
-    with _resolved(dsn) as (target, installer):
-        restored = tooling.restore(target, file, installer=installer)
+    with resolve_administered(dsn) as found:
+        restored = tooling.restore(found.dsn, file, installer=found.installer)
+        name = address(found.known_as)
     if as_json:
         print_json(
             {
+                "address": name,
                 "rows": restored.rows,
                 "created_roles": restored.created_roles,
                 "logins": restored.logins,
@@ -87,32 +92,13 @@ def restore(*, file: Path, dsn: str | None, as_json: bool) -> None:
         )
         return
     _print_rows(restored.rows)
-    click.echo(f"Restored {_total(restored.rows)} from {file}")
+    click.echo(f"Restored {_total(restored.rows)} from {file} to {name}")
     if restored.created_roles:
         click.echo("Created the roles " + ", ".join(restored.created_roles))
     for role in restored.logins:
         click.echo(f"Role {role} has no login and no password yet: alter role {role} login;")
     for note in restored.notes:
         click.echo(f"Not done: {note}", err=True)
-
-
-@contextmanager
-def _resolved(dsn: str | None) -> Iterator[tuple[str, str | None]]:
-    """Yield the server, and the role that maintains the schema if it is not the login.
-
-    On the embedded server this connects as the superuser, which needs no password on the socket.
-    """
-    from trunkline.db.dsn import DSN_VARIABLE, resolve  # noqa: PLC0415 - see main.py
-
-    if dsn or os.environ.get(DSN_VARIABLE):
-        with resolve(dsn) as target:
-            yield target, None
-        return
-    from trunkline.embedded import acquire  # noqa: PLC0415 - see main.py
-    from trunkline.embedded.server import INSTALLER  # noqa: PLC0415 - see main.py
-
-    with acquire() as server:
-        yield server.superuser_dsn, INSTALLER
 
 
 def _print_rows(rows: dict[str, int]) -> None:

@@ -5,7 +5,7 @@ import os
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from trunkline.errors import (
     DatabaseUnreachable,
@@ -18,10 +18,12 @@ from trunkline.errors import (
 __all__ = [
     "DSN_VARIABLE",
     "EMBEDDED_VARIABLE",
+    "Administered",
     "embedded_variable",
     "given",
     "reported",
     "resolve",
+    "resolve_administered",
     "resolve_ready",
     "revive",
 ]
@@ -61,6 +63,40 @@ def resolve(
     allowed explicitly, its use is logged as a warning, once for each process. ``quiet`` callers
     report it themselves, or have a parent that did.
     """
+    with _resolved(dsn, embedded=embedded, quiet=quiet) as found:
+        yield found if isinstance(found, str) else found.dsn
+
+
+class Administered(NamedTuple):
+    """A server, with the connection string for what only an administrator may do."""
+
+    dsn: str
+    # The connection string that other commands use, by which the server is named.
+    known_as: str
+    # The role that maintains the schema, if it is not the connecting one.
+    installer: str | None
+
+
+@contextmanager
+def resolve_administered(dsn: str | None = None) -> Iterator[Administered]:
+    """The same server as ``resolve``; the embedded one is entered as its superuser.
+
+    The superuser needs no password on the socket.
+    """
+    with _resolved(dsn) as found:
+        if isinstance(found, str):
+            yield Administered(found, found, None)
+            return
+        from trunkline.embedded.server import INSTALLER  # noqa: PLC0415 - as in _resolved
+
+        yield Administered(found.superuser_dsn, found.dsn, INSTALLER)
+
+
+@contextmanager
+def _resolved(
+    dsn: str | None, *, embedded: bool | None = None, quiet: bool = False
+) -> Iterator[Any]:
+    """Give the connection string if there is one, else the running embedded server."""
     # Read even when it is not needed, so that a bad value is reported at once.
     wanted = embedded_variable()
     target = given(dsn)
@@ -88,7 +124,7 @@ def resolve(
     with acquire() as server:
         _embedded[server.dsn] = server
         _report(server, chosen=wanted is True, quiet=quiet)
-        yield server.dsn
+        yield server
 
 
 def reported(dsn: str) -> None:

@@ -47,34 +47,47 @@ gone (classid, objid, objsubid) as (
     where g.classid = 'pg_rewrite'::regclass and r.oid = g.objid and r.rulename = '_RETURN'
   ) as n
 ),
+-- Where an object is and who owns it, or the relation it belongs to.
 placed as (
-  select g.*, coalesce(
-    (select c.relnamespace from pg_class as c
-      where g.classid = 'pg_class'::regclass and c.oid = g.objid),
-    (select p.pronamespace from pg_proc as p
-      where g.classid = 'pg_proc'::regclass and p.oid = g.objid),
-    (select t.typnamespace from pg_type as t
-      where g.classid = 'pg_type'::regclass and t.oid = g.objid),
-    (select c.relnamespace from pg_constraint as k join pg_class as c on c.oid = k.conrelid
-      where g.classid = 'pg_constraint'::regclass and k.oid = g.objid),
-    (select c.relnamespace from pg_attrdef as a join pg_class as c on c.oid = a.adrelid
-      where g.classid = 'pg_attrdef'::regclass and a.oid = g.objid),
-    (select c.relnamespace from pg_policy as p join pg_class as c on c.oid = p.polrelid
-      where g.classid = 'pg_policy'::regclass and p.oid = g.objid),
-    (select c.relnamespace from pg_rewrite as r join pg_class as c on c.oid = r.ev_class
-      where g.classid = 'pg_rewrite'::regclass and r.oid = g.objid),
-    -- One of the user's on a table of ours is told by its function.
-    (select f.pronamespace from pg_trigger as t join pg_proc as f on f.oid = t.tgfoid
-      where g.classid = 'pg_trigger'::regclass and t.oid = g.objid)
-  ) as space
+  select g.*, l.space, l.owner
   from gone as g
+  cross join lateral (
+    select c.relnamespace as space, c.relowner as owner
+    from pg_class as c
+    where c.oid = case g.classid
+      when 'pg_class'::regclass then g.objid
+      when 'pg_constraint'::regclass
+        then (select k.conrelid from pg_constraint as k where k.oid = g.objid)
+      when 'pg_attrdef'::regclass
+        then (select a.adrelid from pg_attrdef as a where a.oid = g.objid)
+      when 'pg_policy'::regclass
+        then (select p.polrelid from pg_policy as p where p.oid = g.objid)
+      when 'pg_rewrite'::regclass
+        then (select r.ev_class from pg_rewrite as r where r.oid = g.objid)
+    end
+    union all
+    select p.pronamespace, p.proowner
+    from pg_proc as p
+    where p.oid = case g.classid
+      when 'pg_proc'::regclass then g.objid
+      -- A trigger of the user's on a table of ours is told by its function.
+      when 'pg_trigger'::regclass
+        then (select t.tgfoid from pg_trigger as t where t.oid = g.objid)
+    end
+    union all
+    select t.typnamespace, t.typowner
+    from pg_type as t
+    where g.classid = 'pg_type'::regclass and t.oid = g.objid
+  ) as l
   where not exists (select from ours as o where o.classid = g.classid and o.objid = g.objid)
 )
 select pg_describe_object(p.classid, p.objid, p.objsubid)
 from placed as p
 join pg_namespace as n on n.oid = p.space
 where n.nspname not in ('trunkline', 'trunkline_internal') and n.nspname !~ '^pg_(?!temp)'
-  and not exists (select from profiles as f where f.oid = p.space)
+  -- The user's own objects may be in the schema of a profile too.
+  and not (p.owner = to_regrole('trunkline_owner')
+    and exists (select from profiles as f where f.oid = p.space))
   -- What is told by another entry: the rule of a view, the default of a dropped column, triggers
   -- that PostgreSQL makes for a foreign key or copies to partitions.
   and not (p.classid = 'pg_rewrite'::regclass
