@@ -286,6 +286,14 @@ def _descend(given: Path, home: Path, *, create: bool) -> int:
                 raise EmbeddedFolderUnsafe(
                     f"{path} belongs to user id {uid}, who could replace {home} of user id {owner}"
                 )
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno in (errno.EINVAL, errno.ELOOP, errno.ENOTDIR):
+            # A link where a directory was, or the reverse: somebody replaced a part of the path.
+            raise EmbeddedFolderUnsafe(
+                f"{home} cannot be opened: a part of its path is not a directory, or was replaced"
+            ) from error
+        raise
     except BaseException:
         os.close(descriptor)
         raise
