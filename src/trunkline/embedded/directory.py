@@ -225,7 +225,15 @@ def open_directory(
     """
     place = expected or given.resolve()
     if os.geteuid() == 0:
-        descriptor = _descend(given, place, create=create)
+        try:
+            descriptor = _descend(given, place, create=create)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ELOOP, errno.ENOTDIR):
+                raise
+            # A link where a directory was, or the reverse: somebody replaced a part of the path.
+            raise EmbeddedFolderUnsafe(
+                f"{place} cannot be opened: a part of its path is not a directory, or was replaced"
+            ) from error
     else:
         try:
             descriptor = os.open(place, _DIRECTORY)
@@ -286,14 +294,6 @@ def _descend(given: Path, home: Path, *, create: bool) -> int:
                 raise EmbeddedFolderUnsafe(
                     f"{path} belongs to user id {uid}, who could replace {home} of user id {owner}"
                 )
-    except OSError as error:
-        os.close(descriptor)
-        if error.errno in (errno.EINVAL, errno.ELOOP, errno.ENOTDIR):
-            # A link where a directory was, or the reverse: somebody replaced a part of the path.
-            raise EmbeddedFolderUnsafe(
-                f"{home} cannot be opened: a part of its path is not a directory, or was replaced"
-            ) from error
-        raise
     except BaseException:
         os.close(descriptor)
         raise
