@@ -22,7 +22,7 @@ from typing import Self
 
 from trunkline.errors import EmbeddedFolderUnsafe, EmbeddedPlatform
 
-__all__ = ["Directory", "open_directory", "open_home", "primary_group"]
+__all__ = ["Directory", "open_directory", "open_home", "primary_group", "resolved"]
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Enough to pass through a directory that even root may not list, for instance on NFS.
@@ -223,17 +223,10 @@ def open_directory(
     Root walks down the path and accepts it only if no user other than root and the owner of the
     directory controls where it leads. ``expected`` is the same path with links resolved.
     """
-    place = expected or given.resolve()
+    place = expected or resolved(given)
     if os.geteuid() == 0:
-        try:
+        with _explained(place):
             descriptor = _descend(given, place, create=create)
-        except OSError as error:
-            if error.errno not in (errno.EINVAL, errno.ELOOP, errno.ENOTDIR):
-                raise
-            # A link where a directory was, or the reverse: somebody replaced a part of the path.
-            raise EmbeddedFolderUnsafe(
-                f"{place} cannot be opened: a part of its path is not a directory, or was replaced"
-            ) from error
     else:
         try:
             descriptor = os.open(place, _DIRECTORY)
@@ -242,6 +235,25 @@ def open_directory(
             raise EmbeddedFolderUnsafe(f"{place} belongs to user id {owner}") from None
     with Directory(descriptor, place) as directory:
         yield directory
+
+
+def resolved(path: Path) -> Path:
+    """Return a path without links."""
+    with _explained(path):
+        return path.resolve()
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Refuse a path of which somebody replaced a part, such as a directory by a link."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ELOOP, errno.ENOTDIR):
+            raise
+        raise EmbeddedFolderUnsafe(
+            f"{path} cannot be opened: a part of its path is not a directory, or was replaced"
+        ) from error
 
 
 def primary_group(uid: int) -> int:

@@ -26,6 +26,7 @@ from trunkline.embedded.directory import (
     open_directory,
     open_home,
     primary_group,
+    resolved,
 )
 from trunkline.errors import EmbeddedFolderUnsafe
 
@@ -60,7 +61,7 @@ class Folder:
     def __init__(self, home: Path | None = None) -> None:
         given = (home or default_home()).expanduser()
         self._given = given.absolute()
-        self.home = given.resolve()
+        self.home = resolved(given)
         self.data = self.home / "data"
         self.log = self.home / "postgres.log"
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests.support.waiting import until
 from trunkline.embedded import acquire, service, stop
 from trunkline.errors import EmbeddedFolderUnsafe, EmbeddedPlatform, TrunklineError
 
@@ -81,7 +82,13 @@ def used(nobody: pwd.struct_passwd) -> Iterator[Path]:
         yield folder
     finally:
         stop(folder, force=True)
-        shutil.rmtree(base)
+        # A process that just noticed the end may still be closing files there.
+        until(lambda: _removed(base), f"{base} is removed")
+
+
+def _removed(base: Path) -> bool:
+    shutil.rmtree(base, ignore_errors=True)
+    return not base.exists()
 
 
 class Victim:
