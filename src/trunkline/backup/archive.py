@@ -144,7 +144,7 @@ def _opened(folder: Path) -> Iterator[int]:
         finally:
             os.close(descriptor)
         return
-    # Only for root, who is not on the platforms where it cannot be imported.
+    # Only root needs it. Platforms without a root user cannot import it.
     from trunkline.embedded.directory import open_directory  # noqa: PLC0415
 
     with contextlib.ExitStack() as resources:

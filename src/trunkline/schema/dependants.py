@@ -70,7 +70,7 @@ placed as (
     from pg_proc as p
     where p.oid = case g.classid
       when 'pg_proc'::regclass then g.objid
-      -- A trigger of the user's on a table of ours is told by its function.
+      -- The function of a user's trigger on one of our tables shows that it is theirs.
       when 'pg_trigger'::regclass
         then (select t.tgfoid from pg_trigger as t where t.oid = g.objid)
     end
@@ -88,8 +88,8 @@ where n.nspname not in ('trunkline', 'trunkline_internal') and n.nspname !~ '^pg
   -- The user's own objects may be in the schema of a profile too.
   and not (p.owner = to_regrole('trunkline_owner')
     and exists (select from profiles as f where f.oid = p.space))
-  -- What is told by another entry: the rule of a view, the default of a dropped column, triggers
-  -- that PostgreSQL makes for a foreign key or copies to partitions.
+  -- Leave out what another entry already covers: the rule of a view, the default of a dropped
+  -- column, triggers that PostgreSQL creates for a foreign key or copies to partitions.
   and not (p.classid = 'pg_rewrite'::regclass
     and exists (select from pg_rewrite as r where r.oid = p.objid and r.rulename = '_RETURN'))
   and not (p.classid = 'pg_trigger'::regclass

@@ -69,15 +69,15 @@ class Outcome:
 
 async def finish(ctx: Context, outcome: Outcome) -> dict[str, Any]:
     """Write the record, enqueue the next stage and end, all or nothing."""
-    told = outcome.body if outcome.result is None else outcome.result
+    result = outcome.body if outcome.result is None else outcome.result
     async with ctx.transaction() as connection:
-        await ask(ctx, connection, _FINISH, result=Jsonb(told))
+        await ask(ctx, connection, _FINISH, result=Jsonb(result))
         await ask(ctx, connection, _RECORD, kind=outcome.kind, body=Jsonb(outcome.body))
         if outcome.leave is not None:
             # Not earlier: a worker that lost the job must not overwrite another worker's file.
             await outcome.leave()
-        ctx.result = told
-    return told
+        ctx.result = result
+    return result
 
 
 async def stored_file(ctx: Context) -> tuple[str, dict[str, Any]]:

@@ -123,7 +123,7 @@ begin
   return v_count;
 end;
 $$;
-comment on function clinical.keep_events(timestamptz) is 'Copies events about jobs before this time into the audit, for good; tells how many.';
+comment on function clinical.keep_events(timestamptz) is 'Copies events about jobs before this time into the audit, for good; returns how many.';
 
 create or replace function clinical.keep_audit(p_older_than interval default interval '1 hour')
 returns bigint
