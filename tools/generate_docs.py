@@ -64,11 +64,20 @@ def inserted(table: str) -> list[dict[str, str]]:
                 for row in _rows(statement.selectStmt):
                     named = zip(columns, row, strict=True)
                     found.append({name: value for name, value in named if value is not None})
-            elif isinstance(statement, ast.UpdateStmt | ast.DeleteStmt):
+            elif isinstance(statement, ast.DeleteStmt):
+                gone = _equalities(statement.whereClause)
+                found = [row for row in found if not gone.items() <= row.items()]
+            elif isinstance(statement, ast.UpdateStmt):
                 raise NotImplementedError(
                     f"{migration.label} changes {table} in a way this tool cannot follow"
                 )
     return found
+
+
+def _equalities(clause: Any) -> dict[str, str]:
+    """Return the columns and texts of a condition such as a = 'x' and b = 'y'."""
+    terms = clause.args if isinstance(clause, ast.BoolExpr) else [clause]
+    return {term.lexpr.fields[-1].sval: term.rexpr.val.sval for term in terms}
 
 
 def _rows(select: Any) -> Iterator[list[str | None]]:

@@ -1,14 +1,48 @@
-"""A job that a lowered limit can never let start does not stand in the way of others for ever."""
+"""Lowered limits: a job that no longer fits is set aside, holds up nobody, and returns to its place."""
 
+from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
+import psycopg
 import pytest
 
 from tests.flow.conftest import Desk
+from tests.flow.test_fairness import POOL
+from tests.flow.test_woken import sleep
+from tests.support.calls import Attempt
+from tests.support.ear import Ear
+
+LARGE, SMALL = {"tokens": 1000}, {"tokens": 100}
 
 
 def sweep(desk: Desk) -> None:
     desk.operator.value("select trunkline.sweep_gates()")
+
+
+def reason(desk: Desk, job: UUID) -> Any:
+    """The last reason that explain gives, and its detail: those before it concern workers."""
+    rows = desk.operator.connection.execute(
+        "select reason, until, detail from trunkline.explain(%s)", (job,)
+    ).fetchall()
+    return rows[-1]
+
+
+def aside(desk: Desk, limit: str = "api") -> tuple[int, int]:
+    """How many jobs wait for a limit, and how many of them are set aside."""
+    row = desk.operator.connection.execute(
+        "select waiting, set_aside from trunkline.limits where name = %s", (limit,)
+    ).fetchone()
+    assert row is not None
+    return row[0], row[1]
+
+
+def health(desk: Desk) -> tuple[bool, dict[str, Any]]:
+    row = desk.operator.connection.execute(
+        "select ok, detail from trunkline.health() where \"check\" = 'set aside'"
+    ).fetchone()
+    assert row is not None
+    return row[0], row[1]
 
 
 def dead(desk: Desk) -> list[Any]:
@@ -17,71 +51,215 @@ def dead(desk: Desk) -> list[Any]:
     ).fetchall()
 
 
+def mixed(desk: Desk, count: int, **fields: Any) -> tuple[list[UUID], list[UUID]]:
+    """Enqueue large and small jobs in turn; return the large and the small ones."""
+    jobs = [{"task": "work", "cost": (LARGE, SMALL)[n % 2], **fields} for n in range(count)]
+    ids = [row.job_id for row in desk.producer.enqueue_many(jobs)]
+    return ids[::2], ids[1::2]
+
+
 @pytest.mark.parametrize(
-    ("parts", "lower", "cost"),
+    ("parts", "lower", "cost", "unit"),
     [
-        ({"requests_per_minute": 100}, {"requests_per_minute": 9}, {"requests": 10}),
-        ({"tokens_per_hour": 100}, {"tokens_per_hour": 9}, {"tokens": 10}),
-        ({"quota": 100}, {"quota": 10}, {"units": 10}),
+        ({"requests_per_minute": 100}, {"requests_per_minute": 9}, {"requests": 10}, "requests"),
+        ({"requests_per_hour": 100}, {"requests_per_hour": 9}, {"requests": 10}, "requests"),
+        ({"tokens_per_minute": 100}, {"tokens_per_minute": 9}, {"tokens": 10}, "tokens"),
+        ({"tokens_per_hour": 100}, {"tokens_per_hour": 9}, {"tokens": 10}, "tokens"),
+        ({"quota": 100}, {"quota": 10}, {"units": 10}, "units"),
+        ({"quota": 100, "quota_unit": "tokens"}, {"quota": 10}, {"tokens": 10}, "tokens"),
+        ({}, {"tokens_per_minute": 9}, {"tokens": 10}, "tokens"),
     ],
 )
-def test_what_never_fits_any_more_is_dead_with_that_reason(
-    desk: Desk, parts: dict[str, Any], lower: dict[str, Any], cost: dict[str, int]
+def test_a_job_that_no_longer_fits_waits_visibly_and_holds_up_nobody(
+    desk: Desk, parts: dict[str, Any], lower: dict[str, Any], cost: dict[str, int], unit: str
 ) -> None:
     desk.limit("api", **parts).task("api")
     large = desk.producer.enqueue(cost=cost).job_id
     small = desk.producer.enqueue(cost={"requests": 1}).job_id
+    assert health(desk) == (True, {"jobs": 0, "overdue": 0, "counted_up_to": 10_000})
     desk.limit("api", **lower)
-    # The large one at the head is not overtaken, and does not fit.
-    assert desk.claim() == []
-    sweep(desk)
-    assert dead(desk) == [(large, "cost_over_limit")]
+    assert aside(desk) == (2, 1)
+    assert health(desk) == (True, {"jobs": 1, "overdue": 0, "counted_up_to": 10_000})
+    code, until, detail = reason(desk, large)
+    assert (code, until) == ("set_aside", None)
+    assert {name: detail[name] for name in ("limit", "unit", "cost", "most")} == {
+        "limit": "api",
+        "unit": unit,
+        "cost": 10,
+        "most": 9,
+    }
+    assert "trunkline.set_limit" in detail["hint"]
     assert desk.claimed() == [small]
-    event = desk.operator.connection.execute(
-        "select kind, to_state, detail from trunkline.events where job_id = %s", (large,)
+    sweep(desk)
+    assert desk.claimed() == []
+    assert (dead(desk), aside(desk)) == ([], (1, 1))
+    events = desk.operator.connection.execute(
+        "select kind, detail ->> 'limit' from trunkline.events where job_id = %s", (large,)
     ).fetchall()
-    assert [(kind, state, detail["limit"]) for kind, state, detail in event] == [
-        ("outgrown", "dead", "api")
+    assert events == [("set_aside", "api")]
+
+
+@pytest.mark.parametrize("higher", [{"tokens_per_minute": 100_000}, {"tokens_per_minute": None}])
+def test_raised_again_the_limit_frees_jobs_in_their_old_order(
+    desk: Desk, higher: dict[str, int | None]
+) -> None:
+    """Among the jobs that fitted all along, too; also where the limit counts no tokens any more."""
+    desk.limit("api", tokens_per_minute=100_000).task("api")
+    large, small = mixed(desk, 12)
+    urgent, _ = mixed(desk, 2, priority=5)
+    desk.limit("api", tokens_per_minute=900)
+    assert aside(desk) == (14, 7)
+    desk.limit("api", **higher)
+    assert aside(desk) == (14, 0)
+    claimed = desk.claimed()
+    assert claimed[0] == urgent[0]
+    assert claimed[2:] == [job for pair in zip(large, small, strict=True) for job in pair]
+
+
+def test_a_bucket_that_claims_have_walked_past_gives_freed_jobs_first(desk: Desk) -> None:
+    """Claims of many jobs keep a place in the lane, which must not lie behind those that return."""
+    desk.limit("api", tokens_per_minute=1_000_000).task("api")
+    first = desk.enqueue(2, cost=LARGE)
+    desk.enqueue(120, cost={"tokens": 1})
+    desk.limit("api", tokens_per_minute=900)
+    for _ in range(4):
+        assert len(desk.claim(30)) == 30
+    later = desk.enqueue(1, cost=SMALL)
+    desk.limit("api", tokens_per_minute=1_000_000)
+    assert desk.claimed(1) == first[:1]
+    assert desk.claimed() == [*first[1:], *later]
+
+
+def test_only_jobs_that_fit_the_new_limit_are_freed(desk: Desk) -> None:
+    desk.limit("api", tokens_per_minute=1000).task("api")
+    jobs = [desk.producer.enqueue(cost={"tokens": n}).job_id for n in (990, 910, 950, 930)]
+    desk.limit("api", tokens_per_minute=900)
+    assert aside(desk) == (4, 4)
+    desk.limit("api", tokens_per_minute=940)
+    assert aside(desk) == (4, 2)
+    assert desk.claimed() == [jobs[1]]
+    assert [reason(desk, job)[0] for job in jobs] == ["set_aside", "running", "set_aside", "limit"]
+
+
+def test_neither_another_task_nor_another_queue_nor_another_key_is_held_up(desk: Desk) -> None:
+    desk.limit("model/{model}", tokens_per_minute=1000).task("model/{model}")
+    desk.task("model/{model}", task="other")
+    large = [
+        desk.producer.enqueue(payload={"model": "a"}, cost=LARGE, **where).job_id
+        for where in ({}, {"queue": "slow"}, {"priority": 9}, {"task": "other"})
     ]
+    fitting = {
+        desk.producer.enqueue(payload={"model": model}, cost=cost, **where).job_id
+        for model, cost in (("a", SMALL), ("b", LARGE))
+        for where in ({}, {"queue": "slow"}, {"priority": 9}, {"task": "other"})
+    }
+    # A limit of one key: the others keep what they had.
+    desk.limit("model/a", tokens_per_minute=900)
+    assert aside(desk, "model/a") == (8, 4)
+    assert aside(desk, "model/{model}") == (4, 0)
+    claimed = set(desk.claimed())
+    while more := set(desk.claimed()):
+        claimed |= more
+    desk.database.move_time("65 seconds")
+    while more := set(desk.claimed()):
+        claimed |= more
+        desk.database.move_time("65 seconds")
+    assert claimed == fitting
+    desk.limit("model/a", tokens_per_minute=None)
+    desk.database.move_time("65 seconds")
+    assert set(desk.claimed()) == set(large)
 
 
-def test_many_go_in_one_sweep_and_the_rest_stays_in_order(desk: Desk) -> None:
-    desk.limit("model/{model}", tokens_per_minute=100).task("model/{model}")
-    jobs = [
-        {
-            "task": "work",
-            "payload": {"model": "ab"[n % 2]},
-            "cost": {"tokens": 50 if n % 3 else 1},
-            "priority": n % 4,
-        }
-        for n in range(300)
-    ]
-    ids = [row.job_id for row in desk.producer.enqueue_many(jobs)]
-    desk.limit("model/a", tokens_per_minute=40)
+def test_a_limit_that_code_declares_lower_sets_aside_without_a_duty(desk: Desk) -> None:
+    desk.task("api", declares={"api": {"tokens_per_minute": 1000}})
+    large, small = mixed(desk, 4)
+    desk.task("api", declares={"api": {"tokens_per_minute": 900}})
+    assert desk.claimed() == small
+    assert aside(desk) == (2, 2)
+    desk.task("api", declares={"api": {"tokens_per_minute": 2000}})
     sweep(desk)
-    gone = {job for job, _ in dead(desk)}
-    expected = {job for n, job in enumerate(ids) if n % 2 == 0 and n % 3}
-    # Only heads are looked at: some that fit may stand before others that do not.
-    assert gone <= expected
-    claimed: list[Any] = []
-    for _ in range(200):
-        claimed += [job for job in desk.claimed() if job in set(ids[::2])]
-        sweep(desk)
-        desk.database.move_time("63 seconds")
-        if {job for job, _ in dead(desk)} == expected and len(claimed) == 50:
-            break
-    assert {job for job, _ in dead(desk)} == expected
-    assert len(claimed) == 50
+    desk.database.move_time("65 seconds")
+    assert desk.claimed() == large
 
 
-def test_a_key_is_free_again_and_the_letter_can_be_tried_again(desk: Desk) -> None:
-    desk.limit("api", tokens_per_minute=100).task("api")
-    job = desk.producer.enqueue(cost={"tokens": 60}, unique_key="u").job_id
-    desk.limit("api", tokens_per_minute=50)
+@pytest.mark.parametrize("how", ["release", "fail"])
+def test_a_job_that_comes_back_and_no_longer_fits_is_set_aside(desk: Desk, how: str) -> None:
+    desk.limit("api", tokens_per_minute=5000).task("api")
+    desk.database.draw(0)
+    large = desk.claim(len(desk.enqueue(3, cost=LARGE)))
+    small = desk.enqueue(2, cost=SMALL)
+    desk.limit("api", tokens_per_minute=900)
+    desk.end(large, how, **({"delays": [timedelta()] * 3} if how == "fail" else {}))
+    desk.database.move_time("65 seconds")
+    assert desk.claimed() == small
+    assert aside(desk) == (3, 3)
+    desk.limit("api", tokens_per_minute=5000)
+    assert desk.claimed() == [attempt.job for attempt in large]
+
+
+def test_a_scheduled_job_that_no_longer_fits_when_due_is_set_aside(desk: Desk) -> None:
+    desk.limit("api", tokens_per_minute=1000).task("api")
+    later = desk.enqueue(1, cost=LARGE, delay="1 hour")
+    desk.limit("api", tokens_per_minute=900)
+    desk.database.move_time("1 hour")
+    small = desk.enqueue(1, cost=SMALL)
+    assert desk.claimed() == small
+    assert reason(desk, later[0])[0] == "set_aside"
+
+
+def test_one_that_is_waited_for_by_workers_alone_says_so_before_it_is_set_aside(desk: Desk) -> None:
+    """A sweep has not come to it yet, nor a claim: explain knows all the same."""
+    desk.task("api", declares={"api": {"tokens_per_minute": 1000}})
+    (job,) = desk.enqueue(1, cost=LARGE)
+    desk.task("api", declares={"api": {"tokens_per_minute": 900}})
+    assert reason(desk, job)[0] == "set_aside"
+    assert aside(desk) == (1, 0)
     sweep(desk)
-    assert dead(desk) == [(job, "cost_over_limit")]
-    desk.limit("api", tokens_per_minute=100)
-    assert desk.operator.change("retry", job).state == "ready"
+    assert aside(desk) == (1, 1)
+
+
+def test_a_job_with_two_limits_waits_for_whichever_is_too_small(desk: Desk) -> None:
+    desk.limit("api", tokens_per_minute=1000).limit("budget", quota=2000, quota_unit="tokens")
+    desk.task("api", "budget")
+    (job,) = desk.enqueue(1, cost=LARGE)
+    desk.limit("budget", quota=500)
+    small = desk.enqueue(1, cost=SMALL)
+    assert desk.claimed() == small
+    assert reason(desk, job)[2]["limit"] == "budget"
+    assert (aside(desk, "budget"), aside(desk)) == ((1, 1), (0, 0))
+    desk.limit("api", tokens_per_minute=900)
+    desk.limit("budget", quota=9000)
+    assert reason(desk, job)[2]["limit"] == "api"
+    assert (aside(desk, "budget"), aside(desk)) == ((0, 0), (1, 1))
+    desk.database.move_time("65 seconds")
+    assert desk.claimed() == []
+    desk.limit("api", tokens_per_minute=1000)
+    assert desk.claimed() == [job]
+
+
+def test_a_fair_share_is_not_held_up_by_a_job_that_no_longer_fits(desk: Desk) -> None:
+    """Jobs of a share group stay in its line whatever other limit refuses them."""
+    desk.limit(POOL).task(POOL, "api", declares={"api": {"tokens_per_minute": 1000}})
+    large, small = mixed(desk, 4, tenant="t")
+    desk.task(POOL, "api", declares={"api": {"tokens_per_minute": 900}})
+    assert desk.claimed() == small
+    assert aside(desk) == (2, 2)
+    desk.limit("api", tokens_per_minute=5000)
+    assert desk.claimed() == large
+
+
+def test_an_open_breaker_and_a_pause_leave_it_set_aside(desk: Desk) -> None:
+    desk.limit("api", tokens_per_minute=1000, breaker_failures=1).task("api")
+    (job,) = desk.enqueue(1, cost=LARGE)
+    desk.limit("api", tokens_per_minute=900)
+    desk.operator.value("select trunkline.trip_breaker('api', 'test')")
+    desk.set_limit("api", {}, "maintenance")
+    assert reason(desk, job)[0] == "set_aside"
+    desk.limit("api", tokens_per_minute=1000)
+    assert reason(desk, job)[0] == "breaker"
+    assert desk.claimed() == []
+    desk.operator.value("select trunkline.reset_breaker('api')")
+    desk.set_limit("api", {}, "active")
     assert desk.claimed() == [job]
 
 
@@ -91,21 +269,197 @@ def test_what_waits_for_a_limit_of_zero_or_fits_is_left_alone(desk: Desk) -> Non
     jobs = desk.enqueue(3, cost={"requests": 50})
     desk.limit("api", requests_per_minute=0)
     sweep(desk)
-    assert dead(desk) == []
+    assert aside(desk) == (3, 0)
     desk.limit("api", requests_per_minute=50)
     sweep(desk)
     assert desk.claimed() == jobs[:1]
 
 
-def test_a_job_that_somebody_holds_is_passed_by(desk: Desk) -> None:
-    desk.limit("api", tokens_per_minute=100).task("api")
-    held, other = desk.enqueue(2, cost={"tokens": 60})
-    desk.limit("api", tokens_per_minute=50)
+def test_a_job_that_somebody_has_locked_is_set_aside_or_freed_later(desk: Desk) -> None:
+    desk.limit("api", tokens_per_minute=1000).task("api")
+    held, other = desk.enqueue(2, cost=LARGE)
     with desk.behind.transaction():
-        desk.behind.execute(
-            "select from trunkline_internal.waiting where job_id = %s for update", (held,)
-        )
-        sweep(desk)
-        assert dead(desk) == [(other, "cost_over_limit")]
+        desk.behind.execute("select trunkline.reprioritise(%s, 1)", (held,))
+        desk.limit("api", tokens_per_minute=900)
+        assert aside(desk) == (2, 1)
     sweep(desk)
-    assert {job for job, _ in dead(desk)} == {held, other}
+    assert aside(desk) == (2, 2)
+    with desk.behind.transaction():
+        desk.behind.execute("select trunkline.reprioritise(%s, 2)", (held,))
+        desk.limit("api", tokens_per_minute=2000)
+        assert aside(desk) == (2, 1)
+        assert desk.claimed() == [other]
+    sweep(desk)
+    assert desk.claimed() == [held]
+
+
+def test_set_limit_frees_nothing_while_a_claim_holds_the_bucket_and_the_duty_does(
+    desk: Desk,
+) -> None:
+    desk.limit("api", tokens_per_minute=1000, concurrency=5).task("api")
+    (large,) = desk.enqueue(1, cost=LARGE)
+    desk.limit("api", tokens_per_minute=900)
+    desk.enqueue(1, cost=SMALL)
+    claim = desk.database.connect("trunkline_worker", autocommit=False)
+    claim.execute("select from trunkline.claim('other')")
+    desk.limit("api", tokens_per_minute=1000)
+    assert aside(desk) == (1, 1)
+    claim.rollback()
+    sweep(desk)
+    assert desk.claimed() == [large]
+
+
+def test_it_is_an_alarm_after_a_day_and_stays_alive(desk: Desk) -> None:
+    desk.limit("api", tokens_per_minute=1000).task("api")
+    (job,) = desk.enqueue(1, cost=LARGE)
+    desk.limit("api", tokens_per_minute=900)
+    desk.database.move_time("23 hours 59 minutes")
+    sweep(desk)
+    assert health(desk)[0]
+    desk.database.move_time("2 minutes")
+    sweep(desk)
+    assert health(desk) == (False, {"jobs": 1, "overdue": 1, "counted_up_to": 10_000})
+    desk.database.move_time("30 days")
+    sweep(desk)
+    assert (dead(desk), aside(desk)) == ([], (1, 1))
+    desk.limit("api", tokens_per_minute=1000)
+    assert health(desk) == (True, {"jobs": 0, "overdue": 0, "counted_up_to": 10_000})
+    assert desk.claimed() == [job]
+
+
+def test_it_is_dead_after_a_day_where_the_policy_says_so(desk: Desk) -> None:
+    """Deferrals are bounded: 24 hours, or whatever max_deferral_age says."""
+    desk.limit("api", tokens_per_minute=1000).task("api", dead_when_deferred=True)
+    desk.task("api", task="patient")
+    lowered = desk.operator.clock()
+    mortal = desk.producer.enqueue(cost=LARGE, unique_key="u").job_id
+    patient = desk.producer.enqueue("patient", cost=LARGE).job_id
+    desk.limit("api", tokens_per_minute=900)
+    dies = reason(desk, mortal)[1]
+    assert lowered + timedelta(hours=24) <= dies <= desk.operator.clock() + timedelta(hours=24)
+    desk.database.move_time("23 hours 59 minutes")
+    sweep(desk)
+    assert dead(desk) == []
+    desk.database.move_time("2 minutes")
+    sweep(desk)
+    assert dead(desk) == [(mortal, "cost_over_limit")]
+    events = desk.operator.connection.execute(
+        "select kind, to_state, detail ->> 'limit' from trunkline.events"
+        " where job_id = %s order by at",
+        (mortal,),
+    ).fetchall()
+    assert events == [("set_aside", "blocked", "api"), ("outgrown", "dead", "api")]
+    assert reason(desk, patient)[0] == "set_aside"
+    # The key is free, and a letter that still does not fit is set aside for another day.
+    second = desk.producer.enqueue(cost=SMALL, unique_key="u")
+    assert second.created
+    assert desk.claimed() == [second.job_id]
+    desk.end([Attempt(second.job_id, 1, "w")])
+    assert desk.operator.change("retry", mortal).state == "ready"
+    desk.database.move_time("65 seconds")
+    assert desk.claimed() == []
+    assert reason(desk, mortal)[0] == "set_aside"
+    desk.limit("api", tokens_per_minute=5000)
+    assert set(desk.claimed()) == {mortal, patient}
+
+
+def test_a_job_that_fits_again_is_not_buried_on_its_last_day(desk: Desk) -> None:
+    desk.task("api", declares={"api": {"tokens_per_minute": 1000}}, dead_when_deferred=True)
+    (job,) = desk.enqueue(1, cost=LARGE)
+    desk.limit("api", tokens_per_minute=900)
+    desk.database.move_time("25 hours")
+    desk.limit("api", tokens_per_minute=1000)
+    sweep(desk)
+    assert (dead(desk), desk.claimed()) == ([], [job])
+
+
+def test_it_can_be_cancelled_and_reprioritised_and_keeps_its_key(desk: Desk) -> None:
+    desk.limit("api", tokens_per_minute=9000).task("api")
+    first = desk.producer.enqueue(cost=LARGE, unique_key="u").job_id
+    second, third = desk.enqueue(2, cost=LARGE)
+    desk.limit("api", tokens_per_minute=900)
+    again = desk.producer.enqueue(cost=SMALL, unique_key="u")
+    assert (again.job_id, again.created) == (first, False)
+    assert desk.operator.change("cancel", first).outcome == "cancelled"
+    assert aside(desk) == (2, 2)
+    assert health(desk)[1]["jobs"] == 2
+    assert desk.producer.enqueue(cost=SMALL, unique_key="u").created
+    assert desk.operator.change("reprioritise", third, 5).outcome == "reprioritised"
+    desk.limit("api", tokens_per_minute=9000)
+    assert desk.claimed()[:2] == [third, second]
+
+
+def test_it_counts_as_waiting_for_every_depth(desk: Desk) -> None:
+    desk.limit("api", tokens_per_minute=1000, depth_limit=3).task("api")
+    desk.operator.value("select trunkline.limit_queue('default', 3)")
+    desk.enqueue(2, cost=LARGE)
+    desk.limit("api", tokens_per_minute=900)
+    for code in ("limit_queue_full", "queue_full"):
+        with pytest.raises(psycopg.Error) as refused:
+            desk.enqueue(2, cost=SMALL)
+        assert desk.detail(refused.value)["code"] == code
+        assert desk.detail(refused.value)["waiting"] == 2
+        desk.limit("api", depth_limit=None)
+    waiting = desk.operator.connection.execute(
+        "select ready + scheduled + blocked from trunkline.queues where queue = 'default'"
+    ).fetchall()
+    assert waiting == [(2,)]
+
+
+def test_enqueue_still_refuses_at_once_what_never_fits(desk: Desk) -> None:
+    """CP-21."""
+    desk.limit("api", tokens_per_minute=900).task("api")
+    with pytest.raises(psycopg.Error) as refused:
+        desk.enqueue(1, cost=LARGE)
+    assert desk.detail(refused.value)["code"] == "cost_over_limit"
+
+
+@pytest.mark.parametrize("declared", [False, True])
+def test_workers_that_sleep_are_woken_when_jobs_are_freed(desk: Desk, declared: bool) -> None:
+    ear = Ear(desk.database)
+    desk.task("api", declares={"api": {"tokens_per_minute": 1000}})
+    desk.enqueue(1, cost=LARGE, queue="there")
+    desk.task("api", declares={"api": {"tokens_per_minute": 900}})
+    assert desk.claimed() == []
+    desk.task("api", declares={"api": {"tokens_per_minute": 1000}} if declared else None)
+    sleep(desk, "there")
+    ear.heard()
+    if declared:
+        sweep(desk)
+    else:
+        desk.limit("api", tokens_per_minute=1000)
+    assert "there" in ear.heard()
+
+
+def test_workers_that_sleep_are_woken_for_what_stood_behind(desk: Desk) -> None:
+    ear = Ear(desk.database)
+    desk.task("api", declares={"api": {"tokens_per_minute": 1000}})
+    large, small = mixed(desk, 2, queue="there")
+    desk.task("api", declares={"api": {"tokens_per_minute": 900}})
+    sleep(desk, "there")
+    ear.heard()
+    sweep(desk)
+    assert "there" in ear.heard()
+    assert desk.claimed() == small
+    assert reason(desk, large[0])[0] == "set_aside"
+
+
+def test_a_backlog_longer_than_one_call_goes_and_returns_in_parts(desk: Desk) -> None:
+    """Every call is bounded: set_limit begins, claims and the duty go on."""
+    desk.limit("api", tokens_per_minute=1_000_000).task("api")
+    large = [job for _ in range(13) for job in desk.enqueue(1000, cost={"tokens": 20})]
+    small = desk.enqueue(2, cost={"tokens": 1})
+    desk.limit("api", tokens_per_minute=10)
+    _, moved = aside(desk)
+    assert 0 < moved < len(large)
+    for _ in range(5):
+        sweep(desk)
+    assert aside(desk) == (len(large) + 2, len(large))
+    assert desk.claimed() == small
+    desk.limit("api", tokens_per_minute=1_000_000)
+    _, left = aside(desk)
+    assert 0 < left < len(large)
+    for _ in range(5):
+        sweep(desk)
+    assert aside(desk) == (len(large), 0)
+    assert [job for _ in range(13) for job in desk.claimed(1000)] == large

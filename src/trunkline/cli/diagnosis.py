@@ -249,6 +249,8 @@ def _is_duty(row: checks.HealthCheck) -> bool:
 def _of_health(row: checks.HealthCheck) -> Finding:
     detail = row.detail or {}
     jobs = count(int(detail.get("jobs", 0)), "job")
+    if row.ok and row.check == "set aside" and detail.get("jobs"):
+        return Finding(row.check, "ok", f"{jobs}; see: trunkline limits list")
     if row.ok:
         good = {"breakers": "all closed", "claims": "enabled", "default partitions": "not in use"}
         return Finding(row.check, "ok", good.get(row.check, "none"))
@@ -273,6 +275,14 @@ def _of_health(row: checks.HealthCheck) -> Finding:
                 "warn",
                 f"{jobs} put off again and again",
                 "See them with: trunkline jobs list --state scheduled",
+            )
+        case "set aside":
+            overdue = count(int(detail.get("overdue", 0)), "job")
+            return Finding(
+                row.check,
+                "warn",
+                f"{overdue} set aside for over a day: they cost more than a limit ever gives at once",
+                "See which limits with: trunkline limits list; raise them, or cancel the jobs",
             )
         case "default partitions":
             used = ", ".join(name for name, in_use in detail.items() if in_use)

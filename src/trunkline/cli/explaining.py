@@ -103,6 +103,16 @@ def _limit(detail: Detail, until: str) -> str:
     return f"It waits for the limit {limit}: {_counted(detail)} ahead of it{when}"
 
 
+def _set_aside(detail: Detail, until: str) -> str:
+    limit, unit = clean(detail.get("limit")), clean(detail.get("unit"))
+    dies = f" It becomes a dead letter at {until}." if until else ""
+    return (
+        f"It is set aside: it costs {amount(int(detail.get('cost', 0)))} {unit}, and the limit {limit}"
+        f" gives at most {amount(int(detail.get('most', 0)))} at once.{dies} Raise the limit with:"
+        f" trunkline limits set '{limit}', or cancel the job with: trunkline jobs cancel ID"
+    )
+
+
 def _counted(detail: Detail) -> str:
     ahead = int(detail.get("ahead", 0))
     return amount(ahead) + (" or more" if ahead >= int(detail.get("counted_up_to", 1000)) else "")
@@ -123,5 +133,6 @@ _SENTENCES: Final[Mapping[str, Callable[[Detail, str], str]]] = {
     "queue_paused": _queue_paused,
     "running": _running,
     "scheduled": _scheduled,
+    "set_aside": _set_aside,
     "waiting_its_turn": _waiting_its_turn,
 }

@@ -57,6 +57,8 @@ def columns(title: str, now: datetime, out: Console) -> list[Column[Any]]:
             told.append(f"{row.status}: {row.reason}" if row.reason else str(row.status))
         if row.held_until is not None:
             told.append(f"held for {age(row.held_until - now)}")
+        if row.set_aside:
+            told.append(f"{amount(row.set_aside)} set aside")
         return "; ".join(told)
 
     return [
@@ -102,6 +104,7 @@ def parts(limit: LimitRow, gates: Sequence[GateRow], now: datetime, out: Console
             ("tokens", _windows(limit, 2, 4)),
             ("quota", _quota(limit)),
             ("waiting", count(limit.waiting, "job")),
+            ("set aside", _set_aside(limit)),
             ("held", _held(gates, now)),
             ("refused", _refused(limit, now)),
             ("late", _late(limit)),
@@ -154,6 +157,17 @@ def _quota(limit: LimitRow) -> str:
     if limit.gates > 1:
         return f"{spent} over {limit.gates:,} keys, {whole} each"
     return f"{spent} of {whole}"
+
+
+def _set_aside(limit: LimitRow) -> Text | None:
+    if not limit.set_aside:
+        return None
+    verb = "costs" if limit.set_aside == 1 else "cost"
+    return Text(
+        f"{count(limit.set_aside, 'job')}, which {verb} more than the limit ever gives at once:"
+        " raise it with trunkline limits set, or cancel them",
+        style="yellow",
+    )
 
 
 def _held(gates: Sequence[GateRow], now: datetime) -> Text | None:

@@ -1,4 +1,4 @@
--- Looks at what an operator must know: duties that are late or fail, stale work, deferrals over their bounds, open breakers, default partitions in use.
+-- Looks at what an operator must know: duties that are late or fail, stale work, deferrals over their bounds, jobs set aside for too long, open breakers, default partitions in use.
 create or replace function trunkline.health()
 returns setof trunkline.health_check
 language sql
@@ -28,6 +28,34 @@ as $$
     )
     and ((select trunkline.tenant_scope()) is null or w.tenant = (select trunkline.tenant_scope()))
   union all
+  select 'set aside', o.jobs = 0, jsonb_build_object('jobs', a.jobs, 'overdue', o.jobs, 'counted_up_to', 10000)
+  from (
+    select count(*) as jobs
+    from (
+      select
+      from trunkline_internal.set_aside as a
+      where (select trunkline.tenant_scope()) is null or exists (
+        select from trunkline_internal.waiting as w where w.job_id = a.job_id and w.tenant = (select trunkline.tenant_scope())
+      )
+      limit 10000
+    ) as a
+  ) as a
+  cross join (
+    select count(*) as jobs
+    from (
+      select
+      from trunkline_internal.tasks as t
+      -- By task, so that the index finds those over age however many there are.
+      join trunkline_internal.set_aside as a
+        on a.task = t.task
+        and a.since < (select trunkline.clock() - trunkline_internal.setting(p_name => 'max_deferral_age')::interval)
+      where (select trunkline.tenant_scope()) is null or exists (
+        select from trunkline_internal.waiting as w where w.job_id = a.job_id and w.tenant = (select trunkline.tenant_scope())
+      )
+      limit 10000
+    ) as o
+  ) as o
+  union all
   select 'breakers', count(*) = 0, jsonb_build_object('open', coalesce(jsonb_agg(n.name order by n.name), '[]'::jsonb))
   from trunkline_internal.breakers as b
   join trunkline_internal.limits as l on l.limit_id = b.limit_id and l.breaker_failures is not null
@@ -47,4 +75,4 @@ as $$
     select 'events', exists (select from trunkline_internal.events_default)
   ) as p
 $$;
-comment on function trunkline.health() is 'Looks at what an operator must know: duties that are late or fail, stale work, deferrals over their bounds, open breakers, default partitions in use.';
+comment on function trunkline.health() is 'Looks at what an operator must know: duties that are late or fail, stale work, deferrals over their bounds, jobs set aside for too long, open breakers, default partitions in use.';

@@ -6,6 +6,8 @@
 -- A name with keys in braces, as in openai/{model}, is a limit of its own for each value of them; a limit of a filled-in
 -- name goes before it. Two limits with keys that could produce the same filled-in name are refused. Takes effect at the
 -- next claim, whatever waits; a part that is new counts what is claimed from then on.
+-- ready -> blocked for waiting jobs that cost more than the limit now ever gives at once, blocked -> ready for those that
+-- fit again: about a thousand of them here, the rest by the duty sweep_gates.
 create or replace function trunkline.set_limit(
   p_limit text,
   p_parts jsonb default '{}',
@@ -19,8 +21,12 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  c_most constant integer := 1000;
   v_bad text;
+  v_gates bigint[];
+  v_limits integer[];
   v_must text;
+  v_new boolean;
   v_other text := trunkline_internal.overlapping_limit(p_name => p_limit);
   v_parts jsonb := coalesce(p_parts, '{}'::jsonb);
 begin
@@ -43,9 +49,20 @@ begin
       p_name => 'invalid_argument', p_detail => jsonb_build_object('argument', v_bad, 'must_be', v_must)
     );
   end if;
-  return trunkline_internal.store_limit(
+  v_new := trunkline_internal.store_limit(
     p_limit => p_limit, p_parts => v_parts, p_status => p_status, p_reason => p_reason, p_declared => null
   );
+  -- Above READ COMMITTED a job that somebody has changed meanwhile would fail the call.
+  if current_setting('transaction_isolation') = 'read committed' then
+    select g.gates, g.limits
+    into v_gates, v_limits
+    from trunkline_internal.gates_to_check(p_limit => p_limit, p_most => c_most) as g;
+    perform trunkline_internal.set_heads_aside(
+      p_gates => v_gates, p_limits => v_limits, p_depth => c_most, p_now => trunkline.clock()
+    );
+    perform trunkline_internal.free_set_aside(p_most => c_most, p_now => trunkline.clock());
+  end if;
+  return v_new;
 end;
 $$;
 comment on function trunkline.set_limit(text, jsonb, text, text) is 'Makes a limit, or changes the parts that are given; a part given as null is not limited any more. Tells whether it is new.';

@@ -1,4 +1,4 @@
--- Duty: closes gates at which nobody waits, buries jobs too large for their limit as it is now and forgets what no window sees any more, at most p_limit a run; tells how many rows it changed.
+-- Duty: closes gates at which nobody waits, sets jobs aside that no longer fit their limits, frees those that fit again and forgets what no window sees any more, at most p_limit a run; tells how many rows it changed.
 create or replace function trunkline.sweep_gates(p_limit integer default 1000)
 returns integer
 language plpgsql
@@ -24,13 +24,9 @@ begin
     return 0;
   end if;
   begin
-    select array_agg(g.gate), array_agg(g.limit_id)
+    select g.gates, g.limits
     into v_gates, v_limits
-    from (
-      select distinct on (g.gate) g.gate, g.limit_id
-      from trunkline_internal.gate_queues as g
-      order by g.gate, g.limit_id desc
-    ) as g;
+    from trunkline_internal.gates_to_check(p_limit => null, p_most => null) as g;
     -- First: the rest goes by the clock.
     select greatest(d.ended_at - trunkline.clock(), interval '0')
     into v_back
@@ -40,7 +36,9 @@ begin
       + trunkline_internal.mend_gates(
         p_limit => p_limit, p_back => coalesce(v_back, interval '0'), p_now => trunkline.clock()
       )
-      + trunkline_internal.bury_misfits(p_gates => v_gates, p_limits => v_limits, p_now => trunkline.clock())
+      + trunkline_internal.set_heads_aside(p_gates => v_gates, p_limits => v_limits, p_depth => 1, p_now => trunkline.clock())
+      + trunkline_internal.free_set_aside(p_most => 5000, p_now => trunkline.clock())
+      + trunkline_internal.bury_set_aside(p_limit => p_limit, p_now => trunkline.clock())
       + trunkline_internal.close_empty_gates()
       + trunkline_internal.sweep_breakers(p_limit => p_limit, p_now => trunkline.clock())
       + trunkline_internal.forget_old_charges(p_limit => p_limit, p_now => trunkline.clock())
@@ -54,4 +52,4 @@ begin
   return v_done;
 end;
 $$;
-comment on function trunkline.sweep_gates(integer) is 'Duty: closes gates at which nobody waits, buries jobs too large for their limit as it is now and forgets what no window sees any more, at most p_limit a run; tells how many rows it changed.';
+comment on function trunkline.sweep_gates(integer) is 'Duty: closes gates at which nobody waits, sets jobs aside that no longer fit their limits, frees those that fit again and forgets what no window sees any more, at most p_limit a run; tells how many rows it changed.';

@@ -1,7 +1,8 @@
 -- Keeps of limited jobs those that all of their limits have room for; one that another limit refuses goes to wait in that one's lane.
 -- One after the other, best first, each taking its part of what is left. A limit that somebody else holds makes the
 -- job wait where it is, and so does one that shares fairly: elsewhere it would lose its turn. The caller holds the
--- gates in whose lanes they wait. "held" is false where some went elsewhere, so that those behind them are next.
+-- gates in whose lanes they wait. "held" is false where some went elsewhere or were set aside, so that those behind
+-- them are next.
 create or replace function trunkline_internal.fit_all_gates(
   p_found trunkline_internal.found_jobs,
   p_lanes smallint[],
@@ -13,6 +14,8 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  c_asked constant integer := 20;
+  v_aside integer := 0;
   v_fair bigint[];
   v_gates bigint[];
   v_job record;
@@ -25,6 +28,7 @@ declare
   v_refused_by bigint;
   v_requests bigint[];
   v_slots bigint[];
+  v_stays uuid[] := array[]::uuid[];
   v_taken trunkline_internal.found_jobs;
   v_tids tid[] := array[]::tid[];
   v_tokens bigint[];
@@ -79,7 +83,9 @@ begin
         v_low_units[v_place] := v_low_units[v_place] - v_job.need[v_parts[v_place]];
       end loop;
       v_tids := v_tids || v_job.tid;
-    elsif v_refused_by <> 0 and not coalesce(v_job.need && v_fair, false) then
+    elsif v_refused_by <> 0 and coalesce(v_job.need && v_fair, false) then
+      v_stays := v_stays || v_job.job_id;
+    elsif v_refused_by <> 0 then
       update trunkline_internal.waiting as w
       set gate = v_refused_by, sequence = nextval('trunkline_internal.job_sequence')
       where w.job_id = v_job.job_id and w.gate <> v_refused_by;
@@ -95,6 +101,10 @@ begin
       select distinct w.queue from trunkline_internal.waiting as w where w.job_id = any(v_moved)
     ));
   end if;
+  -- What stays at the head of its line and can never start would hold up everything behind it.
+  if cardinality(v_tids) = 0 and cardinality(v_stays) > 0 then
+    v_aside := trunkline_internal.set_aside(p_jobs => v_stays[1:c_asked], p_now => p_now);
+  end if;
   select
     array_agg(f.tid), array_agg(f.job_id), array_agg(f.place), array_agg(f.sequence),
     array_agg(f.job_id) filter (where w.unique_key is not null),
@@ -106,7 +116,7 @@ begin
   from unnest(p_found.tids, p_found.jobs, p_found.places, p_found.sequences) as f (tid, job_id, place, sequence)
   join trunkline_internal.waiting as w on w.ctid = f.tid
   where f.tid = any(v_tids);
-  v_taken.held := cardinality(v_moved) = 0;
+  v_taken.held := cardinality(v_moved) = 0 and v_aside = 0;
   return v_taken;
 end;
 $$;

@@ -61,7 +61,8 @@ begin
     and n.gate = any(v_gates)
     and not exists (select from trunkline_internal.gate_states as s where s.gate = n.gate)
     and not exists (select from trunkline_internal.breakers as b where b.gate = n.gate)
-    and not exists (select from trunkline_internal.quota_hours as q where q.gate = n.gate);
+    and not exists (select from trunkline_internal.quota_hours as q where q.gate = n.gate)
+    and not exists (select from trunkline_internal.set_aside as a where a.gate = n.gate);
   return v_removed
     + trunkline_internal.forget_grants(p_limit => p_limit, p_now => p_now)
     + trunkline_internal.gather_quota_hours(p_limit => p_limit, p_now => p_now);

@@ -87,6 +87,8 @@ begin
         limit m.depth_limit
       )
       union all
+      (select from trunkline_internal.set_aside as a where a.gate = g.gate limit m.depth_limit)
+      union all
       (
         select
         from unnest(v_beside) as b (gate)

@@ -37,6 +37,7 @@ declare
   c_fewest_gates constant integer := 100;
   c_fewest_of_one_lane constant integer := 16;
   c_most_gates constant integer := 200;
+  c_asked constant integer := 20;
   v_after bigint;
   v_amounts boolean;
   v_begin bigint;
@@ -47,6 +48,7 @@ declare
   v_found trunkline_internal.found_jobs;
   v_free boolean;
   v_gates bigint[];
+  v_heads uuid[];
   v_held bigint[];
   v_jobs trunkline_internal.found_jobs;
   v_last bigint;
@@ -119,7 +121,7 @@ begin
       ) as g;
     end if;
     if v_held is not null then
-      -- Where all of them went to wait for their other limits, those behind them are next.
+      -- Where all of them went to wait for their other limits, or were set aside, those behind them are next.
       for v_round in 1..5 loop
         if v_plain then
           select g.gates, g.limits, g.slots, g.places, g.rooms, cardinality(p_lanes) = 1
@@ -148,7 +150,16 @@ begin
           p_queues => p_queues, p_lanes => p_lanes, p_limit => v_wanted, p_tasks => p_tasks, p_scope => p_scope, p_snapshot => p_snapshot
         );
         if not v_free then
+          v_heads := v_found.jobs;
           v_found := trunkline_internal.fit_heads(p_found => v_found, p_left => v_left);
+          -- Heads that can never start would hold up everything behind them. Asked only where nothing can start, and of
+          -- a few first.
+          if v_found.tids is null and v_heads is not null and v_round < 5
+            and trunkline_internal.set_aside(p_jobs => v_heads[1:c_asked], p_now => p_now) > 0
+          then
+            perform trunkline_internal.set_aside(p_jobs => v_heads[c_asked + 1:], p_now => p_now);
+            continue;
+          end if;
         end if;
         if v_fair is not null then
           v_found := trunkline_internal.add_found(p_found => v_found, p_more => trunkline_internal.look_at_pools(

@@ -14,7 +14,7 @@ select
   q.spent,
   (
     select count(*) from trunkline_internal.waiting as w where w.gate = n.gate and w.state = 'ready' and w.gate is not null
-  ) as waiting,
+  ) + a.jobs as waiting,
   greatest(
     case when s.reckoned_by >= l.updated_at and s.free_at > p.now then s.free_at end,
     case when s.held_until > p.now then s.held_until end
@@ -23,7 +23,9 @@ select
   case when s.held_until > p.now then s.held_reason end as held_reason,
   coalesce(s.refused, 0) as refused,
   s.refused_at,
-  b.state as breaker
+  b.state as breaker,
+  -- Those of the waiting jobs that cost more than it ever gives at once.
+  a.jobs as set_aside
 from (
   select distinct on (n.gate) n.gate, n.name, n.limit_id from trunkline_internal.gate_names as n order by n.gate, n.limit_id desc
 ) as n
@@ -33,6 +35,7 @@ left join lateral (
   select s.* from trunkline_internal.gate_states as s where s.gate = n.gate order by s.epoch desc limit 1
 ) as s on true
 left join trunkline_internal.breakers as b on b.gate = n.gate
+cross join lateral (select count(*) as jobs from trunkline_internal.set_aside as a where a.gate = n.gate) as a
 -- As holder_lives has it, which whoever may read the view need not be allowed to call.
 cross join lateral (
   select count(distinct h.holder) as in_use

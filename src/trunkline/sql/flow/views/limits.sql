@@ -73,7 +73,9 @@ select
   -- Late attempts of the last seven days, and their tasks, most frequent first. They ran long after their charge without a
   -- grant or a settlement, so calls through their own client may have exceeded the limit.
   coalesce(max(t.attempts), 0) as late,
-  coalesce(max(t.tasks), '{}') as late_tasks
+  coalesce(max(t.tasks), '{}') as late_tasks,
+  -- Those of the waiting jobs that cost more than it ever gives at once.
+  coalesce(sum(g.set_aside), 0)::bigint as set_aside
 from trunkline_internal.limits as l
 left join trunkline.gates as g on g."limit" = l.name
 left join late as t on t.limit_id = l.limit_id

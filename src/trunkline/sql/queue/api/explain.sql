@@ -58,6 +58,13 @@ begin
       'hint', 'no registered worker that is alive serves this queue and task'
     ))::trunkline.explanation;
   end if;
+  select w.need, w.task into v_place from trunkline_internal.waiting as w where w.job_id = p_job and w.state in ('ready', 'blocked');
+  if v_place.need is not null then
+    return query select e.* from trunkline_internal.explain_outgrown(p_job => p_job, p_need => v_place.need, p_task => v_place.task) as e;
+    if found then
+      return;
+    end if;
+  end if;
   if v_job.state = 'ready' then
     -- Two ranges of the index: in one condition they would read everything behind the job as well.
     select w.queue, w.lane, w.sequence, w.gate, w.need into v_place from trunkline_internal.waiting as w where w.job_id = p_job;

@@ -47,6 +47,8 @@ begin
       sequence = case when w.state = 'ready' then nextval('trunkline_internal.job_sequence') end
     where w.job_id = p_job and (v_scope is null or w.tenant = v_scope);
     if found then
+      -- One that is set aside keeps its number elsewhere.
+      update trunkline_internal.set_aside as a set sequence = nextval('trunkline_internal.job_sequence') where a.job_id = p_job;
       perform trunkline_internal.record_event(
         p_at => trunkline.clock(), p_job => p_job, p_attempt => v_job.attempt, p_kind => 'reprioritised',
         p_to_state => v_job.state, p_task => v_job.task, p_queue => v_job.queue, p_tenant => v_job.tenant,

@@ -20,7 +20,7 @@ begin
     );
   end if;
   if v_queue.max_depth is not null then
-    -- What is ready counts, by its index, only up to the limit and only for queues that have one.
+    -- What is ready or set aside counts, by its index, only up to the limit and only for queues that have one.
     select count(*)
     into v_depth
     from (
@@ -38,6 +38,8 @@ begin
           on w.gate = g.gate and w.queue = p_queue and w.state = 'ready' and w.gate is not null
         limit v_queue.max_depth
       )
+      union all
+      (select from trunkline_internal.set_aside as a where a.queue = p_queue limit v_queue.max_depth)
       limit v_queue.max_depth
     ) as deep;
     if v_depth + p_jobs > v_queue.max_depth then

@@ -25,6 +25,9 @@ begin
   if p_job.unique_key is not null then
     delete from trunkline_internal.unique_keys as k where k.job_id = p_job.job_id;
   end if;
+  if p_job.state = 'blocked' then
+    delete from trunkline_internal.set_aside as a where a.job_id = p_job.job_id;
+  end if;
   perform trunkline_internal.record_event(
     p_at => p_now, p_job => p_job.job_id, p_attempt => p_job.attempt, p_kind => 'cancelled',
     p_to_state => 'cancelled', p_task => p_job.task, p_queue => p_job.queue, p_tenant => p_job.tenant,

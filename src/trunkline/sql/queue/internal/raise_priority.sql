@@ -23,7 +23,12 @@ begin
     lane = p_priority * 2,
     sequence = case when w.state = 'ready' then nextval('trunkline_internal.job_sequence') end
   where w.job_id = p_job and (w.lane >> 1) < p_priority;
-  return found;
+  if not found then
+    return false;
+  end if;
+  -- One that is set aside keeps its number elsewhere.
+  update trunkline_internal.set_aside as a set sequence = nextval('trunkline_internal.job_sequence') where a.job_id = p_job;
+  return true;
 end;
 $$;
 comment on function trunkline_internal.raise_priority(uuid, integer) is 'Moves a waiting job up to a higher priority; leaves it alone, without locking it, where it has that already.';

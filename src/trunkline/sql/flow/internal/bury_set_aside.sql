@@ -1,0 +1,68 @@
+-- Sends jobs to dead that have been set aside for longer than max_deferral_age, where their tasks say dead_when_deferred; returns how many.
+-- blocked -> dead, at most p_limit in a call. Jobs that fit again by now are left to free_set_aside. Locks the jobs in
+-- id order and skips locked ones.
+create or replace function trunkline_internal.bury_set_aside(p_limit integer, p_now timestamptz)
+returns integer
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_before timestamptz := p_now - trunkline_internal.setting(p_name => 'max_deferral_age')::interval;
+  v_jobs uuid[];
+begin
+  v_jobs := array(
+    select a.job_id
+    from trunkline_internal.tasks as t
+    cross join lateral (
+      select a.job_id
+      from trunkline_internal.set_aside as a
+      where a.task = t.task and a.since < v_before
+      order by a.since
+      limit p_limit
+    ) as a
+    where t.dead_when_deferred
+    limit p_limit
+  );
+  if cardinality(v_jobs) = 0 then
+    return 0;
+  end if;
+  v_jobs := array(
+    select w.job_id
+    from trunkline_internal.waiting as w
+    where w.job_id = any(v_jobs) and w.state = 'blocked' and (trunkline_internal.outgrown_limit(p_need => w.need)).gate is not null
+    order by w.job_id
+    for update of w skip locked
+  );
+  insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, actor, detail)
+  select
+    p_now, w.job_id, w.attempt, 'outgrown', 'dead', w.task, w.queue, w.tenant, session_user,
+    trunkline_internal.outgrown_detail(p_gate => o.gate, p_unit => o.unit, p_cost => o.cost, p_most => o.most)
+      || jsonb_build_object('since', a.since)
+  from trunkline_internal.waiting as w
+  join trunkline_internal.set_aside as a on a.job_id = w.job_id
+  cross join lateral trunkline_internal.outgrown_limit(p_need => w.need) as o
+  where w.job_id = any(v_jobs);
+  with taken as (
+    delete from trunkline_internal.waiting as w where w.job_id = any(v_jobs) returning w.*
+  )
+  insert into trunkline_internal.dead (
+    job_id, died_at, run_at, created_at, attempt, payload_day, failures, crashes, deferrals,
+    max_attempts, priority, queue, task, tenant, unique_key, correlation_id, reason, retry_of, tags,
+    payload, last_error, need
+  )
+  select
+    t.job_id, p_now, t.run_at, t.created_at, t.attempt, t.payload_day, t.failures, t.crashes, t.deferrals,
+    t.max_attempts, t.lane >> 1, t.queue, t.task, t.tenant, t.unique_key, t.correlation_id, 'cost_over_limit',
+    t.retry_of, t.tags, t.payload, t.last_error, t.need
+  from taken as t;
+  delete from trunkline_internal.unique_keys as k where k.job_id = any(v_jobs);
+  delete from trunkline_internal.set_aside as a where a.job_id = any(v_jobs);
+  return cardinality(v_jobs);
+end;
+$$;
+comment on function trunkline_internal.bury_set_aside(integer, timestamptz) is 'Sends jobs to dead that have been set aside for longer than max_deferral_age, where their tasks say dead_when_deferred; returns how many.';

@@ -1,0 +1,27 @@
+-- Explains a job that costs more than one of its limits ever gives at once: which, how much, since when, and what to do; no row for others.
+-- Also for one that claims have not come to yet. until is when it becomes a dead letter, where its task says so.
+create or replace function trunkline_internal.explain_outgrown(p_job uuid, p_need bigint[], p_task text)
+returns setof trunkline.explanation
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+  select
+    'set_aside',
+    case when t.dead_when_deferred then a.since + trunkline_internal.setting(p_name => 'max_deferral_age')::interval end,
+    jsonb_strip_nulls(
+      trunkline_internal.outgrown_detail(p_gate => o.gate, p_unit => o.unit, p_cost => o.cost, p_most => o.most)
+      || jsonb_build_object(
+        'since', a.since,
+        'hint', 'Raise the limit with trunkline.set_limit and the job returns to its old place, or cancel it.'
+      )
+    )
+  from trunkline_internal.outgrown_limit(p_need => p_need) as o
+  left join trunkline_internal.set_aside as a on a.job_id = p_job
+  left join trunkline_internal.tasks as t on t.task = p_task
+  where o.gate is not null;
+end;
+$$;
+comment on function trunkline_internal.explain_outgrown(uuid, bigint[], text) is 'Explains a job that costs more than one of its limits ever gives at once: which, how much, since when, and what to do; no row for others.';

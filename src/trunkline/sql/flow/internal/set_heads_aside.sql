@@ -1,0 +1,71 @@
+-- Sets jobs aside that no longer fit their limits, as far as they are among the first p_depth of the buckets' lanes; returns how many.
+-- ready -> blocked. Where one went, the next hundred of its lanes are read as well, until none of them goes: at most
+-- about c_most in a call, the rest in the next. Jobs further back are set aside when they come near the head.
+-- Takes no bucket's lock, since nothing is charged.
+create or replace function trunkline_internal.set_heads_aside(
+  p_gates bigint[],
+  p_limits integer[],
+  p_depth integer,
+  p_now timestamptz
+)
+returns integer
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+set enable_bitmapscan = off
+set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  c_most constant integer := 5000;
+  c_next constant integer := 100;
+  c_rows constant integer := 10000;
+  v_depth integer := p_depth;
+  v_gates bigint[] := p_gates;
+  v_jobs uuid[];
+  v_limits integer[] := p_limits;
+  v_moved integer;
+  v_total integer := 0;
+begin
+  while v_gates is not null and v_total < c_most loop
+    select array_agg(h.job_id)
+    into v_jobs
+    from (
+      select w.job_id, w.need, g.limit_id
+      from unnest(v_gates, v_limits) as g (gate, limit_id)
+      cross join lateral (select distinct q.queue from trunkline_internal.gate_queues as q where q.gate = g.gate) as q
+      cross join lateral (select distinct l.lane from trunkline_internal.lanes as l where l.queue = q.queue) as l
+      cross join lateral (
+        select w.job_id, w.need
+        from trunkline_internal.waiting as w
+        where w.gate = g.gate and w.queue = q.queue and w.lane = l.lane and w.state = 'ready'
+        order by w.sequence
+        limit v_depth
+      ) as w
+      -- Of every lane the head is read, however many there are.
+      limit case when v_depth > 1 then c_rows end
+    ) as h
+    join trunkline_internal.limits as m on m.limit_id = h.limit_id
+    -- The function is called only where a job has several limits: it takes ten times as long.
+    where trunkline_internal.never_fits(p_limit => m, p_requests => h.need[1], p_tokens => h.need[2], p_units => h.need[3])
+      or (cardinality(h.need) > 5 and (trunkline_internal.outgrown_limit(p_need => h.need)).gate is not null);
+    exit when v_jobs is null;
+    v_jobs := v_jobs[1:c_most];
+    v_moved := trunkline_internal.set_aside(p_jobs => v_jobs, p_now => p_now);
+    exit when v_moved = 0;
+    v_total := v_total + v_moved;
+    select array_agg(g.gate), array_agg(g.limit_id)
+    into v_gates, v_limits
+    from (
+      select distinct g.gate, g.limit_id
+      from unnest(v_gates, v_limits) as g (gate, limit_id)
+      where g.gate = any(array(select w.gate from trunkline_internal.waiting as w where w.job_id = any(v_jobs) and w.state = 'blocked'))
+    ) as g;
+    v_depth := greatest(v_depth, c_next);
+  end loop;
+  return v_total;
+end;
+$$;
+comment on function trunkline_internal.set_heads_aside(bigint[], integer[], integer, timestamptz) is 'Sets jobs aside that no longer fit their limits, as far as they are among the first p_depth of the buckets'' lanes; returns how many.';
