@@ -17,3 +17,9 @@ async def note(text: str) -> str:
 async def guarded(ctx: Context) -> int:
     """Take one of a few slots."""
     return ctx.attempt
+
+
+@app.task(limit="shrunk")
+async def shrunk(ctx: Context) -> int:
+    """Have been set aside while the limit was too small."""
+    return ctx.attempt

@@ -79,6 +79,10 @@ def fill(dsn: str) -> None:
         )
         running = calls.claim("lost", 2, queues=["default"])
         assert len(running.jobs) == 2
+        allow(connection, "shrunk", 1000)
+        calls.register("shrunk", limits=["shrunk"])
+        calls.fill(3, task="shrunk", cost={"tokens": 1000})
+        allow(connection, "shrunk", 900)
         calls.fill(3, task="guarded", queue="narrow")
         assert len(calls.claim("lost", 3, queues=["narrow"]).jobs) == 2
         for limit in ("hourly", "budget"):
@@ -104,6 +108,12 @@ def _finish_and_fail(calls: Calls) -> None:
     calls.batch("fail", "past", [attempts[row.job_id] for row in failed], errors=[error] * 2)
 
 
+def allow(connection: psycopg.Connection[Any], limit: str, tokens: int) -> None:
+    """Let a limit give so many tokens an hour."""
+    parts = Jsonb({"tokens_per_hour": tokens})
+    connection.execute("select trunkline.set_limit(%s, %s)", (limit, parts))
+
+
 def charge(connection: psycopg.Connection[Any], limit: str, *, estimate: int, actual: int) -> None:
     """Call a provider: take the estimate, settle what it was."""
     row = connection.execute(
@@ -127,7 +137,7 @@ def account(dsn: str) -> dict[str, Any]:
         return {
             "jobs": pairs("select state, count(*) from trunkline.jobs group by 1"),
             "limits": pairs(
-                "select name, in_use, requests_of_hour, tokens_of_hour, spent, waiting"
+                "select name, in_use, requests_of_hour, tokens_of_hour, spent, waiting, set_aside"
                 " from trunkline.gates order by 1"
             ),
             "spending": pairs(
@@ -140,7 +150,7 @@ def account(dsn: str) -> dict[str, Any]:
 
 def given(counted: Mapping[str, Any], limit: str) -> int:
     """What a limit has given out, as the limit itself counts."""
-    _, _, of_hour, spent, _ = counted["limits"][limit]
+    _, _, of_hour, spent, _, _ = counted["limits"][limit]
     return int(spent if limit == "budget" else of_hour)
 
 
@@ -154,6 +164,10 @@ def go_on(dsn: str, before: dict[str, Any], log: Path, *, worker_first: bool = F
 
     With ``worker_first`` the usage ledger is right as soon as its duty has run.
     """
+    assert before["limits"]["shrunk"][-1] == 3
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        allow(connection, "shrunk", 10_000)
+    assert account(dsn)["limits"]["shrunk"][-1] == 0
     if not worker_first:
         _charge_more(dsn, before, ledger=True)
     worker = WorkerProcess("tests.backup.app:app", environment=environment(dsn), log=log)

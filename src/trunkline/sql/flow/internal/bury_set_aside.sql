@@ -47,7 +47,13 @@ begin
   join trunkline_internal.set_aside as a on a.job_id = w.job_id
   cross join lateral trunkline_internal.outgrown_limit(p_need => w.need) as o
   where w.job_id = any(v_jobs);
-  with taken as (
+  with outgrown as materialized (
+    select w.job_id, o.gate, o.unit, o.cost, o.most
+    from trunkline_internal.waiting as w
+    cross join lateral trunkline_internal.outgrown_limit(p_need => w.need) as o
+    where w.job_id = any(v_jobs)
+  ),
+  taken as (
     delete from trunkline_internal.waiting as w where w.job_id = any(v_jobs) returning w.*
   )
   insert into trunkline_internal.dead (
@@ -58,8 +64,19 @@ begin
   select
     t.job_id, p_now, t.run_at, t.created_at, t.attempt, t.payload_day, t.failures, t.crashes, t.deferrals,
     t.max_attempts, t.lane >> 1, t.queue, t.task, t.tenant, t.unique_key, t.correlation_id, 'cost_over_limit',
-    t.retry_of, t.tags, t.payload, t.last_error, t.need
-  from taken as t;
+    t.retry_of, t.tags, t.payload,
+    jsonb_build_object(
+      'type', 'cost_over_limit',
+      'message', format(
+        'The job costs %s %s. The limit %s gives at most %s at once.', o.cost, d.detail ->> 'unit', d.detail ->> 'limit', o.most
+      )
+    ),
+    t.need
+  from taken as t
+  join outgrown as o on o.job_id = t.job_id
+  cross join lateral (
+    select trunkline_internal.outgrown_detail(p_gate => o.gate, p_unit => o.unit, p_cost => o.cost, p_most => o.most) as detail
+  ) as d;
   delete from trunkline_internal.unique_keys as k where k.job_id = any(v_jobs);
   delete from trunkline_internal.set_aside as a where a.job_id = any(v_jobs);
   return cardinality(v_jobs);

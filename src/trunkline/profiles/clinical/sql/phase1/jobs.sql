@@ -43,7 +43,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
   with happened as (
-    select e.at, e.attempt, e.kind, e.to_state, d.entry
+    select e.at, e.attempt, e.kind in ('failed', 'lost') or e.to_state = 'dead' as is_error, d.entry
     from trunkline.events as e
     cross join lateral (
       select jsonb_strip_nulls(case e.kind
@@ -65,25 +65,39 @@ as $$
             else 'exceeded_max_retries'
           end
         )
-        else jsonb_build_object(
-          'reschedule_reason', e.detail ->> 'reason',
-          'reschedule_delay_seconds', e.detail -> 'delay_seconds',
-          'jitter_seconds', e.detail -> 'jitter_seconds',
-          'total_delay_seconds', (e.detail ->> 'delay_seconds')::numeric + (e.detail ->> 'jitter_seconds')::numeric,
-          'rescheduled_at', e.at
+        when 'set_aside' then jsonb_build_object(
+          'set_aside_reason', e.detail ->> 'reason', 'set_aside_at', e.at,
+          'limit', e.detail ->> 'limit', 'unit', e.detail ->> 'unit', 'cost', e.detail -> 'cost', 'most', e.detail -> 'most'
         )
+        when 'outgrown' then jsonb_build_object(
+          'error_type', e.detail ->> 'reason', 'dead_lettered_at', e.at, 'dead_letter_reason', e.detail ->> 'reason',
+          'limit', e.detail ->> 'limit', 'unit', e.detail ->> 'unit', 'cost', e.detail -> 'cost', 'most', e.detail -> 'most'
+        )
+        else case
+          when e.to_state = 'dead' then jsonb_build_object(
+            'error_type', coalesce(e.detail ->> 'reason', e.kind), 'dead_lettered_at', e.at,
+            'dead_letter_reason', coalesce(e.detail ->> 'reason', e.kind)
+          )
+          else jsonb_build_object(
+            'reschedule_reason', e.detail ->> 'reason',
+            'reschedule_delay_seconds', e.detail -> 'delay_seconds',
+            'jitter_seconds', e.detail -> 'jitter_seconds',
+            'total_delay_seconds', (e.detail ->> 'delay_seconds')::numeric + (e.detail ->> 'jitter_seconds')::numeric,
+            'rescheduled_at', e.at
+          )
+        end
       end) as entry
     ) as d
     where e.job_id = p_job
       and e.at >= p_since - interval '1 minute'
-      and e.kind in ('failed', 'lost', 'snoozed')
+      and (e.kind in ('failed', 'lost', 'snoozed', 'set_aside') or e.to_state = 'dead')
     order by e.at desc
     limit 50
   )
   -- What came last is in front, and nothing of what came before is lost.
   select
-    coalesce((select h.entry from happened as h where h.kind in ('failed', 'lost') order by h.at desc limit 1), '{}'::jsonb)
-    || coalesce((select h.entry from happened as h where h.kind = 'snoozed' order by h.at desc limit 1), '{}'::jsonb)
+    coalesce((select h.entry from happened as h where h.is_error order by h.at desc limit 1), '{}'::jsonb)
+    || coalesce((select h.entry from happened as h where not h.is_error order by h.at desc limit 1), '{}'::jsonb)
     || jsonb_build_object('history', jsonb_agg(h.entry || jsonb_build_object('attempt', h.attempt) order by h.at))
   from happened as h
   having count(*) > 0

@@ -100,7 +100,7 @@ union all
 select 'oldest_waiting_seconds', null, coalesce(round(extract(epoch from max(trunkline.clock() - j.run_at)), 1), 0), false
 from trunkline.jobs as j
 join clinical.job_types as t on t.job_type = j.task
-where j.state in ('ready', 'scheduled') and j.run_at <= trunkline.clock()
+where j.state in ('ready', 'scheduled', 'blocked') and j.run_at <= trunkline.clock()
 union all
 -- Objective: 99 of 100 due jobs are claimed within five seconds while a worker is idle. Of types without an endpoint:
 -- the others may wait for their limit, which is what it is there for.
@@ -137,15 +137,20 @@ from trunkline.events as e
 join clinical.job_types as t on t.job_type = e.task
 where e.kind = 'snoozed' and e.at > trunkline.clock() - interval '1 hour'
 union all
--- A job that is put off for ever would never fail and never be seen.
+-- A job that is put off or set aside for ever would never fail and never be seen.
 select 'deferred_without_progress', null, count(*), count(*) > 0
 from trunkline.jobs as j
 join clinical.job_types as t on t.job_type = j.task
-where j.state in ('ready', 'scheduled', 'running')
+cross join (
+  select trunkline.clock() - make_interval(hours => clinical.configured(p_key => 'queue.max_deferral_age_hours')::integer) as before
+) as c
+where j.state in ('ready', 'scheduled', 'running', 'blocked')
   and (
     j.deferrals > clinical.configured(p_key => 'queue.max_deferrals')::integer
-    or j.deferrals > 0
-      and j.created_at < trunkline.clock() - make_interval(hours => clinical.configured(p_key => 'queue.max_deferral_age_hours')::integer)
+    or j.deferrals > 0 and j.created_at < c.before
+    or j.state = 'blocked' and c.before > (
+      select max(e.at) from trunkline.events as e where e.job_id = j.job_id and e.kind = 'set_aside'
+    )
   )
 union all
 select 'permits_in_use', l.provider_name || '/' || l.api_endpoint, l.active_requests, false from clinical.api_rate_limits as l
