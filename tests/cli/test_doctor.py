@@ -47,6 +47,7 @@ def test_a_healthy_database_is_all_ok(cli: Cli, calls: Calls) -> None:
     assert set(found) == {
         *("client", "connection", "server", "schema", "role", "clock", "schema verify", "duties"),
         *("breakers", "claims", "default partitions", "deferred work", "stale work", "workers"),
+        "set aside",
         *("unserved jobs", "dead letters", "disk", "listen", "settings"),
     }
     shown = cli.text("doctor").splitlines()

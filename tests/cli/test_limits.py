@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
 import pytest
 from psycopg.types.json import Jsonb
@@ -10,6 +12,7 @@ from psycopg.types.json import Jsonb
 from tests.cli.driving import Cli
 from tests.cli.test_terminal import terminal
 from tests.support.calls import Calls
+from tests.support.databases import Database
 from trunkline.errors import UnknownLimit
 
 
@@ -64,6 +67,39 @@ def test_a_job_that_waits_is_told_for_what_and_until_when(cli: Cli, calls: Calls
     assert "(in 2m" in told
     told = cli.text("jobs", "explain", str(held))
     assert "It waits for the limit slot: 0 ahead of it; it starts when a slot comes free" in told
+
+
+def test_jobs_that_a_limit_sets_aside_are_shown(
+    cli: Cli, calls: Calls, database: Database
+) -> None:
+    cli.run("limits", "set", "api", "--tokens-per-minute", "1000")
+    calls.register("call", limits=["api"], cost={"tokens": 1000})
+    first, _ = calls.fill(2, task="call")
+    assert "set aside" not in cli.text("limits", "show", "api")
+    cli.run("limits", "set", "api", "--tokens-per-minute", "900")
+    assert "2 set aside" in cli.text("limits", "list")
+    shown = cli.text("limits", "show", "api")
+    assert "2 jobs, which cost more than the limit ever gives at once" in " ".join(shown.split())
+    found = cli.json("limits", "show", "api")
+    assert (found["waiting"], found["set_aside"]) == (2, 2)
+    assert [key["set_aside"] for key in found["keys"]] == [2]
+    told = cli.text("jobs", "explain", str(first))
+    assert "it costs 1,000 tokens, and the limit api gives at most 900 at once" in told
+    assert "trunkline limits set 'api'" in told
+    assert [check["message"] for check in checks(cli)] == ["2 jobs; see: trunkline limits list"]
+    database.move_time("25 hours")
+    [check] = checks(cli)
+    assert (check["level"], "2 jobs set aside for over a day" in check["message"]) == ("warn", True)
+    assert check["hint"]
+    cli.run("limits", "set", "api", "--tokens-per-minute", "none")
+    assert [check["message"] for check in checks(cli)] == ["none"]
+    assert len(calls.claim("w", 9).rows) == 2
+
+
+def checks(cli: Cli) -> list[dict[str, Any]]:
+    """What the doctor says about jobs that are set aside."""
+    found = json.loads(cli.run("doctor", "--json").stdout)["checks"]
+    return [check for check in found if check["check"] == "set aside"]
 
 
 def test_keys_are_shown_with_what_waits_for_each(cli: Cli, calls: Calls) -> None:

@@ -106,10 +106,12 @@ def _limit(detail: Detail, until: str) -> str:
 def _set_aside(detail: Detail, until: str) -> str:
     limit, unit = clean(detail.get("limit")), clean(detail.get("unit"))
     dies = f" It becomes a dead letter at {until}." if until else ""
+    cost, most = amount(int(detail.get("cost", 0))), amount(int(detail.get("most", 0)))
+    command = "quotas" if unit == "units" else "limits"
     return (
-        f"It is set aside: it costs {amount(int(detail.get('cost', 0)))} {unit}, and the limit {limit}"
-        f" gives at most {amount(int(detail.get('most', 0)))} at once.{dies} Raise the limit with:"
-        f" trunkline limits set '{limit}', or cancel the job with: trunkline jobs cancel ID"
+        f"It is set aside: it costs {cost} {unit}, and the limit {limit} gives at most {most} at"
+        f" once.{dies} It returns to its place when you raise the limit (trunkline {command} set"
+        f" '{limit}'); or cancel it: trunkline jobs cancel ID"
     )
 
 

@@ -7,7 +7,7 @@
 -- name goes before it. Two limits with keys that could produce the same filled-in name are refused. Takes effect at the
 -- next claim, whatever waits; a part that is new counts what is claimed from then on.
 -- ready -> blocked for waiting jobs that cost more than the limit now ever gives at once, blocked -> ready for those that
--- fit again: about a thousand of them here, the rest by the duty sweep_gates.
+-- fit again: at most about 5,000 of each here, the rest by the duty sweep_gates.
 create or replace function trunkline.set_limit(
   p_limit text,
   p_parts jsonb default '{}',
@@ -21,7 +21,9 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  c_most constant integer := 1000;
+  c_depth constant integer := 1000;
+  c_gates constant integer := 1000;
+  c_most constant integer := 5000;
   v_bad text;
   v_gates bigint[];
   v_limits integer[];
@@ -56,9 +58,9 @@ begin
   if current_setting('transaction_isolation') = 'read committed' then
     select g.gates, g.limits
     into v_gates, v_limits
-    from trunkline_internal.gates_to_check(p_limit => p_limit, p_most => c_most) as g;
+    from trunkline_internal.gates_to_check(p_limit => p_limit, p_most => c_gates) as g;
     perform trunkline_internal.set_heads_aside(
-      p_gates => v_gates, p_limits => v_limits, p_depth => c_most, p_now => trunkline.clock()
+      p_gates => v_gates, p_limits => v_limits, p_depth => c_depth, p_now => trunkline.clock()
     );
     perform trunkline_internal.free_set_aside(p_most => c_most, p_now => trunkline.clock());
   end if;
