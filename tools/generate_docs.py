@@ -76,7 +76,7 @@ def inserted(table: str) -> list[dict[str, str]]:
 
 def _equalities(clause: Any) -> dict[str, str]:
     """Return the columns and texts of a condition such as a = 'x' and b = 'y'."""
-    terms = clause.args if isinstance(clause, ast.BoolExpr) else [clause]
+    terms: Any = clause.args if isinstance(clause, ast.BoolExpr) else [clause]
     return {term.lexpr.fields[-1].sval: term.rexpr.val.sval for term in terms}
 
 

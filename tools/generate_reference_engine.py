@@ -10,7 +10,7 @@ from tools.markdown import REFERENCE, cell, code, page, table
 __all__ = ["generate"]
 
 _STATES = {
-    "blocked": "Waits for something other than time; nothing can claim it.",
+    "blocked": "Waits for something other than time, such as a larger limit; no claim finds it.",
     "scheduled": "Waits for its time: a delay, a back-off, a snooze.",
     "ready": "Can be claimed now.",
     "running": "An attempt of a worker has the lease.",

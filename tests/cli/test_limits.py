@@ -69,9 +69,7 @@ def test_a_job_that_waits_is_told_for_what_and_until_when(cli: Cli, calls: Calls
     assert "It waits for the limit slot: 0 ahead of it; it starts when a slot comes free" in told
 
 
-def test_jobs_that_a_limit_sets_aside_are_shown(
-    cli: Cli, calls: Calls, database: Database
-) -> None:
+def test_jobs_that_a_limit_sets_aside_are_shown(cli: Cli, calls: Calls, database: Database) -> None:
     cli.run("limits", "set", "api", "--tokens-per-minute", "1000")
     calls.register("call", limits=["api"], cost={"tokens": 1000})
     first, _ = calls.fill(2, task="call")
@@ -89,7 +87,7 @@ def test_jobs_that_a_limit_sets_aside_are_shown(
     assert [check["message"] for check in checks(cli)] == ["2 jobs; see: trunkline limits list"]
     database.move_time("25 hours")
     [check] = checks(cli)
-    assert (check["level"], "2 jobs set aside for over a day" in check["message"]) == ("warn", True)
+    assert (check["level"], "2 jobs set aside for too long" in check["message"]) == ("warn", True)
     assert check["hint"]
     cli.run("limits", "set", "api", "--tokens-per-minute", "none")
     assert [check["message"] for check in checks(cli)] == ["none"]

@@ -1,4 +1,4 @@
-"""Lowered limits: a job that no longer fits is set aside, holds up nobody, and returns to its place."""
+"""Lowered limits: a job that no longer fits is set aside, holds up nobody, and returns."""
 
 from datetime import timedelta
 from typing import Any

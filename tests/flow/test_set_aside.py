@@ -1,4 +1,4 @@
-"""Jobs that are set aside: they count as waiting, can be changed, raise an alarm, and may end dead."""
+"""Jobs that are set aside count as waiting, can be changed, raise an alarm, and may end dead."""
 
 from datetime import timedelta
 

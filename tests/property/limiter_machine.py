@@ -16,7 +16,7 @@ __all__ = ["LimiterMachine"]
 
 WORKERS = ("one", "other")
 LARGEST = 8
-# Often below the largest job, which is set aside then. Of large ones claims take a part side by side.
+# Often below the largest job, which is set aside then. Claims take a part of large limits each.
 parts = st.fixed_dictionaries(
     {
         "requests_per_minute": st.one_of(st.none(), st.integers(1, 6), st.integers(100, 400)),

@@ -12,6 +12,7 @@ from typing import Final
 from trunkline import __version__, schema, sql
 from trunkline.cli.connection import Session
 from trunkline.cli.finding import Finding
+from trunkline.cli.health_findings import of_breakers, of_set_aside
 from trunkline.cli.output import age, amount, clean, count, size
 from trunkline.cli.session_settings import session_settings
 from trunkline.db.address import address
@@ -237,7 +238,9 @@ def _health(session: Session) -> Iterator[Finding]:
         yield Finding("duties", "ok", "all on time")
     for row in rows:
         if row.check == "breakers" and not row.ok:
-            yield _of_breakers(row)
+            yield of_breakers(row)
+        elif row.check == "set aside":
+            yield of_set_aside(row)
         elif not _is_duty(row):
             yield _of_health(row)
 
@@ -249,8 +252,6 @@ def _is_duty(row: checks.HealthCheck) -> bool:
 def _of_health(row: checks.HealthCheck) -> Finding:
     detail = row.detail or {}
     jobs = count(int(detail.get("jobs", 0)), "job")
-    if row.ok and row.check == "set aside" and detail.get("jobs"):
-        return Finding(row.check, "ok", f"{jobs}; see: trunkline limits list")
     if row.ok:
         good = {"breakers": "all closed", "claims": "enabled", "default partitions": "not in use"}
         return Finding(row.check, "ok", good.get(row.check, "none"))
@@ -276,14 +277,6 @@ def _of_health(row: checks.HealthCheck) -> Finding:
                 f"{jobs} put off again and again",
                 "See them with: trunkline jobs list --state scheduled",
             )
-        case "set aside":
-            overdue = count(int(detail.get("overdue", 0)), "job")
-            return Finding(
-                row.check,
-                "warn",
-                f"{overdue} set aside for over a day: they cost more than a limit ever gives at once",
-                "See which limits with: trunkline limits list; raise them, or cancel the jobs",
-            )
         case "default partitions":
             used = ", ".join(name for name, in_use in detail.items() if in_use)
             return Finding(
@@ -294,17 +287,6 @@ def _of_health(row: checks.HealthCheck) -> Finding:
             )
         case _:
             return Finding(row.check, "fail", clean(dict(detail)))
-
-
-def _of_breakers(row: checks.HealthCheck) -> Finding:
-    names = [clean(name) for name in (row.detail or {}).get("open", [])]
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return Finding(
-        row.check,
-        "warn",
-        f"not closed: {', '.join(names[:_SHOWN])}{more}",
-        "What waits behind them is tried one at a time; see: trunkline breakers list",
-    )
 
 
 def _workers(session: Session) -> Iterator[Finding]:

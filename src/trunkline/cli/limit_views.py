@@ -51,16 +51,6 @@ def columns(title: str, now: datetime, out: Console) -> list[Column[Any]]:
             return ""
         return percent(row.spent / row.quota) if row.quota else "none"
 
-    def state(row: LimitRow) -> str:
-        told = []
-        if row.status != "active":
-            told.append(f"{row.status}: {row.reason}" if row.reason else str(row.status))
-        if row.held_until is not None:
-            told.append(f"held for {age(row.held_until - now)}")
-        if row.set_aside:
-            told.append(f"{amount(row.set_aside)} set aside")
-        return "; ".join(told)
-
     return [
         Column(title, lambda row: row.name, elastic=True, least=20),
         *gauge("", lambda row: row.fullness, out, rank=2),
@@ -71,8 +61,19 @@ def columns(title: str, now: datetime, out: Console) -> list[Column[Any]]:
         used("TOKENS/H", "tokens_of_hour", "tokens_per_hour", 6),
         Column("QUOTA", spent, right=True, rank=4),
         Column("WAITING", lambda row: amount(row.waiting), right=True, rank=0),
-        Column("", state, "red", rank=1, elastic=True),
+        Column("", lambda row: _state(row, now), "red", rank=1, elastic=True),
     ]
+
+
+def _state(row: LimitRow, now: datetime) -> str:
+    told = []
+    if row.status != "active":
+        told.append(f"{row.status}: {row.reason}" if row.reason else str(row.status))
+    if row.held_until is not None:
+        told.append(f"held for {age(row.held_until - now)}")
+    if row.set_aside:
+        told.append(f"{amount(row.set_aside)} set aside")
+    return "; ".join(told)
 
 
 def with_key(limit: LimitRow, gate: GateRow) -> LimitRow:

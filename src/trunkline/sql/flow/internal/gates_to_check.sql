@@ -11,7 +11,9 @@ stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_limits integer[] := array(
+  v_limits integer[];
+begin
+  v_limits := array(
     select l.limit_id
     from trunkline_internal.limits as l
     where num_nonnulls(variadic trunkline_internal.most_at_once(p_limit => l)) > 0
@@ -19,7 +21,6 @@ declare
       or not exists (select from trunkline_internal.tasks as t where l.name = any(t.limits))
       or exists (select from trunkline_internal.tasks as t where l.name = any(t.limits) and cardinality(t.limits) > 1)
   );
-begin
   select array_agg(g.gate), array_agg(g.limit_id)
   into gates, limits
   from (
