@@ -122,12 +122,14 @@ def test_raised_again_the_limit_frees_jobs_in_their_old_order(
 
 def test_a_bucket_that_claims_have_walked_past_gives_freed_jobs_first(desk: Desk) -> None:
     """Claims of many jobs keep a place in the lane, which must not lie behind those that return."""
-    desk.limit("api", tokens_per_minute=1_000_000).task("api")
+    desk.limit("api", tokens_per_minute=1_000_000, concurrency=40).task("api")
     first = desk.enqueue(2, cost=LARGE)
-    desk.enqueue(120, cost={"tokens": 1})
+    desk.enqueue(250, cost={"tokens": 1})
     desk.limit("api", tokens_per_minute=900)
-    for _ in range(4):
-        assert len(desk.claim(30)) == 30
+    for _ in range(10):
+        attempts = desk.claim(25)
+        assert len(attempts) == 25
+        desk.end(attempts)
     later = desk.enqueue(1, cost=SMALL)
     desk.limit("api", tokens_per_minute=1_000_000)
     assert desk.claimed(1) == first[:1]

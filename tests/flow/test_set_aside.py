@@ -1,6 +1,9 @@
 """Jobs that are set aside count as waiting, can be changed, raise an alarm, and may end dead."""
 
 from datetime import timedelta
+from functools import partial
+from threading import Event
+from typing import Any
 
 import psycopg
 import pytest
@@ -8,8 +11,9 @@ import pytest
 from tests.flow.conftest import Desk
 from tests.flow.test_misfits import LARGE, SMALL, aside, dead, declare, health, mixed, reason, sweep
 from tests.flow.test_woken import sleep
-from tests.support.calls import Attempt
+from tests.support.calls import Attempt, Calls
 from tests.support.ear import Ear
+from tests.support.waiting import together, until
 
 
 def test_a_job_that_somebody_has_locked_is_set_aside_or_freed_later(desk: Desk) -> None:
@@ -101,12 +105,20 @@ def test_it_is_dead_after_a_day_where_the_policy_says_so(desk: Desk) -> None:
     assert set(desk.claimed()) == {mortal, patient}
 
 
-def test_a_job_that_fits_again_is_not_buried_on_its_last_day(desk: Desk) -> None:
-    declare(desk, 1000, dead_when_deferred=True)
+def test_a_job_that_fits_again_is_not_buried_before_it_is_freed(desk: Desk) -> None:
+    """While a claim holds the bucket it cannot be freed yet."""
+    desk.limit("api", tokens_per_minute=1000, concurrency=5)
+    desk.task("api", dead_when_deferred=True)
     (job,) = desk.enqueue(1, cost=LARGE)
     desk.limit("api", tokens_per_minute=900)
     desk.database.move_time("25 hours")
+    desk.enqueue(1, cost={"tokens": 0})
+    claim = desk.database.connect("trunkline_worker", autocommit=False)
+    claim.execute("select from trunkline.claim('other')")
     desk.limit("api", tokens_per_minute=1000)
+    sweep(desk)
+    assert (dead(desk), aside(desk)[1]) == ([], 1)
+    claim.commit()
     sweep(desk)
     assert (dead(desk), desk.claimed()) == ([], [job])
 
@@ -202,3 +214,38 @@ def test_a_backlog_longer_than_one_call_goes_and_returns_in_parts(desk: Desk) ->
         sweep(desk)
     assert aside(desk) == (len(large), 0)
     assert [job for _ in range(13) for job in desk.claimed(1000)] == large
+
+
+def test_no_job_is_lost_while_a_limit_goes_up_and_down_under_claims(desk: Desk) -> None:
+    """Claims of many jobs keep a place in the lane, to which freed jobs return all the time."""
+    desk.limit("api", tokens_per_minute=10_000_000).task("api")
+    for _ in range(4):
+        mixed(desk, 200)
+    done = Event()
+
+    def work(worker: str) -> None:
+        calls = Calls(desk.database.connect("trunkline_worker"))
+        while not done.is_set():
+            if attempts := calls.claim(worker, 25).attempts:
+                calls.batch("complete", worker, attempts)
+
+    def change() -> None:
+        try:
+            for _ in range(15):
+                desk.limit("api", tokens_per_minute=900)
+                sweep(desk)
+                desk.limit("api", tokens_per_minute=10_000_000)
+            # A bucket that a claim held is left to the duty.
+            until(
+                lambda: sweep(desk) is None and states() == [("completed", 800)], "all jobs ended"
+            )
+        finally:
+            done.set()
+
+    def states() -> list[Any]:
+        return desk.operator.connection.execute(
+            "select state, count(*) from trunkline.jobs group by 1"
+        ).fetchall()
+
+    together([partial(work, "one"), partial(work, "other"), change])
+    assert (states(), aside(desk)) == ([("completed", 800)], (0, 0))
