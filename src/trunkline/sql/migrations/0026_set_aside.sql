@@ -6,7 +6,7 @@ create table trunkline_internal.set_aside (
   job_id uuid not null constraint set_aside_pkey primary key,
   gate bigint not null,
   limit_id integer not null,
-  unit smallint not null check (unit between 1 and 3),
+  unit integer not null check (unit between 1 and 3),
   cost bigint not null,
   sequence bigint not null,
   since timestamptz not null,

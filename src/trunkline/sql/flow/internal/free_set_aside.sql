@@ -24,7 +24,7 @@ declare
   v_jobs uuid[];
   v_most bigint;
   v_queues text[] := array[]::text[];
-  v_unit smallint := 0;
+  v_unit integer := 0;
 begin
   while v_freed < p_most and cardinality(v_gates) < c_gates loop
     select a.gate, a.unit, a.limit_id

@@ -1,5 +1,5 @@
 -- Describes a cost that is more than a bucket ever gives at once: the limit, the unit, the cost and the most it gives.
-create or replace function trunkline_internal.outgrown_detail(p_gate bigint, p_unit smallint, p_cost bigint, p_most bigint)
+create or replace function trunkline_internal.outgrown_detail(p_gate bigint, p_unit integer, p_cost bigint, p_most bigint)
 returns jsonb
 language plpgsql
 stable
@@ -16,4 +16,4 @@ begin
   );
 end;
 $$;
-comment on function trunkline_internal.outgrown_detail(bigint, smallint, bigint, bigint) is 'Describes a cost that is more than a bucket ever gives at once: the limit, the unit, the cost and the most it gives.';
+comment on function trunkline_internal.outgrown_detail(bigint, integer, bigint, bigint) is 'Describes a cost that is more than a bucket ever gives at once: the limit, the unit, the cost and the most it gives.';

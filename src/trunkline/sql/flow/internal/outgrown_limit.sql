@@ -4,7 +4,7 @@ create or replace function trunkline_internal.outgrown_limit(
   p_need bigint[],
   out gate bigint,
   out limit_id integer,
-  out unit smallint,
+  out unit integer,
   out cost bigint,
   out most bigint
 )
