@@ -1,5 +1,9 @@
 """The record: executor_jobs over the engine's tables, in the words of its source."""
 
+import json
+from typing import Any
+
+import psycopg
 import pytest
 
 from tests.profiles.conftest import Desk
@@ -40,6 +44,39 @@ def test_rc_01_the_dedupe_key_is_unique_among_live_jobs(desk: Desk) -> None:
     assert desk.enqueue(key="doc-1") == first
     desk.worker.batch("complete", "w1", claim.attempts)
     assert desk.enqueue(key="doc-1") != first
+
+
+def test_rc_01_a_job_of_another_type_with_the_same_key_is_reported(desk: Desk) -> None:
+    """RC-01: the key is unique in the profile; the caller learns that the job is of another type."""
+    notices: list[tuple[str | None, dict[str, Any], str | None]] = []
+
+    def take(notice: psycopg.errors.Diagnostic) -> None:
+        detail = json.loads(notice.message_detail or "{}")
+        notices.append((notice.sqlstate, detail, notice.message_hint))
+
+    desk.producer.connection.add_notice_handler(take)
+    stamp = desk.enqueue("run_tsa", key="doc-1")
+    assert desk.enqueue("run_tsa", key="doc-1") == stamp
+    assert notices == []
+    expected = {
+        "task": "submit_anchor_polygon",
+        "job": str(stamp),
+        "job_task": "run_tsa",
+        "profile": "executor",
+        "unique_key": "doc-1",
+    }
+    for _ in ("waiting", "running"):
+        assert desk.enqueue("submit_anchor_polygon", key="doc-1") == stamp
+        sqlstate, detail, hint = notices.pop()
+        assert (sqlstate, detail, notices) == ("01TL1", expected, [])
+        assert "name of the task in the key" in (hint or "")
+        claim = desk.worker.claim("w1")
+    # Also for callers that silence notices: it is the only sign.
+    desk.producer.connection.execute("set client_min_messages = error")
+    desk.enqueue("submit_anchor_polygon", key="doc-1")
+    assert len(notices) == 1
+    assert not claim.jobs
+    assert desk.row(stamp).status == "running"
 
 
 def test_rc_02_every_state_has_its_word(desk: Desk) -> None:
