@@ -63,6 +63,25 @@ def test_a_key_with_another_payload_is_refused(twin: Twin, send: Task[..., None]
     assert len(twin(twin.jobs.list())) == 1
 
 
+def test_a_set_is_the_same_payload_in_any_order(twin: Twin, app: Trunkline) -> None:
+    @app.task
+    def mark(numbers: set[int], names: dict[int, str] | None = None) -> None: ...
+
+    one, two = {0, 8}, {8, 0}
+    assert list(one) != list(two), "their order in memory differs"
+    calls = twin.of(mark).options(idempotency_key="k")
+    assert twin(calls.enqueue(numbers=one)).id == twin(calls.enqueue(numbers=two)).id
+    by_name = [
+        twin(twin.jobs.enqueue("mark", {"numbers": numbers}, idempotency_key="by name"))
+        for numbers in (one, two)
+    ]
+    assert [handle.created for handle in by_name] == [True, False]
+    # What cannot be sorted is still taken.
+    other = calls.options(idempotency_key="names")
+    assert twin(other.enqueue(numbers=one, names={2: "b", 1: "a"})).created
+    assert not twin(other.enqueue(numbers=one, names={1: "a", 2: "b"})).created
+
+
 def test_requests_of_one_batch_share_a_key_if_they_are_equal(
     twin: Twin, send: Task[..., None]
 ) -> None:
