@@ -1,4 +1,4 @@
-"""Keys from before 0027: live jobs keep theirs, now for their task; requests match by task alone."""
+"""Keys from before 0027: live jobs hold theirs for their task, requests match any payload."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ BEFORE = 26
 # Jobs as the functions before 0027 left them: one that waits and one that runs outside a profile,
 # one within, and two requests, one of them answered by a job that has ended since.
 _OLD = """
+create temporary table job as
+select ('01900000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid as id, n
+from generate_series(1, 9) as n;
 insert into trunkline_internal.tasks (task, profile, registered_at, updated_at)
 values
   ('mail', 'default', now(), now()),
@@ -25,28 +28,32 @@ values
   ('stamp', 'evidence', now(), now()),
   ('anchor', 'evidence', now(), now());
 insert into trunkline_internal.waiting (
-  job_id, sequence, run_at, created_at, max_attempts, lane, state, queue, task, tenant, unique_key, payload
+  job_id, sequence, run_at, created_at, max_attempts, lane, state, queue, task, tenant, unique_key,
+  payload
 )
-values
-  ('01900000-0000-7000-8000-000000000001', 1, now(), now(), 4, 0, 'ready', 'default', 'mail', null, 'k', '{}'),
-  ('01900000-0000-7000-8000-000000000003', 3, now(), now(), 4, 0, 'ready', 'default', 'stamp', 'acme', 'k', '{}');
+select
+  j.id, j.n, now(), now(), 4, 0, 'ready', 'default', case j.n when 1 then 'mail' else 'stamp' end,
+  case j.n when 3 then 'acme' end, 'k', '{}'
+from job as j where j.n in (1, 3);
 insert into trunkline_internal.running (
   job_id, sequence, claimed_at, lease_expires_at, hard_deadline, run_at, created_at, attempt,
   failures, crashes, deferrals, max_attempts, lane, audit, queue, task, worker, unique_key, payload
 )
-values (
-  '01900000-0000-7000-8000-000000000002', 2, now(), now() + interval '1 hour', now() + interval '1 hour', now(), now(),
-  1, 0, 0, 0, 4, 0, false, 'default', 'fax', 'w', 'r', '{}'
-);
+select
+  j.id, j.n, now(), now() + interval '1 hour', now() + interval '1 hour', now(), now(), 1,
+  0, 0, 0, 4, 0, false, 'default', 'fax', 'w', 'r', '{}'
+from job as j where j.n = 2;
 insert into trunkline_internal.unique_keys (profile, tenant, unique_key, job_id)
-values
-  ('default', '', 'k', '01900000-0000-7000-8000-000000000001'),
-  ('default', '', 'r', '01900000-0000-7000-8000-000000000002'),
-  ('evidence', 'acme', 'k', '01900000-0000-7000-8000-000000000003');
-insert into trunkline_internal.idempotency_keys (tenant, idempotency_key, job_id, task, run_at, expires_at)
-values
-  ('', 'live', '01900000-0000-7000-8000-000000000001', 'mail', now(), now() + interval '1 hour'),
-  ('', 'gone', '01900000-0000-7000-8000-000000000009', 'mail', now(), now() + interval '1 hour');
+select
+  case j.n when 3 then 'evidence' else 'default' end, case j.n when 3 then 'acme' else '' end,
+  case j.n when 2 then 'r' else 'k' end, j.id
+from job as j where j.n in (1, 2, 3);
+insert into trunkline_internal.idempotency_keys (
+  tenant, idempotency_key, job_id, task, run_at, expires_at
+)
+select
+  '', case j.n when 1 then 'live' else 'gone' end, j.id, 'mail', now(), now() + interval '1 hour'
+from job as j where j.n in (1, 9);
 """
 
 
@@ -84,9 +91,7 @@ def test_live_jobs_keep_their_keys_for_their_task(calls: Calls) -> None:
 
 
 def test_their_ends_free_the_keys(calls: Calls) -> None:
-    calls.connection.execute(
-        "select trunkline.complete('w', array[%s]::uuid[], '{1}')", (job(2),)
-    )
+    calls.connection.execute("select trunkline.complete('w', array[%s]::uuid[], '{1}')", (job(2),))
     assert calls.enqueue("fax", unique_key="r").created
     for number in (1, 3):
         calls.change("cancel", job(number))
@@ -107,12 +112,13 @@ def test_requests_from_before_match_any_payload_of_their_task(calls: Calls) -> N
 
 def test_a_request_that_waited_for_the_upgrade_cannot_pass_a_live_job(calls: Calls) -> None:
     """It may still run the function of before, which writes no task."""
-    with pytest.raises(psycopg.errors.CheckViolation), calls.connection.transaction():
-        calls.connection.execute("set local role trunkline_owner")
-        calls.connection.execute(
-            "insert into trunkline_internal.unique_keys (profile, tenant, unique_key, job_id)"
-            " values ('default', '', 'k', gen_random_uuid()) on conflict do nothing"
-        )
+    insert = (
+        "insert into trunkline_internal.unique_keys (profile, tenant, unique_key, job_id)"
+        " values ('default', '', 'k', gen_random_uuid()) on conflict do nothing"
+    )
+    calls.connection.execute("set role trunkline_owner")
+    with pytest.raises(psycopg.errors.CheckViolation):
+        calls.connection.execute(insert)
 
 
 def test_a_dead_letter_of_before_takes_its_key_for_its_task(calls: Calls) -> None:

@@ -20,7 +20,7 @@ _EVERY: Final = 3600.0
 _limits = logging.getLogger("trunkline.limits")
 _client = logging.getLogger("trunkline.client")
 
-# When each kind of notice was last logged for a task and a limit or another task, by monotonic time.
+# When a notice was last logged, by its kind, task, and limit or other task; monotonic time.
 _logged: dict[tuple[str, str, str], float] = {}
 
 

@@ -1,4 +1,4 @@
-"""A schedule that was edited after a run: the due time is the key, and the edit does not fail on it."""
+"""A schedule edited after a run: its due time is the key, and the edit does not fail on it."""
 
 from typing import Any
 
@@ -47,9 +47,7 @@ def test_an_edit_within_the_period_applies_from_the_next_due_time(ran: Desk, edi
 
 @pytest.mark.parametrize("how", ["edited while paused", "edited, then paused and resumed"])
 @pytest.mark.parametrize("edit", EDITS)
-def test_a_due_time_that_comes_again_is_answered_by_its_run(
-    ran: Desk, edit: str, how: str
-) -> None:
+def test_a_due_time_that_comes_again_is_answered_by_its_run(ran: Desk, edit: str, how: str) -> None:
     """After a step of the clock back: the run of that due time was enqueued before the edit."""
     first = ran.jobs()
     ran.database.move_time("-1 hour")
