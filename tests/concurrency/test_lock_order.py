@@ -86,10 +86,15 @@ def test_batches_with_the_same_keys_in_opposite_order_do_not_deadlock(
     first, second = (Calls(guarded.connect("trunkline_producer")) for _ in range(2))
     with ThreadPoolExecutor() as pool:
         one = pool.submit(first.enqueue_many, list(reversed(requests)))
-        assert until_blocked(observer, backend(first.connection)) == [backend(holder.connection)]
-        two = pool.submit(second.enqueue_many, requests)
-        assert until_blocked(observer, backend(second.connection)) == [backend(first.connection)]
-        holder.connection.commit()
+        try:
+            blockers = until_blocked(observer, backend(first.connection))
+            assert blockers == [backend(holder.connection)]
+            two = pool.submit(second.enqueue_many, requests)
+            blockers = until_blocked(observer, backend(second.connection))
+            assert blockers == [backend(first.connection)]
+        finally:
+            # Also after a failure, or the pool would wait for its threads for ever.
+            holder.connection.commit()
         answers = [one.result(30), list(reversed(two.result(30)))]
     assert [row.created for row in answers[0]] == [True, False, True]
     assert [row.created for row in answers[1]] == [False, False, False]

@@ -1,6 +1,6 @@
 -- EX-14: an idempotency key stands for one task and payload; a request that differs is refused, not answered with the first job.
 \ir ../helpers/tools.sql
-select plan(24);
+select plan(25);
 
 set session authorization trunkline_producer;
 select trunkline.register_task(p_task => 'mail') \g /dev/null
@@ -74,6 +74,7 @@ select is(
 
 select trunkline_test.move_time('8 days') \g /dev/null
 select is((trunkline.enqueue(p_task => 'mail', p_idempotency_key => 'k', p_payload => '{"to": "eve"}')).created, true, 'an expired key takes another payload');
+select is((trunkline.enqueue(p_task => 'mail', p_idempotency_key => 'k', p_payload => '{"to": "eve"}')).created, false, 'answers it');
 select is(
   t.refusal($$select trunkline.enqueue(p_task => 'mail', p_idempotency_key => 'k', p_payload => '{"to": "ann"}')$$) ->> 'code', 'idempotency_mismatch',
   'and stands for that one from then on'
