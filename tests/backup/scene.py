@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
+import pytest
 from psycopg.types.json import Jsonb
 
 from tests.support.calls import Calls
@@ -190,6 +191,9 @@ def go_on(dsn: str, before: dict[str, Any], log: Path, *, worker_first: bool = F
     with psycopg.connect(dsn, autocommit=True) as connection:
         again = Calls(connection).enqueue("note", payload={"text": "key"}, idempotency_key="first")
         assert not again.created
+        with pytest.raises(psycopg.Error) as refused:
+            Calls(connection).enqueue("note", payload={"text": "new"}, idempotency_key="first")
+        assert refused.value.sqlstate == "TL027"
         connection.execute("insert into shop.orders default values")
 
 

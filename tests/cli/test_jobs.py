@@ -162,6 +162,27 @@ def test_enqueue_takes_all_options(cli: Cli) -> None:
     assert cli.json("jobs", "enqueue", "send", "--idempotency-key", "i")["job_id"] == one["job_id"]
 
 
+def test_enqueue_compares_a_repeated_request_with_the_first(cli: Cli, calls: Calls) -> None:
+    request = ("jobs", "enqueue", "send", "--idempotency-key", "i")
+    made = cli.json(*request, '{"to": "ada", "copies": 1}')
+    again = cli.json(*request, "--priority", 3, '{ "copies": 1.0, "to": "ada" }')
+    assert (again["job_id"], again["created"]) == (made["job_id"], False)
+    refused = process(*request, '{"to": "bob"}', dsn=cli.dsn)
+    assert refused.returncode == 1
+    assert "idempotency key was used for another request" in refused.stderr
+    assert "payload" in refused.stderr
+    assert "bob" not in refused.stderr
+
+
+def test_enqueue_warns_about_a_job_of_another_task(cli: Cli, calls: Calls) -> None:
+    for task in ("stamp", "anchor"):
+        calls.register(task, profile="evidence")
+    stamp = calls.enqueue("stamp", unique_key="d").job_id
+    done = process("jobs", "enqueue", "anchor", "--unique-key", "d", dsn=cli.dsn)
+    assert f"{stamp}  ready already: the key belongs to this job" in done.stdout
+    assert f"enqueuing anchor returned job {stamp} of task stamp" in done.stderr
+
+
 def test_enqueue_reads_files_and_standard_input(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "payload.json"
     file.write_text('{"from": "a file"}')

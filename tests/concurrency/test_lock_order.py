@@ -60,24 +60,41 @@ def test_opposite_batches_wait_in_line(
     }
 
 
+# A task for each of three requests, and its key: one of both is the same for all.
+KEYED = {
+    "three keys": [("work", "a"), ("work", "b"), ("work", "c")],
+    "three tasks": [("a", "k"), ("b", "k"), ("c", "k")],
+}
+
+
+@pytest.mark.parametrize("profiles", [False, True], ids=["no profile", "profiles"])
+@pytest.mark.parametrize("kind", KEYED)
 def test_batches_with_the_same_keys_in_opposite_order_do_not_deadlock(
-    guarded: Database, producer: Calls, observer: psycopg.Connection[Any]
+    guarded: Database,
+    producer: Calls,
+    observer: psycopg.Connection[Any],
+    kind: str,
+    *,
+    profiles: bool,
 ) -> None:
-    """EX-14: keys are taken in key order, whatever the order of the request."""
-    keys = ["a", "b", "c"]
+    """EX-14: keys are taken in one order, whatever the order of the request."""
+    requests = [{"task": task, "unique_key": key} for task, key in KEYED[kind]]
+    for task in sorted({request["task"] for request in requests}):
+        producer.register(task, profile=f"profile of {task}" if profiles else None)
     holder = Calls(guarded.connect("trunkline_producer", autocommit=False))
-    holder.enqueue(unique_key="b")
+    holder.enqueue(**requests[1])
     first, second = (Calls(guarded.connect("trunkline_producer")) for _ in range(2))
     with ThreadPoolExecutor() as pool:
-        one = pool.submit(
-            first.enqueue_many, [{"task": "work", "unique_key": key} for key in reversed(keys)]
-        )
-        assert until_blocked(observer, backend(first.connection)) == [backend(holder.connection)]
-        two = pool.submit(
-            second.enqueue_many, [{"task": "work", "unique_key": key} for key in keys]
-        )
-        assert until_blocked(observer, backend(second.connection)) == [backend(first.connection)]
-        holder.connection.commit()
+        one = pool.submit(first.enqueue_many, list(reversed(requests)))
+        try:
+            blockers = until_blocked(observer, backend(first.connection))
+            assert blockers == [backend(holder.connection)]
+            two = pool.submit(second.enqueue_many, requests)
+            blockers = until_blocked(observer, backend(second.connection))
+            assert blockers == [backend(first.connection)]
+        finally:
+            # Also after a failure, or the pool would wait for its threads for ever.
+            holder.connection.commit()
         answers = [one.result(30), list(reversed(two.result(30)))]
     assert [row.created for row in answers[0]] == [True, False, True]
     assert [row.created for row in answers[1]] == [False, False, False]

@@ -29,8 +29,8 @@ select
   now() + case when n <= %(due)s then -1 else 1 end * n * interval '1 second', now(),
   4, 0, 'scheduled', 'default', 'work', '{}'
 from generate_series(1, %(waiting)s / 5 + %(due)s) as n;
-insert into trunkline_internal.unique_keys (profile, tenant, unique_key, job_id)
-select 'default', '', unique_key, job_id
+insert into trunkline_internal.unique_keys (profile, tenant, task, unique_key, job_id)
+select 'default', '', task, unique_key, job_id
 from trunkline_internal.waiting where unique_key is not null;
 """
 

@@ -1,5 +1,9 @@
 """The record: executor_jobs over the engine's tables, in the words of its source."""
 
+import json
+from typing import Any
+
+import psycopg
 import pytest
 
 from tests.profiles.conftest import Desk
@@ -40,6 +44,72 @@ def test_rc_01_the_dedupe_key_is_unique_among_live_jobs(desk: Desk) -> None:
     assert desk.enqueue(key="doc-1") == first
     desk.worker.batch("complete", "w1", claim.attempts)
     assert desk.enqueue(key="doc-1") != first
+
+
+Notice = tuple[str | None, dict[str, Any], str | None]
+
+
+@pytest.fixture
+def notices(desk: Desk) -> list[Notice]:
+    """What the producer's session receives beside the answers: SQLSTATE, detail, hint."""
+    received: list[Notice] = []
+
+    def take(notice: psycopg.errors.Diagnostic) -> None:
+        detail = json.loads(notice.message_detail or "{}")
+        received.append((notice.sqlstate, detail, notice.message_hint))
+
+    desk.producer.connection.add_notice_handler(take)
+    return received
+
+
+def test_rc_01_a_job_of_another_type_with_the_same_key_is_reported(
+    desk: Desk, notices: list[Notice]
+) -> None:
+    """RC-01: the key is unique in the profile; a notice says that the job is of another type."""
+    stamp = desk.enqueue("run_tsa", key="doc-1")
+    assert desk.enqueue("run_tsa", key="doc-1") == stamp
+    assert notices == []
+    expected = {
+        "task": "submit_anchor_polygon",
+        "job": str(stamp),
+        "job_task": "run_tsa",
+        "profile": "executor",
+        "unique_key": "doc-1",
+    }
+    for _ in ("while it waits", "while it runs"):
+        assert desk.enqueue("submit_anchor_polygon", key="doc-1") == stamp
+        sqlstate, detail, hint = notices.pop()
+        assert (sqlstate, detail, notices) == ("01TL1", expected, [])
+        assert "name of the task in the key" in (hint or "")
+        desk.worker.claim("w1")
+    assert desk.row(stamp).status == "running"
+    # Also for callers that silence notices: it is the only sign.
+    desk.producer.connection.execute("set client_min_messages = error")
+    desk.enqueue("submit_anchor_polygon", key="doc-1")
+    assert len(notices) == 1
+
+
+def test_a_repeated_request_reports_it_again(desk: Desk, notices: list[Notice]) -> None:
+    """The first answer was a job of another type, wherever that job is by now."""
+    stamp = desk.enqueue("run_tsa", key="doc-1")
+    request = {"task": "submit_anchor_polygon", "idempotency_key": "request 1"}
+    assert desk.producer.enqueue(**request, unique_key="doc-1").job_id == stamp
+    states = []
+
+    def repeat() -> None:
+        answer = desk.producer.enqueue(**request)
+        assert (answer.job_id, answer.created) == (stamp, False)
+        states.append(answer.state)
+
+    repeat()
+    claim = desk.worker.claim("w1")
+    repeat()
+    desk.worker.batch("complete", "w1", claim.attempts)
+    repeat()
+    assert states == ["ready", "running", "completed"]
+    assert [(sqlstate, detail["job_task"]) for sqlstate, detail, _ in notices] == [
+        ("01TL1", "run_tsa")
+    ] * 4
 
 
 def test_rc_02_every_state_has_its_word(desk: Desk) -> None:

@@ -60,7 +60,7 @@ class Model:
     """All jobs that exist, who holds which unique key, and what idempotency keys answered."""
 
     jobs: dict[UUID, Job] = field(default_factory=dict)
-    keys: dict[str, UUID] = field(default_factory=dict)
+    keys: dict[tuple[str, str], UUID] = field(default_factory=dict)
     answers: dict[str, tuple[str, UUID]] = field(default_factory=dict)
     paused: set[str] = field(default_factory=set)
     discarded: list[UUID] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Model:
         assert id_ not in self.discarded, "the id of a discarded job came back"
         self.jobs[id_] = job
         if job.unique_key:
-            self.keys[job.unique_key] = id_
+            self.keys[job.task, job.unique_key] = id_
 
     def raise_priority(self, id_: UUID, priority: int) -> None:
         job = self.jobs[id_]
@@ -83,9 +83,9 @@ class Model:
             job.priority = max(job.priority, priority)
 
     def free_key(self, id_: UUID) -> None:
-        key = self.jobs[id_].unique_key
-        if key and self.keys.get(key) == id_:
-            del self.keys[key]
+        job = self.jobs[id_]
+        if job.unique_key and self.keys.get((job.task, job.unique_key)) == id_:
+            del self.keys[job.task, job.unique_key]
 
     def claimable(self, queues: list[str] | None, now: datetime) -> list[UUID]:
         return [
@@ -171,7 +171,7 @@ class Model:
         job.failures = job.crashes = job.deferrals = 0
         job.worker, job.cancel_asked, job.cancel_told = None, False, False
         if job.unique_key:
-            self.keys[job.unique_key] = id_
+            self.keys[job.task, job.unique_key] = id_
 
     def discard(self, id_: UUID) -> None:
         del self.jobs[id_]

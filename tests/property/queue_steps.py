@@ -83,8 +83,8 @@ class QueueSteps:
             assert not answer.created
             assert answer.job_id == self.model.answers[repeat][1]
             return
-        if key in self.model.keys:
-            holder = self.model.keys[key]
+        holder = self.model.keys.get((request["task"], key or ""))
+        if holder is not None:
             assert (answer.job_id, answer.created) == (holder, False)
             self.model.raise_priority(holder, request["priority"])
         else:
@@ -258,7 +258,8 @@ class QueueSteps:
         }[function]
         if job.state not in allowed:
             return WRONG_STATE
-        if (function, job.state) == ("retry", "dead") and job.unique_key in self.model.keys:
+        held = (job.task, job.unique_key) in self.model.keys
+        if (function, job.state) == ("retry", "dead") and held:
             return KEY_HELD
         return None
 
@@ -374,9 +375,9 @@ class QueueSteps:
     def _keys_are_held_by_live_jobs_only(self) -> None:
         """EX-14: the table of keys is exactly what live jobs hold."""
         found = self.behind.execute(
-            "select unique_key, job_id from trunkline_internal.unique_keys"
+            "select task, unique_key, job_id from trunkline_internal.unique_keys"
         ).fetchall()
-        assert dict(found) == self.model.keys
+        assert {(task, key): job for task, key, job in found} == self.model.keys
         assert set(self.model.keys.values()) <= set(self.model.live())
 
 

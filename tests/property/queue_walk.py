@@ -84,5 +84,6 @@ class Walk:
         dead = [i for i, job in model.jobs.items() if job.state == "dead" and job.unique_key]
         if dead:
             id_ = rng.choice(dead)
-            self.steps.enqueue(TASKS[0], 0, None, model.jobs[id_].unique_key, None)
+            job = model.jobs[id_]
+            self.steps.enqueue(job.task, 0, None, job.unique_key, None)
             self.steps.change("retry", id_)

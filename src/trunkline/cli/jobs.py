@@ -116,8 +116,12 @@ def show(*, job_id: UUID, watch: bool, dsn: str | None, as_json: bool) -> None:
 @click.option("--priority", type=click.IntRange(-50, 49), help="The larger one goes first.")
 @click.option("--delay", type=options.DURATION, metavar="TIME", help="Not before so long, 10m.")
 @click.option("--at", "run_at", type=options.TIME, metavar="TIME", help="Not before this time.")
-@click.option("--unique-key", metavar="KEY", help="While a live job holds it, get that job.")
-@click.option("--idempotency-key", metavar="KEY", help="Repeat the request without a second job.")
+@click.option(
+    "--unique-key", metavar="KEY", help="While a live job of the task holds it, get that job."
+)
+@click.option(
+    "--idempotency-key", metavar="KEY", help="Repeat the same request without a second job."
+)
 @click.option("--tenant", metavar="NAME")
 @click.option("--correlation-id", metavar="TEXT", help="In every log line of the job.")
 @click.option("--max-attempts", type=click.IntRange(1, 1000), help="Instead of the task's own.")

@@ -35,14 +35,19 @@ def _decode_unknown(kind: type, value: Any) -> Any:
 
 
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=_encode_unknown)
+# Sorts sets and dictionaries; refuses dictionaries whose keys are not text and sets of mixed types.
+_SORTING_ENCODER: Final = msgspec.json.Encoder(enc_hook=_encode_unknown, order="deterministic")
 # After an even number of backslashes, which stand for themselves.
 _NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
-def encode(value: object) -> bytes:
-    """Encode, or raise TypeError (also for what msgspec refuses with another class)."""
+def encode(value: object, *, in_order: bool = False) -> bytes:
+    """Encode, or raise TypeError (also for what msgspec refuses with another class).
+
+    With ``in_order`` equal sets become equal arrays, so that a repeated request is recognised.
+    """
     try:
-        document = _ENCODER.encode(value)
+        document = _sorted(value) if in_order else _ENCODER.encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise TypeError(str(error)) from error
     if b"\\u0000" in document and _NUL.search(document):
@@ -50,6 +55,13 @@ def encode(value: object) -> bytes:
     if b"null" in document:
         _refuse_nan(msgspec.to_builtins(value, enc_hook=_encode_unknown))
     return document
+
+
+def _sorted(value: object) -> bytes:
+    try:
+        return _SORTING_ENCODER.encode(value)
+    except TypeError:
+        return _ENCODER.encode(value)
 
 
 def _refuse_nan(value: object) -> None:

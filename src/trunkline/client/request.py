@@ -58,9 +58,11 @@ class Options:
     delay: Duration | None = None
     run_at: datetime | None = None
     queue: str | None = None
-    # While a live job has this key, enqueuing it again gives that job.
+    # While a live job of this task has the key, enqueuing it again gives that job. In a profile the
+    # key counts for all tasks of the profile.
     unique_key: str | None = None
-    # A repeated request with this key gets the first one's job, even after it has ended.
+    # A repeated request with this key gets the first one's job, even after it has ended. Another
+    # payload is refused.
     idempotency_key: str | None = None
     tenant: str | None = None
     correlation_id: str | None = None

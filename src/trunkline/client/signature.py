@@ -93,12 +93,14 @@ class Schema:
         except InvalidTask:
             return Codec(Any)
 
-    def encode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
+    def encode(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, in_order: bool = False
+    ) -> bytes:
         """Check the arguments of a call against the signature and return the payload."""
         # Reading it back finds every mistake; binding, four times as slow, puts it in better words.
         arguments = self._bound(args, kwargs) if args else kwargs
         try:
-            document = encode(arguments)
+            document = encode(arguments, in_order=in_order)
         except TypeError as error:
             raise PayloadMismatch(f"An argument of {self.task} is not JSON: {error}") from error
         try:

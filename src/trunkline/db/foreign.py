@@ -12,6 +12,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from trunkline.db.calls.produce import ENQUEUE_MANY
+from trunkline.db.notices import log_notice, on_notice
 from trunkline.db.translate import from_driver
 from trunkline.errors import ConnectionLost, UnsupportedConnection
 from trunkline.model import Enqueued
@@ -47,17 +48,25 @@ def _psycopg(connection: Any, document: str) -> _Rows:
     # The caller's row factory may be anything.
     from psycopg.rows import tuple_row  # noqa: PLC0415 - the caller has it, or is not here
 
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        rows: _Rows = cursor.execute(ENQUEUE_MANY, (document,)).fetchall()
+    connection.add_notice_handler(on_notice)
+    try:
+        with connection.cursor(row_factory=tuple_row) as cursor:
+            rows: _Rows = cursor.execute(ENQUEUE_MANY, (document,)).fetchall()
+    finally:
+        connection.remove_notice_handler(on_notice)
     return rows
 
 
 async def _psycopg_async(connection: Any, document: str) -> _Rows:
     from psycopg.rows import tuple_row  # noqa: PLC0415 - as above
 
-    async with connection.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(ENQUEUE_MANY, (document,))
-        rows: _Rows = await cursor.fetchall()
+    connection.add_notice_handler(on_notice)
+    try:
+        async with connection.cursor(row_factory=tuple_row) as cursor:
+            await cursor.execute(ENQUEUE_MANY, (document,))
+            rows: _Rows = await cursor.fetchall()
+    finally:
+        connection.remove_notice_handler(on_notice)
     return rows
 
 
@@ -69,8 +78,16 @@ def _dbapi(connection: Any, document: str) -> _Rows:
 
 
 async def _asyncpg(connection: Any, document: str) -> _Rows:
-    rows: _Rows = await connection.fetch(_NUMBERED, document)
+    connection.add_log_listener(_on_asyncpg_notice)
+    try:
+        rows: _Rows = await connection.fetch(_NUMBERED, document)
+    finally:
+        connection.remove_log_listener(_on_asyncpg_notice)
     return rows
+
+
+def _on_asyncpg_notice(_: Any, notice: Any) -> None:
+    log_notice(getattr(notice, "sqlstate", None), getattr(notice, "detail", None))
 
 
 def _sqlalchemy(session: Any, document: str) -> _Rows:

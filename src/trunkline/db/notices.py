@@ -9,38 +9,48 @@ from typing import Any, Final
 
 import psycopg
 
-__all__ = ["heed"]
+__all__ = ["heed", "log_notice", "on_notice"]
 
-# The SQLSTATE that note_late.sql sends.
+# The SQLSTATEs that note_late.sql and note_other_task.sql send.
 _LATE: Final = "01TL0"
+_OTHER_TASK: Final = "01TL1"
 # Seconds between log lines: a task that calls late once usually does so every time.
 _EVERY: Final = 3600.0
 
-_log = logging.getLogger("trunkline.limits")
+_limits = logging.getLogger("trunkline.limits")
+_client = logging.getLogger("trunkline.client")
 
-# When each task and limit was last logged, by monotonic time.
-_logged: dict[tuple[str, str], float] = {}
+# When a notice was last logged, by its kind, task, and limit or other task; monotonic time.
+_logged: dict[tuple[str, str, str], float] = {}
 
 
 def heed(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
     """Log the engine's notices on this connection."""
-    connection.add_notice_handler(_on_notice)
+    connection.add_notice_handler(on_notice)
 
 
-def _on_notice(notice: psycopg.errors.Diagnostic) -> None:
-    if notice.sqlstate != _LATE:
+def on_notice(notice: psycopg.errors.Diagnostic) -> None:
+    """Log a notice that psycopg received, if it is the engine's."""
+    log_notice(notice.sqlstate, notice.message_detail)
+
+
+def log_notice(sqlstate: str | None, detail: str | None) -> None:
+    """Log a notice by its SQLSTATE and JSON detail, if it is the engine's."""
+    write = _WRITERS.get(sqlstate or "")
+    if write is None:
         return
     try:
-        detail = json.loads(notice.message_detail or "")
-        task, limit, seconds = str(detail["task"]), str(detail["limit"]), int(detail["seconds"])
+        write(json.loads(detail or ""))
     except (ValueError, KeyError, TypeError):
-        # From a later version of the schema. The attempt is still counted in the database.
+        # From a later version of the schema. A late attempt is still counted in the database.
         return
-    now = time.monotonic()
-    if now - _logged.get((task, limit), -_EVERY) < _EVERY:
+
+
+def _log_late(detail: dict[str, Any]) -> None:
+    task, limit, seconds = str(detail["task"]), str(detail["limit"]), int(detail["seconds"])
+    if not _is_new(_LATE, task, limit):
         return
-    _logged[task, limit] = now
-    _log.warning(
+    _limits.warning(
         "an attempt of %s ended %d s after it was charged to limit %s, without ctx.http, ctx.grant"
         " or ctx.settle: a call it made late may have exceeded the limit. See `trunkline limits"
         " show %s`; further ones are only counted there for an hour",
@@ -50,3 +60,30 @@ def _on_notice(notice: psycopg.errors.Diagnostic) -> None:
         limit,
         extra={"task": task, "limit": limit},
     )
+
+
+def _log_other_task(detail: dict[str, Any]) -> None:
+    task, job, job_task = str(detail["task"]), str(detail["job"]), str(detail["job_task"])
+    if not _is_new(_OTHER_TASK, task, job_task):
+        return
+    _client.warning(
+        "enqueuing %s returned job %s of task %s, which holds the same unique key: within profile"
+        " %s a key counts for all tasks. Include the name of the task in the key; further ones are"
+        " not logged for an hour",
+        task,
+        job,
+        job_task,
+        detail["profile"],
+        extra={"task": task, "job": job},
+    )
+
+
+def _is_new(kind: str, task: str, other: str) -> bool:
+    now = time.monotonic()
+    if now - _logged.get((kind, task, other), -_EVERY) < _EVERY:
+        return False
+    _logged[kind, task, other] = now
+    return True
+
+
+_WRITERS: Final = {_LATE: _log_late, _OTHER_TASK: _log_other_task}

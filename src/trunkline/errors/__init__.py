@@ -53,7 +53,7 @@ TrunklineError
 │   ├── ArrayLengthMismatch         TL008  the arrays of a batch do not match
 │   ├── AttemptCancelled            TL040  the worker has received a cancel request
 │   ├── CostOverLimit               TL033  a job would take more than its limit ever gives
-│   ├── IdempotencyMismatch         TL027  the idempotency key was used for another task
+│   ├── IdempotencyMismatch         TL027  the idempotency key was used for another request
 │   ├── InvalidArgument             TL028  an argument is not what it must be
 │   ├── InvalidCost                 TL032  a cost is no whole number, or the task has no limits
 │   ├── InvalidCron                 TL012  a cron expression cannot be read, or is never due

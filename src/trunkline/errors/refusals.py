@@ -30,7 +30,7 @@ class CostOverLimit(Refusal):
 
 
 class IdempotencyMismatch(Refusal):
-    """An idempotency key was used before for another task."""
+    """An idempotency key was used before for another task or payload."""
 
     code = "idempotency_mismatch"
     sqlstate = "TL027"

@@ -239,6 +239,31 @@ def test_cp_106_finish_stage_belongs_to_the_engines_completion(clinic: Clinic) -
     assert clinic.row(made.job_id).status == "completed"
 
 
+def test_cp_106_another_result_of_the_same_stage_brings_no_second_next_stage(
+    clinic: Clinic,
+) -> None:
+    """CP-106: the end may be reported again by a later attempt, with a result of its own."""
+    made = clinic.upload()
+
+    def report(attempt: int, pages: int) -> UUID:
+        following: UUID = clinic.worker.value(
+            "select clinical.finish_stage(%s, %s, 'w1', %s::jsonb)",
+            *(made.job_id, attempt, f'{{"next_payload": {{"pages": {pages}}}}}'),
+        )
+        return following
+
+    assert clinic.claim("w1").job_id == made.job_id
+    following = report(1, 3)
+    assert report(1, 4) == following
+    assert clinic.fail(made.job_id)
+    assert clinic.claim("w1").job_id == following
+    clinic.pass_time("1 minute")
+    assert clinic.claim("w1").job_id == made.job_id
+    assert report(2, 5) == following
+    assert clinic.row(following).job_payload["pages"] == 3
+    assert len(clinic.rows("select id from clinical.job_queue")) == 2
+
+
 def test_a_job_of_its_own_starts_no_pipeline(clinic: Clinic) -> None:
     """CP-106: what enqueue_job_v3 made about a file ends where it ends."""
     job = clinic.start("fast_queue_ocr")

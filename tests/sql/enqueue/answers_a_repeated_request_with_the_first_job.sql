@@ -14,7 +14,7 @@ select results_eq(
 select is((trunkline.enqueue(p_task => 'mail', p_idempotency_key => 'r1', p_tenant => 'acme')).created, true, 'keys belong to a tenant');
 select is(
   t.refusal($$select trunkline.enqueue(p_task => 'fax', p_idempotency_key => 'r1')$$) - 'message',
-  jsonb_build_object('sqlstate', 'TL027', 'code', 'idempotency_mismatch', 'idempotency_key', 'r1', 'task', 'fax', 'first_task', 'mail', 'job', :'job'),
+  jsonb_build_object('sqlstate', 'TL027', 'code', 'idempotency_mismatch', 'idempotency_key', 'r1', 'task', 'fax', 'first_task', 'mail', 'job', :'job', 'differs', jsonb_build_array('task')),
   'the key of another task is refused'
 );
 select job_id as holder from trunkline.enqueue(p_task => 'mail', p_unique_key => 'u') \gset

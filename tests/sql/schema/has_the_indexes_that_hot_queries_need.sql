@@ -15,6 +15,6 @@ select is(pg_temp.index('finished_by_job'), '(job_id)', 'finished jobs by id');
 select is(pg_temp.index('idempotency_keys_by_expiry'), '(expires_at)', 'keys by expiry');
 select indexes_are('trunkline_internal', 'waiting', array['waiting_pkey', 'waiting_ready', 'waiting_gated', 'waiting_gated_later', 'waiting_due'], 'no other index makes enqueue slower');
 select indexes_are('trunkline_internal', 'running', array['running_pkey', 'running_expiry'], 'nor claim');
-select col_is_pk('trunkline_internal', 'unique_keys', array['profile', 'tenant', 'unique_key'], 'a unique key has one holder');
+select col_is_pk('trunkline_internal', 'unique_keys', array['profile', 'tenant', 'task', 'unique_key'], 'a unique key has one holder');
 
 select * from finish();

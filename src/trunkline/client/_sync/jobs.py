@@ -57,7 +57,7 @@ class SyncJobs:
     ) -> SyncJobHandle[Any]:
         """Enqueue by name, where the handler is not at hand."""
         try:
-            document = encode(payload or {})
+            document = encode(payload or {}, in_order=options.get("idempotency_key") is not None)
         except TypeError as error:
             raise PayloadMismatch(f"The payload of {task} is not JSON: {error}") from error
         request: Request[Any] = Request(

@@ -40,7 +40,8 @@ class SyncCalls(Generic[P, R]):
         options = self._options
         if schema.has_cost and options.cost is None:
             options = options.but(cost=schema.cost(args, kwargs))
-        return Request(schema.task, schema.encode(args, kwargs), options, schema.result)
+        payload = schema.encode(args, kwargs, in_order=options.idempotency_key is not None)
+        return Request(schema.task, payload, options, schema.result)
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> SyncJobHandle[R]:
         """Enqueue one job; the arguments are those of the handler, without the context."""

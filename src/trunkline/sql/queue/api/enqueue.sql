@@ -1,5 +1,7 @@
 -- Enqueues one job in the caller's transaction; a duplicate returns the existing job and raises its priority.
 -- none -> ready | scheduled. Locks: idempotency key, unique key, then nothing: the job is new.
+-- A unique key counts within (tenant, task), or within (profile, tenant) if the task belongs to a profile. There the holder
+-- may be a job of another task, and the caller receives a notice. An idempotency key stands for one task and payload.
 -- Notifies workers that sleep on the queue, also when the job is due within a minute: they reckoned
 -- without it how long they may sleep, and poll once a minute.
 -- With p_accepted it is not refused for want of room: it follows from a job that was taken, or was taken elsewhere, and
@@ -120,17 +122,22 @@ begin
   v_state := case when v_run_at > v_now then 'scheduled' else 'ready' end;
   if p_idempotency_key is not null then
     v_answer := trunkline_internal.known_answer(
-      p_tenant => v_tenant, p_idempotency_key => p_idempotency_key, p_task => p_task,
+      p_tenant => v_tenant, p_idempotency_key => p_idempotency_key, p_task => p_task, p_payload => p_payload,
       p_job => v_job, p_run_at => v_run_at, p_now => v_now
     );
     if v_answer.job_id is not null then
+      if v_policy.profile <> 'default' then
+        perform trunkline_internal.note_other_task(
+          p_job => v_answer.job_id, p_task => p_task, p_profile => v_policy.profile, p_unique_key => p_unique_key
+        );
+      end if;
       return v_answer;
     end if;
   end if;
   if p_unique_key is not null then
     for v_round in 1..3 loop
       v_holder := trunkline_internal.hold_unique_key(
-        p_profile => v_policy.profile, p_tenant => v_tenant, p_unique_key => p_unique_key, p_job => v_job
+        p_profile => v_policy.profile, p_tenant => v_tenant, p_task => p_task, p_unique_key => p_unique_key, p_job => v_job
       );
       exit when v_holder = v_job;
       perform trunkline_internal.raise_priority(p_job => v_holder, p_priority => v_priority);
@@ -140,6 +147,11 @@ begin
           update trunkline_internal.idempotency_keys as k
           set job_id = v_holder
           where k.tenant = coalesce(v_tenant, '') and k.idempotency_key = p_idempotency_key;
+        end if;
+        if v_policy.profile <> 'default' then
+          perform trunkline_internal.note_other_task(
+            p_job => v_holder, p_task => p_task, p_profile => v_policy.profile, p_unique_key => p_unique_key
+          );
         end if;
         return v_answer;
       end if;

@@ -29,7 +29,7 @@ begin
       task, payload, queue, priority, run_at, delay, tenant, unique_key, idempotency_key,
       correlation_id, max_attempts, tags, cost, accepted, place
     )
-    order by j.tenant nulls first, j.idempotency_key nulls first, j.unique_key nulls first, j.place
+    order by j.tenant nulls first, j.idempotency_key nulls first, j.unique_key nulls first, j.task, j.place
   loop
     -- Checked here too, because only this place knows the index to tell.
     perform trunkline_internal.check_request(

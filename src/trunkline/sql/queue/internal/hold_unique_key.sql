@@ -1,9 +1,11 @@
 -- Takes a unique key for a job, or tells which live job holds it; waits for a concurrent request with the same key.
 -- The holder is known to be live: a key goes in the transaction that ends (or, where the task says
 -- so, claims) its job. One that ended between insert and look makes another round.
+-- The scope is (profile, tenant), or (tenant, task) for tasks outside a profile.
 create or replace function trunkline_internal.hold_unique_key(
   p_profile text,
   p_tenant text,
+  p_task text,
   p_unique_key text,
   p_job uuid
 )
@@ -14,17 +16,18 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_holder uuid;
+  v_task text := case when p_profile = 'default' then p_task else '' end;
 begin
   for v_round in 1..3 loop
-    insert into trunkline_internal.unique_keys (profile, tenant, unique_key, job_id)
-    values (p_profile, coalesce(p_tenant, ''), p_unique_key, p_job)
+    insert into trunkline_internal.unique_keys (profile, tenant, task, unique_key, job_id)
+    values (p_profile, coalesce(p_tenant, ''), v_task, p_unique_key, p_job)
     on conflict do nothing;
     if found then
       return p_job;
     end if;
     select k.job_id into v_holder
     from trunkline_internal.unique_keys as k
-    where k.profile = p_profile and k.tenant = coalesce(p_tenant, '') and k.unique_key = p_unique_key;
+    where k.profile = p_profile and k.tenant = coalesce(p_tenant, '') and k.task = v_task and k.unique_key = p_unique_key;
     if found then
       return v_holder;
     end if;
@@ -32,4 +35,4 @@ begin
   raise exception using errcode = 'serialization_failure', message = 'unique key kept changing';
 end;
 $$;
-comment on function trunkline_internal.hold_unique_key(text, text, text, uuid) is 'Takes a unique key for a job, or tells which live job holds it; waits for a concurrent request with the same key.';
+comment on function trunkline_internal.hold_unique_key(text, text, text, text, uuid) is 'Takes a unique key for a job, or tells which live job holds it; waits for a concurrent request with the same key.';

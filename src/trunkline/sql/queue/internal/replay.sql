@@ -13,7 +13,7 @@ declare
 begin
   if p_dead.unique_key is not null then
     v_holder := trunkline_internal.hold_unique_key(
-      p_profile => v_policy.profile, p_tenant => p_dead.tenant,
+      p_profile => v_policy.profile, p_tenant => p_dead.tenant, p_task => p_dead.task,
       p_unique_key => p_dead.unique_key, p_job => p_dead.job_id
     );
     if v_holder <> p_dead.job_id then

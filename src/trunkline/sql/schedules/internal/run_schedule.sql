@@ -1,6 +1,7 @@
 -- Enqueues what is due of one schedule and moves it to its next due time, in one transaction.
 -- Called by run_schedules, which holds the row. Two things make each due time enqueue once: the
--- row moves in the transaction of the enqueue, and the due time is the job's idempotency key.
+-- row moves in the transaction of the enqueue, and the due time is the job's idempotency key. If the schedule was edited
+-- after its run for a due time, that run counts for the edited schedule too.
 -- A refused enqueue is recorded and skipped. A temporary error (deadlock, lock, resources) or one caused
 -- by the caller's session (read-only, row security) leaves the due time for the next call.
 -- A schedule whose next time can no longer be computed, for example because its time zone is gone, is paused with the reason.
@@ -21,6 +22,7 @@ declare
   v_next timestamptz;
   v_last_run_at timestamptz := p_schedule.last_run_at;
   v_last_job_id uuid := p_schedule.last_job_id;
+  v_detail text;
   v_error text;
   v_skipped integer := 0;
   v_answer trunkline.enqueued;
@@ -45,6 +47,7 @@ begin
     v_next := trunkline_internal.cron_next(
       p_cron => p_schedule.cron, p_time_zone => p_schedule.time_zone, p_after => v_due
     );
+    v_error := null;
     begin
       v_answer := trunkline.enqueue(
         p_task => p_schedule.task,
@@ -56,16 +59,20 @@ begin
           || to_char(v_due at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
         p_tags => array['schedule:' || p_schedule.schedule]
       );
-      v_error := null;
-      v_last_run_at := v_due;
-      v_last_job_id := v_answer.job_id;
-      v_runs := v_runs || row(p_schedule.schedule, v_due, v_answer.job_id, null)::trunkline.schedule_run;
     exception
+      when sqlstate 'TL027' then
+        get stacked diagnostics v_detail = pg_exception_detail;
+        v_answer.job_id := (v_detail::jsonb ->> 'job')::uuid;
       when others then
         v_error := sqlstate || ': ' || sqlerrm;
         v_runs := v_runs || row(p_schedule.schedule, v_due, null, v_error)::trunkline.schedule_run;
         exit when left(sqlstate, 2) = any(c_passing);
     end;
+    if v_error is null then
+      v_last_run_at := v_due;
+      v_last_job_id := v_answer.job_id;
+      v_runs := v_runs || row(p_schedule.schedule, v_due, v_answer.job_id, null)::trunkline.schedule_run;
+    end if;
     v_due := v_next;
   end loop;
   update trunkline_internal.schedules as s

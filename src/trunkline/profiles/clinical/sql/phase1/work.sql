@@ -115,6 +115,7 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_detail text;
   v_job record;
   v_next text;
   v_workflow uuid;
@@ -132,20 +133,27 @@ begin
     perform clinical.set_file_state(p_file => v_workflow, p_job => p_job, p_error => null);
     return null;
   end if;
-  return clinical.make_job(
-    p_type => v_next,
-    p_name => clinical.tag(p_tags => v_job.tags, p_name => 'job_name'),
-    p_payload => (v_job.payload - 'estimated_tokens')
-      || case when jsonb_typeof(p_result -> 'next_payload') = 'object' then p_result -> 'next_payload' else '{}'::jsonb end
-      -- The next stage always handles the same file of the same patient, whatever the worker returned.
-      || jsonb_build_object('shell_file_id', v_workflow),
-    p_category => clinical.tag(p_tags => v_job.tags, p_name => 'job_category'),
-    p_priority => v_job.priority,
-    p_workflow => v_workflow,
-    -- One next stage for a job, however often its end is reported.
-    p_idempotency_key => 'stage:' || p_job || ':' || v_next,
-    p_accepted => true
-  );
+  begin
+    return clinical.make_job(
+      p_type => v_next,
+      p_name => clinical.tag(p_tags => v_job.tags, p_name => 'job_name'),
+      p_payload => (v_job.payload - 'estimated_tokens')
+        || case when jsonb_typeof(p_result -> 'next_payload') = 'object' then p_result -> 'next_payload' else '{}'::jsonb end
+        -- The next stage always handles the same file of the same patient, whatever the worker returned.
+        || jsonb_build_object('shell_file_id', v_workflow),
+      p_category => clinical.tag(p_tags => v_job.tags, p_name => 'job_category'),
+      p_priority => v_job.priority,
+      p_workflow => v_workflow,
+      -- One next stage for a job, however often its end is reported.
+      p_idempotency_key => 'stage:' || p_job || ':' || v_next,
+      p_accepted => true
+    );
+  exception
+    -- The end was reported before, with another result: the stage that followed then counts.
+    when sqlstate 'TL027' then
+      get stacked diagnostics v_detail = pg_exception_detail;
+      return (v_detail::jsonb ->> 'job')::uuid;
+  end;
 end;
 $$;
 comment on function clinical.advance(uuid, jsonb) is 'Enqueues the stage that follows a job of an upload, or notes at the file that the last one is done.';
