@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 from trunkline import Backoff, Cancel, Context, Discard, Retry, Snooze, Trunkline
 
@@ -36,6 +37,13 @@ async def order(number: int) -> None:
 @app.task
 def order_in_a_thread(number: int) -> None:
     ship.sync.enqueue(order=number)
+
+
+@app.task
+def weigh(order: int) -> float:
+    """Returns text in place of its number."""
+    unread: Any = f"{order} kg"
+    return unread  # type: ignore[no-any-return]
 
 
 @app.task(max_attempts=3, backoff=Backoff(base="1m", jitter=0))

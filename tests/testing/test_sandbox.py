@@ -24,6 +24,7 @@ from trunkline.errors import (
     ResultNotStorable,
     SandboxMisused,
     UnknownTask,
+    WrongResult,
 )
 from trunkline.testing import AsyncSandbox, Drained, Sandbox
 from trunkline.testing.hand import Hand
@@ -46,6 +47,15 @@ def test_an_application_is_led_to_the_sandbox_and_back() -> None:
         assert two.all_enqueued() == []
     with pytest.raises(psycopg.OperationalError, match="does not exist"):
         psycopg.connect(dsn)
+
+
+def test_a_wrong_result_is_an_error_in_the_sandbox_too(sandbox: Sandbox) -> None:
+    with pytest.raises(WrongResult, match="weigh") as caught:
+        sandbox.run_inline(shop.weigh.request(order=7))
+    assert caught.value.value == '"7 kg"'
+    job = shop.weigh.sync.enqueue(order=8)
+    assert sandbox.drain() == Drained(dead=1)
+    assert app.sync.jobs.get(job.id).last_error["value"] == '"8 kg"'  # type: ignore[index]
 
 
 def test_a_closed_sandbox_says_so() -> None:

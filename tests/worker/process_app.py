@@ -47,6 +47,16 @@ def unstorable() -> Any:
 
 
 @app.task(process=True)
+def miscounted(ctx: Context, in_transaction: bool = False) -> int:
+    if in_transaction:
+        with ctx.transaction() as connection:
+            connection.execute("insert into notes values ('undone')")
+            ctx.result = "three"
+    wrong: Any = "three"
+    return wrong  # type: ignore[no-any-return]
+
+
+@app.task(process=True)
 def large(size: int) -> str:
     return "x" * size
 
@@ -95,7 +105,7 @@ def advance_for_ever(ctx: Context, folder: str) -> None:
 
 
 @app.task(process=True)
-def post(ctx: Context, name: str, error: bool = False) -> str:
+def post(ctx: Context, name: str, error: bool = False) -> Any:
     with ctx.transaction() as connection:
         connection.execute("insert into notes values (%s)", (name,))
         ctx.result = {"noted": name}

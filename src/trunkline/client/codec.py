@@ -27,11 +27,21 @@ def _encode_unknown(value: Any) -> Any:
 def _decode_unknown(kind: type, value: Any) -> Any:
     if is_pydantic(kind):
         try:
-            return kind.model_validate(value)  # type: ignore[attr-defined]
+            return _validated(kind, value)
         except ValueError as error:
             # msgspec adds where in the document it was.
             raise ValueError(_one_line(str(error))) from error
     raise TypeError(f"{kind.__qualname__} cannot be read from JSON")
+
+
+def _validated(kind: Any, value: Any) -> Any:
+    try:
+        return kind.model_validate(value)
+    except ValueError:
+        # Models are stored by the names of their fields, also where they are read by an alias.
+        if not any(field.validation_alias for field in kind.model_fields.values()):
+            raise
+        return kind.model_validate(value, by_name=True)
 
 
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=_encode_unknown)

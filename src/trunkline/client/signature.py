@@ -12,10 +12,19 @@ import msgspec
 
 from trunkline.client.codec import Codec, encode
 from trunkline.client.context import Context
-from trunkline.errors import InvalidTask, PayloadMismatch, ResultMismatch
+from trunkline.errors import (
+    InvalidTask,
+    PayloadMismatch,
+    ResultMismatch,
+    ResultNotStorable,
+    WrongResult,
+)
 from trunkline.model import Outcome
 
 __all__ = ["Schema"]
+
+# Characters of a wrong result that are kept in the error.
+_LONGEST_VALUE = 4000
 
 _UNSUPPORTED: Mapping[Any, str] = {
     inspect.Parameter.VAR_POSITIONAL: "*{}: name each parameter instead",
@@ -48,6 +57,7 @@ class Schema:
         self._names = tuple(parameter.name for parameter in parameters)
         self._payload = self._codec(_struct(task, parameters, hints), "parameters")
         self._result = self._result_codec(_without_outcomes(hints.get("return", Any)))
+        self._checks_result = self._result.kind not in {Any, None, types.NoneType}
 
     def _check(self, parameter: inspect.Parameter, hints: Mapping[str, Any]) -> None:
         problem = _UNSUPPORTED.get(parameter.kind)
@@ -143,6 +153,27 @@ class Schema:
         except (msgspec.MsgspecError, ValueError) as error:
             raise PayloadMismatch(f"The payload does not fit {self.task}: {error}") from error
 
+    def encode_result(self, value: Any) -> str | None:
+        """Return a result as JSON text, None for no result; refuse what `result` could not read.
+
+        Whoever waits for the job would fail on it, long after the work was paid for.
+        """
+        try:
+            document = None if value is None else encode(value)
+        except TypeError as error:
+            raise ResultNotStorable(
+                f"The result of {self.task} cannot be stored: {error}"
+            ) from error
+        if self._checks_result:
+            try:
+                self._result.decode(b"null" if document is None else document)
+            except (msgspec.MsgspecError, ValueError) as error:
+                raise WrongResult(
+                    f"The result of {self.task} does not match its annotation: {error}",
+                    value=_cut(document),
+                ) from error
+        return None if document is None else document.decode()
+
     def result(self, value: Any) -> Any:
         """Return a stored result as the type the handler is annotated with."""
         try:
@@ -189,6 +220,11 @@ def _without_outcomes(kind: Any) -> Any:
     outcomes = typing.get_args(Outcome)
     left = tuple(part for part in typing.get_args(kind) if part not in outcomes)
     return typing.Union[left] if left else None  # noqa: UP007 - the parts are not known here
+
+
+def _cut(document: bytes | None) -> str:
+    text = "null" if document is None else document.decode()
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
 
 
 def _signature(task: str, handler: Callable[..., Any]) -> inspect.Signature:

@@ -84,6 +84,21 @@ class TaskNotCallable(TaskError):
     hint = "Use .enqueue(...) to have a worker run it, or .handler(...) to call the function."
 
 
+class WrongResult(TaskError):
+    """A handler returned something that does not match its annotated return type."""
+
+    code = "wrong_result"
+    hint = (
+        "Return what the annotation says, or correct the annotation; the value is in the error. "
+        "The job is dead: another attempt would do, and pay for, the same work again."
+    )
+
+    def __init__(self, message: str, *, value: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        # JSON text, cut to a bounded length.
+        self.value = value
+
+
 class UnsupportedConnection(TaskError):
     """A connection or session of a kind that is not known, or of the wrong one."""
 
