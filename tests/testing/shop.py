@@ -22,7 +22,7 @@ async def ship(order: int, copies: int = 1) -> Receipt:
     return Receipt(order, copies)
 
 
-@app.task(queue="mail", priority=5)
+@app.task(queue="mail", priority=5, aliases=["post"])
 def mail(to: str, lines: dict[str, int] | None = None) -> str:
     return f"sent to {to}"
 

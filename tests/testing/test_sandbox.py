@@ -58,6 +58,25 @@ def test_a_wrong_result_is_an_error_in_the_sandbox_too(sandbox: Sandbox) -> None
     assert app.sync.jobs.get(job.id).last_error["value"] == '"8 kg"'  # type: ignore[index]
 
 
+def test_jobs_under_an_old_name_are_jobs_of_the_renamed_task(sandbox: Sandbox) -> None:
+    job = app.sync.jobs.enqueue("post", {"to": "ann"})
+    (found,) = sandbox.assert_enqueued(shop.mail, to="ann")
+    assert (found.id, found.task, found.queue, found.priority) == (job.id, "post", "mail", 5)
+    sandbox.assert_enqueued("post")
+    sandbox.refute_enqueued("mail")
+    assert sandbox.run_inline(job) == "sent to ann"
+    app.sync.jobs.enqueue("post", {"to": "bob"})
+    assert sandbox.drain() == Drained(completed=1)
+
+
+def test_a_payload_of_other_code_is_dead_in_the_sandbox(sandbox: Sandbox) -> None:
+    job = app.sync.jobs.enqueue("ship", {"order": 1, "colour": "red"})
+    assert sandbox.drain() == Drained(dead=1)
+    assert app.sync.jobs.get(job.id).last_error["field"] == "colour"  # type: ignore[index]
+    with pytest.raises(PayloadMismatch, match="colour"):
+        sandbox.run_inline(app.sync.jobs.enqueue("ship", {"order": 1, "colour": "red"}))
+
+
 def test_a_closed_sandbox_says_so() -> None:
     sandbox = Sandbox(app)
     for use in (sandbox.drain, sandbox.all_enqueued, sandbox.now, lambda: sandbox.dsn):

@@ -20,6 +20,11 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
+@app.task(process=True, aliases=["resize"])
+def scale(ctx: Context) -> str:
+    return f"ran {ctx.task}"
+
+
 @app.task(process=True)
 def pid() -> int:
     return os.getpid()

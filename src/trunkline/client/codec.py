@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-__all__ = ["Codec", "encode", "is_pydantic"]
+__all__ = ["Codec", "encode", "is_pydantic", "misplaced_field"]
 
 
 def is_pydantic(kind: object) -> bool:
@@ -72,6 +72,30 @@ def _refuse_nan(value: object) -> None:
     elif isinstance(value, (list, tuple)):
         for part in value:
             _refuse_nan(part)
+
+
+# As msgspec puts it; it has no class for each mistake.
+_MISPLACED: Final = re.compile(
+    r"^Object (?:missing required|contains unknown) field `(?P<field>.+?)`"
+    r"(?: - at `\$\.?(?P<place>.*)`)?$"
+)
+_PYDANTIC_MISPLACED: Final = frozenset({"missing", "extra_forbidden"})
+
+
+def misplaced_field(error: BaseException) -> str | None:
+    """Return the field that a document lacks or has in excess; None for any other mistake."""
+    found = _MISPLACED.match(str(error))
+    if found is not None:
+        return ".".join(part for part in (found["place"], found["field"]) if part)
+    cause: BaseException | None = error
+    while cause is not None:
+        if type(cause).__module__.startswith("pydantic") and hasattr(cause, "errors"):
+            mistakes = cause.errors(include_url=False)
+            if {mistake["type"] for mistake in mistakes} <= _PYDANTIC_MISPLACED:
+                return ".".join(str(part) for part in mistakes[0]["loc"])
+            return None
+        cause = cause.__cause__
+    return None
 
 
 class Codec:

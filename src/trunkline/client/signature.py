@@ -6,12 +6,14 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import msgspec
 
-from trunkline.client.codec import Codec, encode
+from trunkline.client.codec import Codec, encode, misplaced_field
 from trunkline.client.context import Context
+from trunkline.client.fingerprint import fingerprint
 from trunkline.errors import (
     InvalidTask,
     PayloadMismatch,
@@ -55,6 +57,7 @@ class Schema:
             parameters=parameters, return_annotation=inspect.Signature.empty
         )
         self._names = tuple(parameter.name for parameter in parameters)
+        self._kinds = {name: hints.get(name, Any) for name in self._names}
         self._payload = self._codec(_struct(task, parameters, hints), "parameters")
         self._result = self._result_codec(_without_outcomes(hints.get("return", Any)))
         self._checks_result = self._result.kind not in {Any, None, types.NoneType}
@@ -139,7 +142,11 @@ class Schema:
         """Return the arguments for the handler; what is missing is left to its defaults."""
         if not self._names and document == "{}":
             return {}
-        decoded = self._decode(document)
+        try:
+            decoded = self._decode(document)
+        except PayloadMismatch as error:
+            error.field = self._misplaced_field(document, error)
+            raise
         found = {}
         for name in self._names:
             value = getattr(decoded, name)
@@ -152,6 +159,26 @@ class Schema:
             return self._payload.decode(document)
         except (msgspec.MsgspecError, ValueError) as error:
             raise PayloadMismatch(f"The payload does not fit {self.task}: {error}") from error
+
+    def _misplaced_field(self, document: str | bytes, mismatch: PayloadMismatch) -> str | None:
+        """The field that other code may have added or removed; None where a type is wrong too."""
+        cause = mismatch.__cause__
+        field = None if cause is None else misplaced_field(cause)
+        if field is None:
+            return None
+        for name, part in msgspec.json.decode(document, type=dict[str, msgspec.Raw]).items():
+            if name in self._kinds:
+                try:
+                    Codec(self._kinds[name]).decode(bytes(part))
+                except (msgspec.MsgspecError, ValueError) as error:
+                    if misplaced_field(error) is None:
+                        return None
+        return field
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Differs between two versions of a handler that take different payloads."""
+        return fingerprint(self._payload.kind)
 
     def encode_result(self, value: Any) -> str | None:
         """Return a result as JSON text, None for no result; refuse what `result` could not read.

@@ -55,6 +55,8 @@ class PayloadMismatch(TaskError):
 
     code = "payload_mismatch"
     hint = "The parameters of the handler are the schema; pass them by name with those types."
+    # In a worker: the field that the payload lacks or should not have. None where a type is wrong.
+    field: str | None = None
 
 
 class ResultMismatch(TaskError):

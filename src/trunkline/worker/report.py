@@ -51,6 +51,8 @@ class End(Enum):
     SNOOZE = "snooze"
     CANCEL = "cancel"
     RELEASE = "release"
+    # For a worker with other code, if there is one: the payload lacks a field or has one too many.
+    HAND_OVER = "hand_over"
     # Released before it started, which counts for nothing.
     HAND_BACK = "hand_back"
 
@@ -75,7 +77,9 @@ def of_value(job: ClaimedJob, value: Any, schema: Schema) -> Report:
     return Report(job, End.COMPLETE, result=schema.encode_result(value))
 
 
-def of_error(job: ClaimedJob, error: BaseException) -> Report | None:  # noqa: PLR0911 - a table
+def of_error(  # noqa: C901, PLR0911 - a table
+    job: ClaimedJob, error: BaseException
+) -> Report | None:
     """What an exception of a handler means; None where another attempt owns the job."""
     match error:
         case StaleAttempt():
@@ -94,6 +98,8 @@ def of_error(job: ClaimedJob, error: BaseException) -> Report | None:  # noqa: P
             return Report(job, End.CANCEL, reason=getattr(error, "reason", None))
         case Retry():
             return Report(job, End.FAIL, error=_described(error), delay=error.after)
+        case PayloadMismatch(field=str()):
+            return Report(job, End.HAND_OVER, error=_described(error), retryable=False)
         case (
             # A retry after WrongResult would pay for the same work again.
             (Discard() | PayloadMismatch() | ResultNotStorable() | WrongResult())
@@ -139,6 +145,8 @@ def _described(error: BaseException) -> dict[str, Any]:
         described["code"] = error.code
         if isinstance(error, WrongResult):
             described["value"] = error.value
+        if isinstance(error, PayloadMismatch) and error.field is not None:
+            described["field"] = error.field
     elif not isinstance(error, (Retry, Discard)):
         lines = traceback.format_exception(*own_traceback(error))
         described["traceback"] = "".join(lines[-_TRACEBACK_LINES:])[-_LONGEST_TRACEBACK:]
