@@ -31,6 +31,11 @@ begin
     where s.schedule = p_alias;
   exception
     when unique_violation then
+      if v_scope is not null
+        and not exists (select from trunkline_internal.schedules as s where s.schedule = p_task and s.tenant = v_scope)
+      then
+        perform trunkline_internal.refuse(p_name => 'tenant_denied', p_detail => jsonb_build_object('schedule', p_task));
+      end if;
       delete from trunkline_internal.schedules as s where s.schedule = p_alias;
   end;
   return true;
