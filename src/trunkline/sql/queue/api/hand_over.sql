@@ -17,10 +17,10 @@ set enable_seqscan = off
 set jit = off
 as $$
 declare
-  v_attempts integer[] := '{}';
+  v_attempts integer[] := '{}'::integer[];
   v_errors jsonb[];
   v_group record;
-  v_jobs uuid[] := '{}';
+  v_jobs uuid[] := '{}'::uuid[];
   v_locked uuid[];
   v_now timestamptz;
 begin
