@@ -52,6 +52,19 @@ def test_tasks(cli: Cli) -> None:
     assert "send" in str(caught.value)
 
 
+def test_an_old_name_of_a_task_is_shown_as_such(cli: Cli, calls: Calls) -> None:
+    assert "ALIAS" not in cli.text("tasks", "list")
+    calls.value(
+        "select trunkline.register_tasks(%s::jsonb)", '[{"task": "dispatch", "alias_of": "send"}]'
+    )
+    lines = cli.text("tasks", "list").splitlines()
+    assert "ALIAS OF" in lines[0]
+    assert [line.split()[0] for line in lines[1:] if line.split()[-1] == "send"] == ["dispatch"]
+    assert "alias of" in cli.text("tasks", "show", "dispatch")
+    assert "alias of" not in cli.text("tasks", "show", "send")
+    assert cli.json("tasks", "show", "dispatch")["alias_of"] == "send"
+
+
 def test_duties(cli: Cli, calls: Calls, database: Database) -> None:
     database.move_time("1 hour")
     listed = {row["duty"]: row for row in cli.json("duties", "list")}

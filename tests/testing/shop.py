@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 from trunkline import Backoff, Cancel, Context, Discard, Retry, Snooze, Trunkline
 
@@ -21,7 +22,7 @@ async def ship(order: int, copies: int = 1) -> Receipt:
     return Receipt(order, copies)
 
 
-@app.task(queue="mail", priority=5)
+@app.task(queue="mail", priority=5, aliases=["post"])
 def mail(to: str, lines: dict[str, int] | None = None) -> str:
     return f"sent to {to}"
 
@@ -36,6 +37,13 @@ async def order(number: int) -> None:
 @app.task
 def order_in_a_thread(number: int) -> None:
     ship.sync.enqueue(order=number)
+
+
+@app.task
+def weigh(order: int) -> float:
+    """Returns text in place of its number."""
+    unread: Any = f"{order} kg"
+    return unread  # type: ignore[no-any-return]
 
 
 @app.task(max_attempts=3, backoff=Backoff(base="1m", jitter=0))

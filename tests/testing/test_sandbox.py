@@ -24,6 +24,7 @@ from trunkline.errors import (
     ResultNotStorable,
     SandboxMisused,
     UnknownTask,
+    WrongResult,
 )
 from trunkline.testing import AsyncSandbox, Drained, Sandbox
 from trunkline.testing.hand import Hand
@@ -46,6 +47,34 @@ def test_an_application_is_led_to_the_sandbox_and_back() -> None:
         assert two.all_enqueued() == []
     with pytest.raises(psycopg.OperationalError, match="does not exist"):
         psycopg.connect(dsn)
+
+
+def test_a_wrong_result_is_an_error_in_the_sandbox_too(sandbox: Sandbox) -> None:
+    with pytest.raises(WrongResult, match="weigh") as caught:
+        sandbox.run_inline(shop.weigh.request(order=7))
+    assert caught.value.value == '"7 kg"'
+    job = shop.weigh.sync.enqueue(order=8)
+    assert sandbox.drain() == Drained(dead=1)
+    assert app.sync.jobs.get(job.id).last_error["value"] == '"8 kg"'  # type: ignore[index]
+
+
+def test_jobs_under_an_old_name_are_jobs_of_the_renamed_task(sandbox: Sandbox) -> None:
+    job = app.sync.jobs.enqueue("post", {"to": "ann"})
+    (found,) = sandbox.assert_enqueued(shop.mail, to="ann")
+    assert (found.id, found.task, found.queue, found.priority) == (job.id, "post", "mail", 5)
+    sandbox.assert_enqueued("post")
+    sandbox.refute_enqueued("mail")
+    assert sandbox.run_inline(job) == "sent to ann"
+    app.sync.jobs.enqueue("post", {"to": "bob"})
+    assert sandbox.drain() == Drained(completed=1)
+
+
+def test_a_payload_of_other_code_is_dead_in_the_sandbox(sandbox: Sandbox) -> None:
+    job = app.sync.jobs.enqueue("ship", {"order": 1, "colour": "red"})
+    assert sandbox.drain() == Drained(dead=1)
+    assert app.sync.jobs.get(job.id).last_error["field"] == "colour"  # type: ignore[index]
+    with pytest.raises(PayloadMismatch, match="colour"):
+        sandbox.run_inline(app.sync.jobs.enqueue("ship", {"order": 1, "colour": "red"}))
 
 
 def test_a_closed_sandbox_says_so() -> None:

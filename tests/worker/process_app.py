@@ -20,6 +20,11 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
+@app.task(process=True, aliases=["resize"])
+def scale(ctx: Context) -> str:
+    return f"ran {ctx.task}"
+
+
 @app.task(process=True)
 def pid() -> int:
     return os.getpid()
@@ -44,6 +49,16 @@ def end(how: str) -> Any:
 @app.task(process=True)
 def unstorable() -> Any:
     return object()
+
+
+@app.task(process=True)
+def miscounted(ctx: Context, in_transaction: bool = False) -> int:
+    if in_transaction:
+        with ctx.transaction() as connection:
+            connection.execute("insert into notes values ('undone')")
+            ctx.result = "three"
+    wrong: Any = "three"
+    return wrong  # type: ignore[no-any-return]
 
 
 @app.task(process=True)
@@ -95,7 +110,7 @@ def advance_for_ever(ctx: Context, folder: str) -> None:
 
 
 @app.task(process=True)
-def post(ctx: Context, name: str, error: bool = False) -> str:
+def post(ctx: Context, name: str, error: bool = False) -> Any:
     with ctx.transaction() as connection:
         connection.execute("insert into notes values (%s)", (name,))
         ctx.result = {"noted": name}

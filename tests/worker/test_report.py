@@ -10,6 +10,7 @@ import sqlalchemy.exc
 
 from tests.worker.scene import a_job
 from trunkline import Cancel, Discard, Retry, Snooze
+from trunkline.client.signature import Schema
 from trunkline.errors import (
     AccessDenied,
     ConnectionLost,
@@ -23,9 +24,17 @@ from trunkline.errors import (
     StaleAttempt,
     TooManyConnections,
     TransactionConflict,
+    WrongResult,
 )
 from trunkline.worker.report import End, of_error, of_stop, of_value
 from trunkline.worker.roster import Stop
+
+
+def work() -> Any:
+    """A handler whose result may be anything."""
+
+
+UNTYPED = Schema("work", work)
 
 
 def caused(outer: BaseException, cause: BaseException) -> BaseException:
@@ -150,7 +159,13 @@ def test_anything_else_that_is_raised_is_a_failure_to_be_retried(error: BaseExce
 
 
 @pytest.mark.parametrize(
-    "error", [Discard("no use"), PayloadMismatch("not ours"), ResultNotStorable("a socket")]
+    "error",
+    [
+        Discard("no use"),
+        PayloadMismatch("not ours"),
+        ResultNotStorable("a socket"),
+        WrongResult("not a number", value='"one"'),
+    ],
 )
 def test_what_no_retry_can_help_is_dead_at_once(error: Exception) -> None:
     report = of_error(a_job(), error)
@@ -213,14 +228,14 @@ def test_the_hard_limit_is_named_with_its_code() -> None:
     [(None, None), (3, "3"), ("é", '"é"'), ({"a": [1, None]}, '{"a":[1,null]}'), (False, "false")],
 )
 def test_a_returned_value_is_stored_as_json(value: Any, stored: str | None) -> None:
-    report = of_value(a_job(), value)
+    report = of_value(a_job(), value, UNTYPED)
     assert (report.end, report.result) == (End.COMPLETE, stored)
 
 
 @pytest.mark.parametrize("value", [object(), {1j: 2}, "a\0b", "\ud800"], ids=range(4))
 def test_a_value_that_is_no_json_is_refused_with_a_hint(value: object) -> None:
     with pytest.raises(ResultNotStorable, match="work") as caught:
-        of_value(a_job(), value)
+        of_value(a_job(), value, UNTYPED)
     assert caught.value.hint
 
 
@@ -229,7 +244,7 @@ def test_a_value_that_is_no_json_is_refused_with_a_hint(value: object) -> None:
 )
 def test_a_returned_outcome_is_the_same_as_a_raised_one(outcome: Exception) -> None:
     with pytest.raises(type(outcome)) as caught:
-        of_value(a_job(), outcome)
+        of_value(a_job(), outcome, UNTYPED)
     assert caught.value is outcome
 
 

@@ -1,6 +1,7 @@
 """ctx.transaction(): a handler's writes and the end of its job commit together, or not at all."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ async def test_a_transaction_commits_writes_and_completion_together(
     seen: list[str] = []
 
     @notes.app.task
-    async def loop(ctx: Context) -> str:
+    async def loop(ctx: Context) -> Any:
         async with ctx.transaction() as connection:
             await connection.execute("insert into notes values ('kept')")
             seen.append(notes.state(ctx.job_id))
@@ -36,7 +37,7 @@ async def test_a_transaction_commits_writes_and_completion_together(
         return "not stored"
 
     @notes.app.task
-    def thread(ctx: Context) -> str:
+    def thread(ctx: Context) -> Any:
         with ctx.transaction() as connection:
             connection.execute("insert into notes values ('kept')")
             seen.append(notes.state(ctx.job_id))

@@ -39,6 +39,7 @@ def list_(*, dsn: str | None, as_json: bool) -> None:
             Column("ATTEMPTS", lambda row: row.max_attempts, right=True, rank=2),
             Column("PRIO", lambda row: row.priority or "", right=True, rank=4),
             Column("PROFILE", lambda row: row.profile, rank=6),
+            Column("ALIAS OF", lambda row: row.alias_of or "", rank=4),
             Column("AUDIT", lambda row: "yes" if row.audit else "", rank=5),
         ],
         found,
@@ -76,6 +77,7 @@ def show(*, task: str, dsn: str | None, as_json: bool) -> None:
         facts(
             [
                 ("task", clean(row.task)),
+                *([("alias of", clean(row.alias_of))] if row.alias_of else []),
                 ("queue", clean(row.queue)),
                 ("profile", clean(row.profile)),
                 ("lease", age(row.lease)),

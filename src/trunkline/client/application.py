@@ -146,12 +146,10 @@ class Trunkline:
         return declare if handler is None else declare(handler)
 
     def _add(self, task: Task[..., Any]) -> Task[..., Any]:
-        existing = self.tasks.get(task.name)
-        if existing is not None:
-            raise DuplicateTask(
-                f"Task {task.name} is defined twice: {_place(existing.handler)} "
-                f"and {_place(task.handler)}"
-            )
+        taken = self.tasks.handlers
+        for name in task.names:
+            if name in taken:
+                raise _duplicate(name, taken[name], task)
         self.tasks[task.name] = task
         return task
 
@@ -164,6 +162,16 @@ def _known(arguments: dict[str, Any]) -> dict[str, Any]:
             hint="It takes " + ", ".join(sorted(TaskArguments.__annotations__)) + ".",
         )
     return arguments
+
+
+def _duplicate(name: str, first: Task[..., Any], second: Task[..., Any]) -> DuplicateTask:
+    places = f"{_place(first.handler)} and {_place(second.handler)}"
+    if first.name == second.name == name:
+        return DuplicateTask(f"Task {name} is defined twice: {places}")
+    return DuplicateTask(
+        f"Two tasks have the name or alias {name}: {first.name} and {second.name}, {places}",
+        hint="Remove it from the aliases of one of them: a job has one handler.",
+    )
 
 
 def _place(handler: Callable[..., Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-__all__ = ["Codec", "encode", "is_pydantic"]
+__all__ = ["Codec", "encode", "is_pydantic", "misplaced_field"]
 
 
 def is_pydantic(kind: object) -> bool:
@@ -27,11 +27,21 @@ def _encode_unknown(value: Any) -> Any:
 def _decode_unknown(kind: type, value: Any) -> Any:
     if is_pydantic(kind):
         try:
-            return kind.model_validate(value)  # type: ignore[attr-defined]
+            return _validated(kind, value)
         except ValueError as error:
             # msgspec adds where in the document it was.
             raise ValueError(_one_line(str(error))) from error
     raise TypeError(f"{kind.__qualname__} cannot be read from JSON")
+
+
+def _validated(kind: Any, value: Any) -> Any:
+    try:
+        return kind.model_validate(value)
+    except ValueError:
+        # Models are stored by the names of their fields, also where they are read by an alias.
+        if not any(field.validation_alias for field in kind.model_fields.values()):
+            raise
+        return kind.model_validate(value, by_name=True)
 
 
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=_encode_unknown)
@@ -74,6 +84,30 @@ def _refuse_nan(value: object) -> None:
     elif isinstance(value, (list, tuple)):
         for part in value:
             _refuse_nan(part)
+
+
+# As msgspec puts it; it has no class for each mistake.
+_MISPLACED: Final = re.compile(
+    r"^Object (?:missing required|contains unknown) field `(?P<field>.+?)`"
+    r"(?: - at `\$\.?(?P<place>.*)`)?$"
+)
+_PYDANTIC_MISPLACED: Final = frozenset({"missing", "extra_forbidden"})
+
+
+def misplaced_field(error: BaseException) -> str | None:
+    """Return the field that a document lacks or has in excess; None for any other mistake."""
+    found = _MISPLACED.match(str(error))
+    if found is not None:
+        return ".".join(part for part in (found["place"], found["field"]) if part)
+    cause: BaseException | None = error
+    while cause is not None:
+        if type(cause).__module__.startswith("pydantic") and hasattr(cause, "errors"):
+            mistakes = cause.errors(include_url=False)
+            if {mistake["type"] for mistake in mistakes} <= _PYDANTIC_MISPLACED:
+                return ".".join(str(part) for part in mistakes[0]["loc"])
+            return None
+        cause = cause.__cause__
+    return None
 
 
 class Codec:

@@ -9,7 +9,7 @@ from trunkline.client.limiting import limits_of
 from trunkline.errors import InvalidTask
 from trunkline.model import Backoff, Breaker, Duration, Schedule, TaskPolicy, seconds
 
-__all__ = ["TaskArguments", "as_cost", "as_policy", "as_schedule"]
+__all__ = ["TaskArguments", "as_aliases", "as_cost", "as_policy", "as_schedule"]
 
 
 class TaskArguments(TypedDict, total=False):
@@ -17,6 +17,8 @@ class TaskArguments(TypedDict, total=False):
 
     # Under which jobs are stored; by default the name of the function.
     name: str
+    # Old names of a task that was renamed: its handler also runs jobs that are stored under them.
+    aliases: Sequence[str]
     queue: str
     # How long a silent worker keeps a job; heartbeats extend it. Default 5 minutes.
     lease: Duration
@@ -59,7 +61,7 @@ class TaskArguments(TypedDict, total=False):
 
 
 _NOT_POLICY = {
-    *("name", "schedule", "process"),
+    *("name", "aliases", "schedule", "process"),
     *("limit", "cost", "concurrency", "fair", "breaker"),
 }
 
@@ -102,6 +104,23 @@ def _check_backoff(task: str, backoff: object) -> None:
             f"backoff of {task} is {type(backoff).__qualname__}",
             hint='Pass Backoff(base="10s", factor=2, cap="10m", jitter=0.2).',
         )
+
+
+def as_aliases(task: str, arguments: TaskArguments) -> tuple[str, ...]:
+    """The old names of a task."""
+    aliases: object = arguments.get("aliases", ())
+    if not isinstance(aliases, (list, tuple)) or not all(
+        isinstance(alias, str) and alias for alias in aliases
+    ):
+        raise InvalidTask(
+            f"aliases of {task} is {aliases!r}", hint='Pass a list of names: aliases=["old_name"].'
+        )
+    if task in aliases or len(set(aliases)) < len(aliases):
+        raise InvalidTask(
+            f"aliases of {task} is {aliases!r}",
+            hint="Name each old name once, and not the name that the task has now.",
+        )
+    return tuple(aliases)
 
 
 def as_cost(arguments: TaskArguments) -> Callable[..., Mapping[str, int]] | None:

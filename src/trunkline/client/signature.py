@@ -6,16 +6,27 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import msgspec
 
-from trunkline.client.codec import Codec, encode
+from trunkline.client.codec import Codec, encode, misplaced_field
 from trunkline.client.context import Context
-from trunkline.errors import InvalidTask, PayloadMismatch, ResultMismatch
+from trunkline.client.fingerprint import fingerprint
+from trunkline.errors import (
+    InvalidTask,
+    PayloadMismatch,
+    ResultMismatch,
+    ResultNotStorable,
+    WrongResult,
+)
 from trunkline.model import Outcome
 
 __all__ = ["Schema"]
+
+# Characters of a wrong result that are kept in the error.
+_LONGEST_VALUE = 4000
 
 _UNSUPPORTED: Mapping[Any, str] = {
     inspect.Parameter.VAR_POSITIONAL: "*{}: name each parameter instead",
@@ -46,8 +57,10 @@ class Schema:
             parameters=parameters, return_annotation=inspect.Signature.empty
         )
         self._names = tuple(parameter.name for parameter in parameters)
+        self._kinds = {name: hints.get(name, Any) for name in self._names}
         self._payload = self._codec(_struct(task, parameters, hints), "parameters")
         self._result = self._result_codec(_without_outcomes(hints.get("return", Any)))
+        self._checks_result = self._result.kind not in {Any, None, types.NoneType}
 
     def _check(self, parameter: inspect.Parameter, hints: Mapping[str, Any]) -> None:
         problem = _UNSUPPORTED.get(parameter.kind)
@@ -131,7 +144,11 @@ class Schema:
         """Return the arguments for the handler; what is missing is left to its defaults."""
         if not self._names and document == "{}":
             return {}
-        decoded = self._decode(document)
+        try:
+            decoded = self._decode(document)
+        except PayloadMismatch as error:
+            error.field = self._misplaced_field(document, error)
+            raise
         found = {}
         for name in self._names:
             value = getattr(decoded, name)
@@ -144,6 +161,47 @@ class Schema:
             return self._payload.decode(document)
         except (msgspec.MsgspecError, ValueError) as error:
             raise PayloadMismatch(f"The payload does not fit {self.task}: {error}") from error
+
+    def _misplaced_field(self, document: str | bytes, mismatch: PayloadMismatch) -> str | None:
+        """The field that other code may have added or removed; None where a type is wrong too."""
+        cause = mismatch.__cause__
+        field = None if cause is None else misplaced_field(cause)
+        if field is None:
+            return None
+        for name, part in msgspec.json.decode(document, type=dict[str, msgspec.Raw]).items():
+            if name in self._kinds:
+                try:
+                    Codec(self._kinds[name]).decode(bytes(part))
+                except (msgspec.MsgspecError, ValueError) as error:
+                    if misplaced_field(error) is None:
+                        return None
+        return field
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Differs between two versions of a handler that take different payloads."""
+        return fingerprint(self._payload.kind)
+
+    def encode_result(self, value: Any) -> str | None:
+        """Return a result as JSON text, None for no result; refuse what `result` could not read.
+
+        Whoever waits for the job would fail on it, long after the work was paid for.
+        """
+        try:
+            document = None if value is None else encode(value)
+        except TypeError as error:
+            raise ResultNotStorable(
+                f"The result of {self.task} cannot be stored: {error}"
+            ) from error
+        if self._checks_result:
+            try:
+                self._result.decode(b"null" if document is None else document)
+            except (msgspec.MsgspecError, ValueError) as error:
+                raise WrongResult(
+                    f"The result of {self.task} does not match its annotation: {error}",
+                    value=_cut(document),
+                ) from error
+        return None if document is None else document.decode()
 
     def result(self, value: Any) -> Any:
         """Return a stored result as the type the handler is annotated with."""
@@ -191,6 +249,11 @@ def _without_outcomes(kind: Any) -> Any:
     outcomes = typing.get_args(Outcome)
     left = tuple(part for part in typing.get_args(kind) if part not in outcomes)
     return typing.Union[left] if left else None  # noqa: UP007 - the parts are not known here
+
+
+def _cut(document: bytes | None) -> str:
+    text = "null" if document is None else document.decode()
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
 
 
 def _signature(task: str, handler: Callable[..., Any]) -> inspect.Signature:

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar
 
 from trunkline.client._async.task import AsyncCalls
 from trunkline.client._sync.task import SyncCalls
-from trunkline.client.declaring import TaskArguments, as_cost, as_policy, as_schedule
+from trunkline.client.declaring import (
+    TaskArguments,
+    as_aliases,
+    as_cost,
+    as_policy,
+    as_schedule,
+)
 from trunkline.client.limiting import provider_limit
 from trunkline.client.request import PLAIN
 from trunkline.client.signature import Schema
 from trunkline.errors import InvalidTask, TaskNotCallable
+from trunkline.model import TaskPolicy
 
 if TYPE_CHECKING:
     from trunkline.client._async.connection import AsyncClient
@@ -43,6 +51,8 @@ class Task(AsyncCalls[P, R]):
     ) -> None:
         self.handler = handler
         self.policy = as_policy(handler, arguments)
+        # Old names, whose jobs it runs as well.
+        self.aliases = as_aliases(self.name, arguments)
         # Of which calls of its handler take, unless they say otherwise.
         self.limit = provider_limit(self.policy)
         self.schedule = as_schedule(arguments)
@@ -59,6 +69,22 @@ class Task(AsyncCalls[P, R]):
     def name(self) -> str:
         """The name under which jobs of it are stored."""
         return self.policy.task
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names whose jobs its handler runs: its own, then the old ones."""
+        return (self.name, *self.aliases)
+
+    def policy_of(self, name: str) -> TaskPolicy:
+        """The policy of one of its names: jobs under an old name are run by the same rules."""
+        if name == self.name:
+            return self.policy
+        return replace(self.policy, task=name, alias_of=self.name)
+
+    @property
+    def policies(self) -> list[TaskPolicy]:
+        """The policies of all its names."""
+        return [self.policy_of(name) for name in self.names]
 
     @cached_property
     def sync(self) -> SyncCalls[P, R]:

@@ -116,7 +116,8 @@ TrunklineError
     ├── ResultMismatch              a stored result does not fit the handler
     ├── ResultNotStorable           a result that is not JSON
     ├── TaskNotCallable             a task was called like a function
-    └── UnsupportedConnection       a connection of an unknown or the wrong kind
+    ├── UnsupportedConnection       a connection of an unknown or the wrong kind
+    └── WrongResult                 a result that is not what the handler is annotated to return
 
 What a refusal means, whether it passes by itself and which HTTP status it has is in the register
 of sql/README.md.
@@ -255,6 +256,7 @@ from trunkline.errors.tasks import (
     TaskError,
     TaskNotCallable,
     UnsupportedConnection,
+    WrongResult,
 )
 from trunkline.errors.testing import (
     DrainUnfinished,
@@ -381,6 +383,7 @@ __all__ = [
     "UnsupportedConnection",
     "WaitTimeout",
     "WorkerRequired",
+    "WrongResult",
     "WrongState",
     "from_sqlstate",
 ]

@@ -55,6 +55,8 @@ class PayloadMismatch(TaskError):
 
     code = "payload_mismatch"
     hint = "The parameters of the handler are the schema; pass them by name with those types."
+    # In a worker: the field that the payload lacks or should not have. None where a type is wrong.
+    field: str | None = None
 
 
 class ResultMismatch(TaskError):
@@ -82,6 +84,21 @@ class TaskNotCallable(TaskError):
 
     code = "task_not_callable"
     hint = "Use .enqueue(...) to have a worker run it, or .handler(...) to call the function."
+
+
+class WrongResult(TaskError):
+    """A handler returned something that does not match its annotated return type."""
+
+    code = "wrong_result"
+    hint = (
+        "Return what the annotation says, or correct the annotation; the value is in the error. "
+        "The job is dead: another attempt would do, and pay for, the same work again."
+    )
+
+    def __init__(self, message: str, *, value: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        # JSON text, cut to a bounded length.
+        self.value = value
 
 
 class UnsupportedConnection(TaskError):

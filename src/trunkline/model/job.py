@@ -124,6 +124,8 @@ class Verdict(NamedTuple):
     verdict: str
     state: str | None
     run_at: datetime | None
+    # The worker with other code for which hand_over put the job back.
+    other_worker: str | None = None
 
 
 class ChangedJob(NamedTuple):

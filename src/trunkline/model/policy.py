@@ -83,3 +83,5 @@ class TaskPolicy:
     cost: Mapping[str, int] | None = None
     # Limits that the code brings along: their names and parts.
     declares: Mapping[str, Mapping[str, Any]] | None = None
+    # The task whose handler runs jobs of this name, which is an old name of it.
+    alias_of: str | None = None

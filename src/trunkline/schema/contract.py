@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 # The contract this client was written for; trunkline.schema_version() has the same number.
-CONTRACT: Final = 3
+CONTRACT: Final = 4
 
 _QUERY: Final[LiteralString] = (
     "select v.version, v.contract, v.oldest_contract from trunkline.schema_version() as v"

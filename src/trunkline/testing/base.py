@@ -174,7 +174,7 @@ class Base:
         """Now, so that a moved clock meets them; nothing runs them but `run_duties`."""
         tasks = [task for task in self.app.tasks.values() if task.schedule is not None]
         if tasks:
-            self._desk.run(register_tasks(task.policy for task in tasks))
+            self._desk.run(register_tasks(policy for task in tasks for policy in task.policies))
         for task in tasks:
             when = task.schedule
             assert when is not None  # noqa: S101 - see above
@@ -200,7 +200,7 @@ class Base:
 
     def _not_claimed(self, job: UUID) -> Exception:
         found = self.app.sync.jobs.get(job)
-        if found.task not in self.app.tasks:
+        if found.task not in self.app.tasks.handlers:
             return UnknownTask(
                 "the application has no such task",
                 hint="Import the module that declares it.",
@@ -247,7 +247,8 @@ class Base:
             raise attempt.error
         after = attempt.job
         if after.state is JobState.COMPLETED:
-            decode = getattr(job, "decode_result", self.app.tasks[after.task].schema.result)
+            handler = self.app.tasks.handlers[after.task]
+            decode = getattr(job, "decode_result", handler.schema.result)
             return decode(after.result)
         report = attempt.report
         # A process of its own has told how it ended, and kept the exception.

@@ -24,6 +24,8 @@ class Wanted:
 
     def __init__(self, task: Task[..., Any] | str, payload: Mapping[str, Any]) -> None:
         self._name = task if isinstance(task, str) else task.name
+        # Jobs under an old name of a task are jobs of it.
+        self._names = (task,) if isinstance(task, str) else task.names
         self._schema = None if isinstance(task, str) else task.schema
         if self._schema is not None:
             unknown = payload.keys() - set(self._schema.names)
@@ -39,7 +41,7 @@ class Wanted:
 
     def among(self, jobs: Sequence[Job]) -> list[Job]:
         """Those that fit, in their order."""
-        return [job for job in jobs if job.task == self._name and self._fits(job.payload or {})]
+        return [job for job in jobs if job.task in self._names and self._fits(job.payload or {})]
 
     def _fits(self, payload: Mapping[str, Any]) -> bool:
         if self._schema is not None:

@@ -52,6 +52,7 @@ class Attempt:
             End.SNOOZE: "snoozed",
             End.CANCEL: "cancelled",
             End.RELEASE: "released",
+            End.HAND_OVER: "released",
             End.HAND_BACK: "released",
         }[self.end]
 
@@ -75,7 +76,8 @@ class Hand:
                 "The application has no tasks",
                 hint="Import the modules that declare them before the test runs jobs.",
             )
-        self._tasks = app.tasks
+        self._policies = [policy for task in app.tasks.values() for policy in task.policies]
+        self._tasks = app.tasks.handlers
         self._stack = AsyncExitStack()
         self._pool = AsyncPool(dsn, size=4, name="trunkline sandbox")
         self._sync_pool = SyncPool(dsn, size=4, name="trunkline sandbox")
@@ -96,7 +98,7 @@ class Hand:
         self._stack.callback(self._sync_pool.close)
         self._stack.push_async_callback(self._completer.close)
         self._stack.push_async_callback(self._executor.close)
-        await self._pool.run(register_tasks(task.policy for task in self._tasks.values()))
+        await self._pool.run(register_tasks(self._policies))
         self._executor.start()
         return self
 

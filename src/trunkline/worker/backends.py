@@ -16,14 +16,14 @@ from trunkline.client._async.http import AsyncConnections
 from trunkline.client._sync.flow import SyncFlow
 from trunkline.client._sync.http import SyncConnections
 from trunkline.client.context import Context, Transaction
+from trunkline.client.task import Task
 from trunkline.db.call import Call
 from trunkline.db.calls import work
 from trunkline.db.loss import mark_within
 from trunkline.db.pool import AsyncPool, SyncPool
 from trunkline.db.runner import run, run_async
-from trunkline.errors import AttemptCancelled, InvalidTask, ResultNotStorable, StaleAttempt
+from trunkline.errors import AttemptCancelled, InvalidTask, StaleAttempt
 from trunkline.model import Cancel, ClaimedJob
-from trunkline.worker.report import result_text
 from trunkline.worker.roster import Held, Stop
 
 __all__ = [
@@ -95,21 +95,18 @@ def cancel_raised() -> Iterator[None]:
         raise Cancel from error
 
 
-def complete_call(worker: str, job: ClaimedJob, ctx: Context) -> Any:
+def complete_call(worker: str, job: ClaimedJob, task: Task[..., Any], ctx: Context) -> Any:
     """The completion that commits with a handler's own writes, or with nothing."""
-    try:
-        result = result_text(ctx.result)
-    except TypeError as error:
-        raise ResultNotStorable(f"The result of {job.task} cannot be stored: {error}") from error
+    # Without ctx.result there is no result, whatever the handler returns later.
+    result = None if ctx.result is None else task.schema.encode_result(ctx.result)
     return work.complete(worker, [job.job_id], [job.attempt], [result], strict=True)
 
 
 class _Backend:
-    def __init__(self, services: Services, held: Held, limit: str | None) -> None:
+    def __init__(self, services: Services, held: Held, task: Task[..., Any]) -> None:
         self._services = services
         self._held = held
-        # Of calls to providers that name none.
-        self._limit = limit
+        self._task = task
 
     def cancelled(self) -> bool:
         return self._held.stop is not None
@@ -142,7 +139,7 @@ class LoopBackend(_Backend):
     @cached_property
     def flow(self) -> AsyncFlow:
         """See Context.grant and its neighbours."""
-        return AsyncFlow(self, self._held.job, self._limit, self._services.connections)
+        return AsyncFlow(self, self._held.job, self._task.limit, self._services.connections)
 
     async def run(self, call: Call[T]) -> T:
         """Call the engine."""
@@ -154,7 +151,7 @@ class LoopBackend(_Backend):
 
     def transaction(self, ctx: Context) -> Transaction:
         """See Context.transaction."""
-        return _LoopTransaction(self._services, self._held, ctx)
+        return _LoopTransaction(self._services, self._held, self._task, ctx)
 
 
 class ThreadBackend(_Backend):
@@ -171,7 +168,7 @@ class ThreadBackend(_Backend):
     @cached_property
     def flow(self) -> SyncFlow:
         """See Context.grant and its neighbours."""
-        return SyncFlow(self, self._held.job, self._limit, self._services.sync_connections)
+        return SyncFlow(self, self._held.job, self._task.limit, self._services.sync_connections)
 
     def run(self, call: Call[T]) -> T:
         """Call the engine."""
@@ -190,13 +187,14 @@ class ThreadBackend(_Backend):
 
     def transaction(self, ctx: Context) -> Transaction:
         """See Context.transaction."""
-        return _ThreadTransaction(self._services, self._held, ctx)
+        return _ThreadTransaction(self._services, self._held, self._task, ctx)
 
 
 class _LoopTransaction(Transaction):
-    def __init__(self, services: Services, held: Held, ctx: Context) -> None:
+    def __init__(self, services: Services, held: Held, task: Task[..., Any], ctx: Context) -> None:
         self._services = services
         self._held = held
+        self._task = task
         self._ctx = ctx
 
     async def __aenter__(self) -> Any:
@@ -226,7 +224,7 @@ class _LoopTransaction(Transaction):
 
     async def _complete(self) -> None:
         try:
-            call = complete_call(self._services.worker, self._held.job, self._ctx)
+            call = complete_call(self._services.worker, self._held.job, self._task, self._ctx)
             with cancel_raised():
                 await run_async(self._connection, call)
         except BaseException as error:
@@ -254,9 +252,10 @@ class _LoopTransaction(Transaction):
 
 
 class _ThreadTransaction(Transaction):
-    def __init__(self, services: Services, held: Held, ctx: Context) -> None:
+    def __init__(self, services: Services, held: Held, task: Task[..., Any], ctx: Context) -> None:
         self._services = services
         self._held = held
+        self._task = task
         self._ctx = ctx
 
     def __enter__(self) -> Any:
@@ -279,7 +278,7 @@ class _ThreadTransaction(Transaction):
                 mark_within(self._connection, error)
                 # Passing it to the stack undoes the transaction.
                 raise error.with_traceback(trace)
-            call = complete_call(self._services.worker, self._held.job, self._ctx)
+            call = complete_call(self._services.worker, self._held.job, self._task, self._ctx)
             with cancel_raised():
                 run(self._connection, call)
         self._held.ended_in_transaction = True

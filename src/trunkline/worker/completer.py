@@ -133,6 +133,8 @@ class Completer(Part):
         self.counts[end] += len(reports) - len(cancelled)
         self.counts[End.CANCEL] += len(cancelled)
         self._roster.remove([report.job for report in reports])
+        if end is End.HAND_OVER:
+            self._log_handover(reports, verdicts)
         for verdict in cancelled:
             self.log.info(
                 "job %s was cancelled while it ran; the result of attempt %d was dropped",
@@ -148,6 +150,31 @@ class Completer(Part):
                     verdict.job_id,
                     verdict.attempt,
                     extra={"job_id": str(verdict.job_id), "attempt": verdict.attempt},
+                )
+
+    def _log_handover(self, reports: Sequence[Report], verdicts: Sequence[Verdict]) -> None:
+        by_job = {report.job.job_id: report for report in reports}
+        for verdict in verdicts:
+            report = by_job[verdict.job_id]
+            error = report.error or {}
+            if verdict.other_worker is not None:
+                self.log.warning(
+                    "attempt %d of %s was handed back: field %s of the payload does not fit the"
+                    " code of this worker; worker %s has another version of the task",
+                    verdict.attempt,
+                    report.job.task,
+                    error.get("field"),
+                    verdict.other_worker,
+                    extra=_who(report),
+                )
+            elif verdict.verdict == "ok":
+                self.log.warning(
+                    "attempt %d of %s failed: %s: %s",
+                    verdict.attempt,
+                    report.job.task,
+                    error.get("type"),
+                    error.get("message"),
+                    extra=_who(report),
                 )
 
 
@@ -181,6 +208,8 @@ def _call(end: End, worker: str, reports: Sequence[Report]) -> Call[list[Verdict
                 retryable=[report.retryable for report in reports],
                 delays=[report.delay for report in reports],
             )
+        case End.HAND_OVER:
+            return work.hand_over(worker, jobs, attempts, [report.error for report in reports])
         case End.SNOOZE:
             delays = [report.delay for report in reports]
             return work.snooze(worker, jobs, attempts, delays, reports[0].reason)

@@ -238,20 +238,22 @@ class Executor:
         if task.mode == "async":
             check_start(held.start_before)
             if task.schema.takes_context:
-                ctx = Context(job, LoopBackend(self._services, held, task.limit))
+                ctx = Context(job, LoopBackend(self._services, held, task))
                 value = await task.handler(ctx, **arguments)
             else:
                 value = await task.handler(**arguments)
         else:
             value = await self._threads.run(self._in_thread, held, task, arguments)
-        return of_value(job, value)
+        if held.ended_in_transaction:
+            return Report(job, End.COMPLETE)
+        return of_value(job, value, task.schema)
 
     def _in_thread(self, held: Held, task: Task[..., Any], arguments: dict[str, Any]) -> Any:
         enter_job(held.job)
         # Only here: it may have waited for a thread.
         check_start(held.start_before)
         if task.schema.takes_context:
-            ctx = Context(held.job, ThreadBackend(self._services, held, task.limit))
+            ctx = Context(held.job, ThreadBackend(self._services, held, task))
             return task.handler(ctx, **arguments)
         return task.handler(**arguments)
 

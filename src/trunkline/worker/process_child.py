@@ -86,7 +86,8 @@ class _ChildBackend:
         self._parent = parent
         self.means = means
         self.order = order
-        self.limit: str | None = None
+        # Set before the handler can use its context.
+        self.task: Task[..., Any]
         self.in_transaction = False
 
     @property
@@ -95,7 +96,7 @@ class _ChildBackend:
 
     @cached_property
     def flow(self) -> SyncFlow:
-        return SyncFlow(self, self.order.job, self.limit, self.means.connections)
+        return SyncFlow(self, self.order.job, self.task.limit, self.means.connections)
 
     def run(self, call: Call[T]) -> T:
         return self.means.pool.run(call)
@@ -149,7 +150,7 @@ class _ChildTransaction(Transaction):
             if error is not None:
                 mark_within(self._connection, error)
                 raise error.with_traceback(trace)
-            call = complete_call(order.worker, order.job, self._ctx)
+            call = complete_call(order.worker, order.job, self._backend.task, self._ctx)
             with cancel_raised():
                 run(self._connection, call)
         self._backend.in_transaction = True
@@ -189,11 +190,13 @@ def _run(order: Run, backend: _ChildBackend) -> Report | None:
         # Only here: to start a process and import a module takes its time.
         check_start(order.start_before)
         if task.schema.takes_context:
-            backend.limit = task.limit
+            backend.task = task
             value = task.handler(Context(job, backend), **arguments)
         else:
             value = task.handler(**arguments)
-        return of_value(job, value)
+        if backend.in_transaction:
+            return Report(job, End.COMPLETE)
+        return of_value(job, value, task.schema)
     except SystemExit:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its answer

@@ -9,7 +9,7 @@ from enum import Enum
 from types import TracebackType
 from typing import Any, Final
 
-from trunkline.client.codec import encode
+from trunkline.client.signature import Schema
 from trunkline.db.loss import database_lost
 from trunkline.errors import (
     AttemptCancelled,
@@ -24,11 +24,12 @@ from trunkline.errors import (
     StaleAttempt,
     TrunklineError,
     UnknownLimit,
+    WrongResult,
 )
 from trunkline.model import Cancel, ClaimedJob, Discard, Retry, Snooze
 from trunkline.worker.roster import Late, Stop
 
-__all__ = ["End", "Report", "of_error", "of_stop", "of_value", "own_traceback", "result_text"]
+__all__ = ["End", "Report", "of_error", "of_stop", "of_value", "own_traceback"]
 
 # Deadlock and serialization failure: PostgreSQL undid the transaction, nobody is to blame.
 _CONFLICTS: Final = frozenset({"40001", "40P01"})
@@ -50,6 +51,8 @@ class End(Enum):
     SNOOZE = "snooze"
     CANCEL = "cancel"
     RELEASE = "release"
+    # For a worker with other code, if there is one: the payload lacks a field or has one too many.
+    HAND_OVER = "hand_over"
     # Released before it started, which counts for nothing.
     HAND_BACK = "hand_back"
 
@@ -67,24 +70,16 @@ class Report:
     reason: str | None = None
 
 
-def of_value(job: ClaimedJob, value: Any) -> Report:
-    """What a returned value means."""
-    if value is None:
-        return Report(job, End.COMPLETE)
+def of_value(job: ClaimedJob, value: Any, schema: Schema) -> Report:
+    """What a returned value means; raises WrongResult where it is not what the handler declares."""
     if isinstance(value, (Snooze, Cancel, Retry, Discard)):
         raise value
-    try:
-        return Report(job, End.COMPLETE, result=result_text(value))
-    except TypeError as error:
-        raise ResultNotStorable(f"The result of {job.task} cannot be stored: {error}") from error
+    return Report(job, End.COMPLETE, result=schema.encode_result(value))
 
 
-def result_text(value: object) -> str | None:
-    """A result as JSON text; raises TypeError. None stands for no result."""
-    return None if value is None else encode(value).decode()
-
-
-def of_error(job: ClaimedJob, error: BaseException) -> Report | None:  # noqa: PLR0911 - a table
+def of_error(  # noqa: C901, PLR0911 - a table
+    job: ClaimedJob, error: BaseException
+) -> Report | None:
     """What an exception of a handler means; None where another attempt owns the job."""
     match error:
         case StaleAttempt():
@@ -103,8 +98,11 @@ def of_error(job: ClaimedJob, error: BaseException) -> Report | None:  # noqa: P
             return Report(job, End.CANCEL, reason=getattr(error, "reason", None))
         case Retry():
             return Report(job, End.FAIL, error=_described(error), delay=error.after)
+        case PayloadMismatch(field=str()):
+            return Report(job, End.HAND_OVER, error=_described(error), retryable=False)
         case (
-            (Discard() | PayloadMismatch() | ResultNotStorable())
+            # A retry after WrongResult would pay for the same work again.
+            (Discard() | PayloadMismatch() | ResultNotStorable() | WrongResult())
             # No room will ever come for it: another attempt would repeat the calls before it.
             | (CostOverLimit() | InvalidCost() | LimitKeyMissing() | UnknownLimit())
         ):
@@ -145,6 +143,10 @@ def _described(error: BaseException) -> dict[str, Any]:
     described: dict[str, Any] = {"type": kind, "message": _said(error) or kind}
     if isinstance(error, TrunklineError):
         described["code"] = error.code
+        if isinstance(error, WrongResult):
+            described["value"] = error.value
+        if isinstance(error, PayloadMismatch) and error.field is not None:
+            described["field"] = error.field
     elif not isinstance(error, (Retry, Discard)):
         lines = traceback.format_exception(*own_traceback(error))
         described["traceback"] = "".join(lines[-_TRACEBACK_LINES:])[-_LONGEST_TRACEBACK:]

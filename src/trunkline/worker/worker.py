@@ -18,7 +18,7 @@ from uuid import UUID
 from trunkline import __version__
 from trunkline.client import Task, Trunkline
 from trunkline.db.calls import work
-from trunkline.db.calls.admin import run_duties, set_schedule
+from trunkline.db.calls.admin import adopt_schedule, run_duties, set_schedule
 from trunkline.db.calls.produce import register_tasks
 from trunkline.db.dsn import resolve_ready
 from trunkline.db.pool import AsyncPool, SyncPool
@@ -69,7 +69,9 @@ class Worker:
         self._supervised = supervised
         self._signalled_at = 0.0
         self._options = options or WorkerOptions()
-        self._tasks = _served(app, self._options.tasks)
+        self._served = _served(app, self._options.tasks)
+        # By all names under which jobs may be stored.
+        self._tasks = {name: task for task in self._served for name in task.names}
         self._exit_code = 0
         self._ready = asyncio.Event()
         self._registering: asyncio.Task[None] | None = None
@@ -117,8 +119,10 @@ class Worker:
         return await self._set_up()
 
     async def _set_up(self) -> None:
-        await self._pool.run(register_tasks(task.policy for task in self._tasks.values()))
-        for task in self._tasks.values():
+        await self._pool.run(
+            register_tasks(policy for task in self._served for policy in task.policies)
+        )
+        for task in self._served:
             await self._set_schedule(task)
         await self._register()
         # Before the first claim: after a long pause today's partitions may be missing.
@@ -130,6 +134,8 @@ class Worker:
         if when is None:
             return
         try:
+            for alias in task.aliases:
+                await self._pool.run(adopt_schedule(task.name, alias))
             await self._pool.run(
                 set_schedule(
                     task.name,
@@ -158,9 +164,12 @@ class Worker:
                 host=socket.gethostname(),
                 pid=os.getpid(),
                 version=__version__,
-                detail=self._detail(),
+                detail={**self._detail(), "signatures": self._signatures()},
             )
         )
+
+    def _signatures(self) -> dict[str, str]:
+        return {name: task.schema.fingerprint for name, task in self._tasks.items()}
 
     async def _work(self, dsn: str) -> None:
         options, shutdown = self._options, self._shutdown
@@ -341,17 +350,19 @@ class Worker:
                 loop.remove_signal_handler(number)
 
 
-def _served(app: Trunkline, wanted: Sequence[str] | None) -> dict[str, Task[..., Any]]:
+def _served(app: Trunkline, wanted: Sequence[str] | None) -> list[Task[..., Any]]:
     if wanted is None:
-        tasks = dict(app.tasks)
+        tasks = list(app.tasks.values())
     else:
-        unknown = set(wanted) - app.tasks.keys()
+        # An alias stands for its task: the options of a worker may still have the old name.
+        handlers = app.tasks.handlers
+        unknown = set(wanted) - handlers.keys()
         if unknown:
             raise InvalidOptions(
                 "The application has no task " + ", ".join(sorted(unknown)),
                 hint="It has " + (", ".join(sorted(app.tasks)) or "none") + ".",
             )
-        tasks = {name: app.tasks[name] for name in wanted}
+        tasks = list({id(handlers[name]): handlers[name] for name in wanted}.values())
     if not tasks:
         raise InvalidTask(
             "The application has no tasks",

@@ -18,6 +18,7 @@ FUNCTIONS = """
     acknowledge_cancel   .        worker   .        .
     acquire              producer worker   operator .
     after_restore        .        .        operator .
+    adopt_schedule       .        .        operator .
     age_queue            .        .        operator .
     cancel               producer .        operator .
     claim                .        worker   .        .
@@ -30,6 +31,7 @@ FUNCTIONS = """
     enqueue_many         producer .        operator .
     explain              producer .        operator reader
     fail                 .        worker   .        .
+    hand_over            .        worker   .        .
     health               .        worker   operator reader
     heartbeat            .        worker   .        .
     job                  producer .        operator reader

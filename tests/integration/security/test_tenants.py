@@ -49,6 +49,7 @@ CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
     "list_jobs": [("producer", "trunkline.list_jobs(p_tenant => 'b')", [])],
     "pause_schedule": [("operator", "trunkline.pause_schedule('yearly_b')", UNKNOWN_SCHEDULE)],
     "progress": [("worker", "trunkline.progress('worker_b', <b running>, 1, 50)", [("lost",)])],
+    "hand_over": [("worker", f"trunkline.hand_over({THEIRS})", LOST)],
     "release": [("worker", f"trunkline.release({THEIRS})", LOST)],
     "release_forgotten": [("worker", "trunkline.release_forgotten('worker_b', '{}')", [])],
     "remove_schedule": [("operator", "trunkline.remove_schedule('yearly_b')", UNKNOWN_SCHEDULE)],
@@ -66,6 +67,9 @@ CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
         ("producer", "trunkline.acquire('theirs_b')", DENIED),
         ("worker", "trunkline.acquire('theirs_{tenant}', p_tenant => 'b')", DENIED),
         ("worker", """trunkline.acquire('theirs_{who}', p_keys => '{"who": "b"}')""", DENIED),
+    ],
+    "adopt_schedule": [
+        ("operator", "trunkline.adopt_schedule('report', 'yearly_b')", [(False,)]),
     ],
     "age_queue": [("operator", "trunkline.age_queue('ready_b')", NEEDS_ALL)],
     "drain_worker": [("operator", "trunkline.drain_worker('worker_b')", UNKNOWN_WORKER)],

@@ -123,6 +123,51 @@ def test_two_tasks_of_one_name_are_refused_with_both_places(app: Trunkline) -> N
     assert app.tasks["send"] is send
 
 
+def test_a_renamed_task_is_listed_once_and_runs_jobs_of_all_its_names(app: Trunkline) -> None:
+    @app.task(aliases=["resize", "shrink"], queue="images", max_attempts=2)
+    def scale() -> None: ...
+
+    assert list(app.tasks) == ["scale"]
+    assert app.tasks.handlers == {"scale": scale, "resize": scale, "shrink": scale}
+    policies = {policy.task: policy for policy in scale.policies}
+    assert list(policies) == ["scale", "resize", "shrink"]
+    assert {policy.queue for policy in policies.values()} == {"images"}
+    assert {policy.max_attempts for policy in policies.values()} == {2}
+    assert [policy.alias_of for policy in policies.values()] == [None, "scale", "scale"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "clash"),
+    [
+        ({"aliases": ["send"]}, {"name": "send"}, "send"),
+        ({"name": "send"}, {"aliases": ["other", "send"]}, "send"),
+        ({"aliases": ["a", "b"]}, {"aliases": ["b", "c"]}, "b"),
+    ],
+)
+def test_a_name_or_alias_belongs_to_one_task(
+    app: Trunkline, first: dict[str, Any], second: dict[str, Any], clash: str
+) -> None:
+    @app.task(**first)
+    def one() -> None: ...
+
+    with pytest.raises(DuplicateTask, match=f"name or alias {clash}:") as caught:
+
+        @app.task(**second)
+        def two() -> None: ...
+
+    assert "aliases" in caught.value.hint
+    assert str(caught.value).count("line") == 2
+    assert list(app.tasks) == [one.name]
+
+
+@pytest.mark.parametrize("aliases", ["old", [""], [5], None, ["scale"], ["old", "old"], {"old": 1}])
+def test_aliases_that_are_none_are_refused(app: Trunkline, aliases: Any) -> None:
+    with pytest.raises(InvalidTask, match="aliases of scale is"):
+
+        @app.task(aliases=aliases)
+        def scale() -> None: ...
+
+
 def takes_any_number(*numbers: int) -> None: ...
 def takes_anything(**fields: int) -> None: ...
 def positional_only(number: int, /) -> None: ...

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 from uuid import UUID
 
 import msgspec
@@ -15,7 +15,7 @@ import pytest
 from trunkline import Cancel, Snooze
 from trunkline.client.codec import encode
 from trunkline.client.signature import Schema
-from trunkline.errors import ResultMismatch
+from trunkline.errors import ResultMismatch, WrongResult
 
 
 @dataclass
@@ -26,6 +26,18 @@ class Receipt:
 
 class Total(pydantic.BaseModel):
     amount: Decimal
+
+
+class Aliased(pydantic.BaseModel):
+    amount: int = pydantic.Field(alias="theAmount")
+
+
+class Sums(TypedDict):
+    total: int
+
+
+class Box(msgspec.Struct):
+    size: int
 
 
 def stored(value: Any) -> Any:
@@ -41,6 +53,13 @@ def by_key() -> dict[UUID, Decimal]: ...  # type: ignore[empty-body]
 def maybe() -> Receipt | None: ...
 def later() -> Receipt | Snooze | Cancel: ...  # type: ignore[empty-body]
 def nothing() -> None: ...
+def sums() -> Sums: ...  # type: ignore[empty-body]
+def box() -> Box: ...  # type: ignore[empty-body]
+def share() -> float: ...  # type: ignore[empty-body]
+def pair() -> tuple[int, str]: ...  # type: ignore[empty-body]
+def aliased() -> list[Aliased]: ...  # type: ignore[empty-body]
+def anything() -> Any: ...
+def opaque() -> object: ...
 def untold(): ...  # type: ignore[no-untyped-def]
 
 
@@ -81,3 +100,61 @@ def test_a_type_that_json_cannot_bring_back_gives_what_json_has() -> None:
     def place() -> Path: ...  # type: ignore[empty-body]
 
     assert Schema("task", place).result("a/b") == "a/b"
+
+
+@pytest.mark.parametrize(
+    ("handler", "value"),
+    [
+        (receipt, RECEIPT),
+        (receipt, {"number": 7, "at": "2026-01-02T00:00:00Z"}),
+        (total, Total(amount=Decimal("1.10"))),
+        (aliased, [Aliased(theAmount=3)]),
+        (names, {1: "one"}),
+        (by_key, {UUID(int=1): Decimal("2.5")}),
+        (maybe, None),
+        (sums, {"total": 3, "more": "is ignored"}),
+        (box, Box(3)),
+        (share, 1),
+        (pair, [1, "one"]),
+        # What is annotated with nothing, Any or None is stored as it is.
+        (nothing, 5),
+        (anything, "five"),
+        (opaque, {"a": 1}),
+        (untold, [1]),
+        (untold, None),
+    ],
+)
+def test_a_result_whose_json_reads_as_the_annotation_is_accepted(
+    handler: Callable[..., Any], value: Any
+) -> None:
+    document = Schema("task", handler).encode_result(value)
+    assert document == (None if value is None else encode(value).decode())
+
+
+@pytest.mark.parametrize(
+    ("handler", "value", "kept"),
+    [
+        (receipt, 5, "5"),
+        (receipt, None, "null"),
+        (receipt, Box(3), '{"size":3}'),
+        (box, Box("three"), '{"size":"three"}'),  # type: ignore[arg-type]
+        (share, "1", '"1"'),
+        (sums, {"total": "3"}, '{"total":"3"}'),
+        (sums, {}, "{}"),
+        (total, {"sum": 1}, '{"sum":1}'),
+        (pair, (1, 2), "[1,2]"),
+        (later, [], "[]"),
+    ],
+)
+def test_a_result_that_nobody_could_read_is_refused_and_kept(
+    handler: Callable[..., Any], value: Any, kept: str
+) -> None:
+    with pytest.raises(WrongResult, match="The result of task does not match") as caught:
+        Schema("task", handler).encode_result(value)
+    assert (caught.value.code, caught.value.value) == ("wrong_result", kept)
+
+
+def test_a_long_wrong_result_is_cut() -> None:
+    with pytest.raises(WrongResult) as caught:
+        Schema("task", share).encode_result("x" * 100_000)
+    assert caught.value.value == '"' + "x" * 3998 + "…"

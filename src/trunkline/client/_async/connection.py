@@ -126,9 +126,13 @@ class AsyncClient:
         On a connection of our own: a refusal would end the transaction of the caller, and a row of
         a task locked in it would hold up every worker that starts.
         """
-        new = [self._registry[name] for name in tasks - self._registered if name in self._registry]
+        unknown = tasks - self._registered
+        if not unknown:
+            return
+        handlers = self._registry.handlers
+        new = [handlers[name].policy_of(name) for name in unknown if name in handlers]
         if new:
-            await self.run(register_tasks(task.policy for task in new))
+            await self.run(register_tasks(new))
         self._registered |= tasks
 
 

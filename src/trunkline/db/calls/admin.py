@@ -142,6 +142,13 @@ def resume_schedule(schedule: str) -> Call[ScheduleChange]:
     )
 
 
+def adopt_schedule(task: str, alias: str) -> Call[bool]:
+    """Rename the schedule that code declared under an old name of the task; keeps its due time."""
+    return Call(
+        "select trunkline.adopt_schedule(p_task => %s, p_alias => %s)", (task, alias), scalar
+    )
+
+
 def remove_schedule(schedule: str) -> Call[None]:
     """Remove it; jobs it enqueued stay."""
     return Call("select trunkline.remove_schedule(p_schedule => %s)", (schedule,), nothing)

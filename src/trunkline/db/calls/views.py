@@ -146,6 +146,8 @@ class TaskRow(NamedTuple):
     audit: bool
     registered_at: datetime
     updated_at: datetime
+    # The task that this name is an old one of.
+    alias_of: str | None
 
 
 class DutyRow(NamedTuple):
@@ -250,7 +252,7 @@ def tasks() -> Call[list[TaskRow]]:
     return Call(
         "select task, queue, profile, lease, hard_limit, max_attempts, priority, backoff_base,"
         " backoff_factor, backoff_cap, backoff_jitter, lost_backoff, reclaim_on_worker_death,"
-        " crash_limit, unique_until, dead_when_deferred, audit, registered_at, updated_at"
+        " crash_limit, unique_until, dead_when_deferred, audit, registered_at, updated_at, alias_of"
         " from trunkline.tasks order by task",
         (),
         rows_of(TaskRow),

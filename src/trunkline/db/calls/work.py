@@ -17,6 +17,7 @@ __all__ = [
     "claim",
     "complete",
     "fail",
+    "hand_over",
     "heartbeat",
     "progress",
     "pulse",
@@ -128,6 +129,27 @@ def fail(
             [None if error is None else json_text(error) for error in errors],
             list(retryable),
             [None if delay is None else timedelta(seconds=delay) for delay in delays],
+        ),
+        rows_of(Verdict),
+    )
+
+
+def hand_over(
+    worker: str,
+    jobs: Sequence[UUID],
+    attempts: Sequence[int],
+    errors: Sequence[Mapping[str, Any] | None],
+) -> Call[list[Verdict]]:
+    """End attempts whose payload has a field too many or too few for this worker's code."""
+    return Call(
+        "select job_id, attempt, verdict, state, run_at, other_worker from trunkline.hand_over("
+        "p_worker => %s, p_jobs => %s::uuid[], p_attempts => %s::integer[],"
+        " p_errors => %s::text[]::jsonb[])",
+        (
+            worker,
+            list(jobs),
+            list(attempts),
+            [None if error is None else json_text(error) for error in errors],
         ),
         rows_of(Verdict),
     )

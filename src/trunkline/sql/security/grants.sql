@@ -47,6 +47,7 @@ grant execute on function
   trunkline.claim(text, text[], integer, text[], jsonb, integer),
   trunkline.complete(text, uuid[], integer[], jsonb[], boolean),
   trunkline.fail(text, uuid[], integer[], jsonb[], boolean[], interval[]),
+  trunkline.hand_over(text, uuid[], integer[], jsonb[]),
   trunkline.heartbeat(text, uuid[], integer[]),
   trunkline.progress(text, uuid, integer, integer, text, text),
   trunkline.pulse(text, jsonb),
@@ -74,6 +75,7 @@ to trunkline_worker, trunkline_operator;
 -- Administer.
 grant execute on function
   trunkline.acknowledge(uuid),
+  trunkline.adopt_schedule(text, text),
   trunkline.after_restore(),
   trunkline.age_queue(text, boolean),
   trunkline.discard(uuid, text),

@@ -2,7 +2,8 @@
 -- p_tasks is a JSON array of objects with the arguments of register_task as keys, without the p_. What
 -- is known already is neither locked nor written, so that a worker's start costs one round trip and
 -- leaves no trace. Locks rows of tasks in the order of their names. A field of its own is declares: limits
--- that the code brings along, name by name (see declare_limits).
+-- that the code brings along, name by name (see declare_limits); another is alias_of: the task whose handler runs jobs
+-- of this name. It is for people to see, so a session that acts for one tenant leaves it as it is.
 create or replace function trunkline.register_tasks(p_tasks jsonb)
 returns integer
 language plpgsql
@@ -14,7 +15,7 @@ declare
   c_fields constant text[] := array[
     'task', 'queue', 'lease', 'hard_limit', 'max_attempts', 'backoff', 'audit', 'priority', 'unique_until', 'crash_limit',
     'reclaim_on_worker_death', 'lost_backoff', 'dead_when_deferred', 'profile', 'limits', 'cost',
-    'declares'
+    'declares', 'alias_of'
   ];
   v_changed integer := 0;
   v_declared integer;
@@ -55,7 +56,7 @@ begin
       task text, queue text, lease interval, hard_limit interval, max_attempts integer, backoff jsonb,
       audit boolean, priority integer, unique_until text, crash_limit integer,
       reclaim_on_worker_death boolean, lost_backoff boolean, dead_when_deferred boolean, profile text,
-      limits text[], cost jsonb, declares jsonb
+      limits text[], cost jsonb, declares jsonb, alias_of text
     );
     -- Two policies of one task: which one holds would be a matter of chance.
     if v_policy.task = v_last then
@@ -67,6 +68,14 @@ begin
       );
     end if;
     v_last := v_policy.task;
+    if v_policy.alias_of = v_policy.task or v_policy.alias_of = '' or length(v_policy.alias_of) > 200 then
+      perform trunkline_internal.refuse(
+        p_name => 'invalid_policy',
+        p_detail => jsonb_build_object(
+          'task', v_policy.task, 'argument', 'alias_of', 'must_be', 'the name of another task, of at most 200 characters'
+        )
+      );
+    end if;
     v_declared := trunkline_internal.declare_limits(p_task => v_policy.task, p_declares => v_policy.declares);
     if trunkline_internal.store_task(
       p_task => v_policy.task, p_queue => v_policy.queue, p_lease => v_policy.lease,
@@ -78,6 +87,11 @@ begin
     ) or v_declared > 0 then
       v_changed := v_changed + 1;
     end if;
+    update trunkline_internal.tasks as t
+    set alias_of = v_policy.alias_of
+    where t.task = v_policy.task
+      and t.alias_of is distinct from v_policy.alias_of
+      and trunkline.tenant_scope() is null;
   end loop;
   return v_changed;
 exception

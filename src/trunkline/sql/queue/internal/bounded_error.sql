@@ -9,7 +9,9 @@ as $$
     when pg_catalog.jsonb_typeof(p_error) = 'object' and pg_catalog.octet_length(p_error::text) <= p_bytes then p_error
     when pg_catalog.jsonb_typeof(p_error) = 'object' then pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
       'type', pg_catalog.left(p_error ->> 'type', 200),
+      'code', pg_catalog.left(p_error ->> 'code', 100),
       'message', pg_catalog.left(coalesce(p_error ->> 'message', p_error::text), p_bytes / 4),
+      'value', pg_catalog.left(p_error ->> 'value', p_bytes / 4),
       'truncated', true
     ))
     else pg_catalog.jsonb_build_object('message', pg_catalog.left(p_error #>> '{}', p_bytes / 4))

@@ -6,7 +6,7 @@ select
   coalesce(t.hard_limit, 4 * coalesce(t.lease, s.lease)) as hard_limit,
   t.max_attempts, t.priority, t.backoff_base, t.backoff_factor, t.backoff_cap, t.backoff_jitter,
   t.lost_backoff, t.reclaim_on_worker_death, t.crash_limit, t.unique_until, t.dead_when_deferred, t.audit,
-  t.registered_at, t.updated_at, t.limits, t.cost
+  t.registered_at, t.updated_at, t.limits, t.cost, t.alias_of
 from trunkline_internal.tasks as t
 cross join (
   select coalesce(s.value, s.default_value)::interval as lease from trunkline_internal.settings as s where s.name = 'lease'

@@ -5,7 +5,7 @@ select
   w.state in ('active', 'draining') and trunkline.clock() - w.seen_at <= s.misses * w.pulse_interval as alive,
   w.started_at, w.seen_at, w.pulse_interval,
   coalesce(r.running, 0) as running,
-  w.host, w.pid, w.version, w.queues, w.tasks, w.detail
+  w.host, w.pid, w.version, w.queues, w.tasks, w.detail, w.signatures
 from trunkline_internal.workers as w
 cross join (
   select coalesce(s.value, s.default_value)::integer as misses

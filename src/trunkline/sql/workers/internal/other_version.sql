@@ -1,0 +1,34 @@
+-- Returns the newest live worker that serves a task, queue and tenant with another signature than the given worker has; null if none does.
+-- A worker that drains claims nothing, and one without a fingerprint may have the same code, so neither counts. PL/pgSQL,
+-- because it is called per job.
+create or replace function trunkline_internal.other_version(
+  p_worker text,
+  p_task text,
+  p_queue text,
+  p_tenant text,
+  p_now timestamptz
+)
+returns text
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_other text;
+begin
+  select w.worker
+  into v_other
+  from trunkline_internal.workers as own
+  join trunkline_internal.workers as w on w.signatures ->> p_task <> own.signatures ->> p_task
+  where own.worker = p_worker
+    and w.state = 'active'
+    and w.seen_at >= p_now - trunkline_internal.setting(p_name => 'pulse_misses')::integer * w.pulse_interval
+    and (w.tenant is null or w.tenant = p_tenant)
+    and (w.queues is null or p_queue = any(w.queues))
+    and (w.tasks is null or p_task = any(w.tasks))
+  order by w.started_at desc, w.worker
+  limit 1;
+  return v_other;
+end;
+$$;
+comment on function trunkline_internal.other_version(text, text, text, text, timestamptz) is 'Returns the newest live worker that serves a task, queue and tenant with another signature than the given worker has; null if none does.';
