@@ -242,7 +242,12 @@ async def test_the_end_of_a_job_that_no_longer_exists_is_not_called_a_take_over(
         for job in (gone, failed):
             scene.call(
                 work.fail(
-                    "w", [job.job_id], [job.attempt], errors=[None], retryable=[False], delays=[None]
+                    "w",
+                    [job.job_id],
+                    [job.attempt],
+                    errors=[None],
+                    retryable=[False],
+                    delays=[None],
                 )
             )
             scene.value("select trunkline.discard(p_job => %s)", job.job_id)
@@ -251,7 +256,9 @@ async def test_the_end_of_a_job_that_no_longer_exists_is_not_called_a_take_over(
         await desk.completer.drained()
         assert desk.completer.stale == 2
     for job in (gone, failed):
-        assert f"the server has no job {job.job_id}; the end of attempt 1 was refused" in caplog.text
+        assert (
+            f"the server has no job {job.job_id}; the end of attempt 1 was refused" in caplog.text
+        )
     assert "taken over" not in caplog.text
 
 

@@ -10,7 +10,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from trunkline.cli.gauges import bar, gauge, percent, quantity
-from trunkline.cli.output import age, amount, clean, count, moment, relative
+from trunkline.cli.output import age, amount, capped, clean, count, moment, relative
 from trunkline.cli.tables import Column, facts
 from trunkline.db.calls.flow import GateRow, LimitRow
 
@@ -68,7 +68,7 @@ def columns(title: str, now: datetime, out: Console) -> list[Column[Any]]:
         used("TOKENS/MIN", "tokens_of_minute", "tokens_per_minute", 3),
         used("TOKENS/H", "tokens_of_hour", "tokens_per_hour", 6),
         Column("QUOTA", spent, right=True, rank=4),
-        Column("WAITING", lambda row: amount(row.waiting), right=True, rank=0),
+        Column("WAITING", lambda row: capped(row.waiting, row.counted_up_to), right=True, rank=0),
         Column("", state, "red", rank=1, elastic=True),
     ]
 
@@ -101,7 +101,7 @@ def parts(limit: LimitRow, gates: Sequence[GateRow], now: datetime, out: Console
             ("requests", _windows(limit, 0, 2)),
             ("tokens", _windows(limit, 2, 4)),
             ("quota", _quota(limit)),
-            ("waiting", count(limit.waiting, "job")),
+            ("waiting", _waiting(limit)),
             ("held", _held(gates, now)),
             ("refused", _refused(limit, now)),
             ("late", _late(limit)),
@@ -112,6 +112,12 @@ def parts(limit: LimitRow, gates: Sequence[GateRow], now: datetime, out: Console
             ("changed", f"{relative(limit.updated_at, now)} by {clean(limit.updated_by)}"),
         ]
     )
+
+
+def _waiting(limit: LimitRow) -> str:
+    if limit.waiting >= limit.counted_up_to:
+        return f"{capped(limit.waiting, limit.counted_up_to)} jobs"
+    return count(limit.waiting, "job")
 
 
 def _keys(limit: LimitRow) -> int:

@@ -74,6 +74,9 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
             "trunkline.list_jobs(p_limit => 0)",
             "trunkline.list_jobs(p_limit => 1001)",
             "trunkline.list_jobs(p_limit => null)",
+            "trunkline.find_jobs(p_limit => 0)",
+            "trunkline.find_jobs(p_limit => 10001)",
+            "trunkline.find_jobs(p_limit => null)",
         ),
     ],
     "worker_required": by(
@@ -282,6 +285,8 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
             "trunkline.next_due(p_cron => '@daily', p_after => 'infinity')",
             "trunkline.list_jobs(p_states => '{ready, done}')",
             "trunkline.list_jobs(p_states => '{null}')",
+            "trunkline.find_jobs(p_states => '{ready, done}')",
+            "trunkline.find_jobs(p_states => '{null}')",
             "trunkline.register_tasks(null)",
             "trunkline.register_tasks('{}')",
             "trunkline.register_tasks('[3]')",

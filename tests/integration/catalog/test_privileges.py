@@ -30,6 +30,7 @@ FUNCTIONS = """
     enqueue_many         producer .        operator .
     explain              producer .        operator reader
     fail                 .        worker   .        .
+    find_jobs            producer .        operator reader
     health               .        worker   operator reader
     heartbeat            .        worker   .        .
     job                  producer .        operator reader
@@ -43,6 +44,7 @@ FUNCTIONS = """
     progress             .        worker   .        .
     promote              .        worker   operator .
     pulse                .        worker   .        .
+    queue_sizes          .        .        operator reader
     reclaim              .        worker   operator .
     register_task        producer worker   operator .
     register_tasks       producer worker   operator .

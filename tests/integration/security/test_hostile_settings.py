@@ -113,6 +113,8 @@ CALLS = [
     """trunkline.job(<job 1>)""",
     """trunkline.job(<job 2>)""",
     """trunkline.list_jobs(p_limit => 50)""",
+    """trunkline.find_jobs(p_limit => 50)""",
+    """trunkline.queue_sizes()""",
     """trunkline.spending_of_job(<job 5>)""",
     """trunkline.retry(<job 1>)""",
     """trunkline.health()""",

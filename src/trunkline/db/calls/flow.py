@@ -71,6 +71,8 @@ class LimitRow(NamedTuple):
     # Attempts of the last seven days that may have called late, and their tasks.
     late: int
     late_tasks: list[str]
+    # Jobs are counted up to this: a number as large means that or more.
+    counted_up_to: int
 
 
 class GateRow(NamedTuple):
@@ -90,6 +92,7 @@ class GateRow(NamedTuple):
     refused: int
     refused_at: datetime | None
     breaker: str | None
+    counted_up_to: int
 
 
 class GrantAnswer(NamedTuple):
@@ -114,7 +117,7 @@ def limits() -> Call[list[LimitRow]]:
         " quota_low_share, quota_low_below, quota_refuses, spent, breaker_failures,"
         " breaker_share, breaker_window, breaker_probe_after, backpressure_threshold,"
         " backpressure_delay, depth_limit, depth_refuses, weight, share_cap, pool, updated_at,"
-        " updated_by, late, late_tasks from trunkline.limits order by name",
+        " updated_by, late, late_tasks, counted_up_to from trunkline.limits order by name",
         (),
         rows_of(LimitRow),
     )
@@ -124,7 +127,8 @@ def gates(limit: str) -> Call[list[GateRow]]:
     """The filled-in names of a limit that were used lately, those with most waiting first."""
     return Call(
         'select name, "limit", in_use, requests_of_minute, requests_of_hour, tokens_of_minute,'
-        " tokens_of_hour, waiting, spent, held_until, held_reason, refused, refused_at, breaker"
+        " tokens_of_hour, waiting, spent, held_until, held_reason, refused, refused_at, breaker,"
+        " counted_up_to"
         ' from trunkline.gates where "limit" = %s'
         " order by waiting desc, name limit 100",
         (limit,),

@@ -12,8 +12,16 @@ select
   greatest(coalesce(c.tokens_of_minute, 0), 0)::bigint as tokens_of_minute,
   greatest(coalesce(c.tokens_of_hour, 0), 0)::bigint as tokens_of_hour,
   q.spent,
+  -- Up to counted_up_to of them: one as large means that or more.
   (
-    select count(*) from trunkline_internal.waiting as w where w.gate = n.gate and w.state = 'ready' and w.gate is not null
+    select count(*)
+    from (
+      select
+      from trunkline_internal.waiting as w
+      where w.gate = n.gate and w.state = 'ready' and w.gate is not null
+      order by w.queue, w.lane, w.sequence
+      limit 10000
+    ) as w
   ) as waiting,
   greatest(
     case when s.reckoned_by >= l.updated_at and s.free_at > p.now then s.free_at end,
@@ -23,7 +31,8 @@ select
   case when s.held_until > p.now then s.held_reason end as held_reason,
   coalesce(s.refused, 0) as refused,
   s.refused_at,
-  b.state as breaker
+  b.state as breaker,
+  10000 as counted_up_to
 from (
   select distinct on (n.gate) n.gate, n.name, n.limit_id from trunkline_internal.gate_names as n order by n.gate, n.limit_id desc
 ) as n

@@ -34,7 +34,27 @@ select
   coalesce(sum(g.requests_of_hour), 0)::bigint as requests_of_hour,
   coalesce(sum(g.tokens_of_minute), 0)::bigint as tokens_of_minute,
   coalesce(sum(g.tokens_of_hour), 0)::bigint as tokens_of_hour,
-  coalesce(sum(g.waiting), 0)::bigint as waiting,
+  -- Over all keys, up to counted_up_to: one as large means that or more.
+  (
+    select count(*)
+    from (
+      select
+      from (
+        select distinct n.gate
+        from trunkline_internal.gate_names as n
+        where n.limit_id = l.limit_id
+          and not exists (select from trunkline_internal.gate_names as k where k.gate = n.gate and k.limit_id > n.limit_id)
+      ) as n
+      cross join lateral (
+        select
+        from trunkline_internal.waiting as w
+        where w.gate = n.gate and w.state = 'ready' and w.gate is not null
+        order by w.queue, w.lane, w.sequence
+        limit 10000
+      ) as w
+      limit 10000
+    ) as w
+  ) as waiting,
   coalesce(sum(g.refused), 0)::bigint as refused,
   max(g.refused_at) as refused_at,
   max(g.held_until) as held_until,
@@ -73,7 +93,8 @@ select
   -- Late attempts of the last seven days, and their tasks, most frequent first. They ran long after their charge without a
   -- grant or a settlement, so calls through their own client may have exceeded the limit.
   coalesce(max(t.attempts), 0) as late,
-  coalesce(max(t.tasks), '{}') as late_tasks
+  coalesce(max(t.tasks), '{}') as late_tasks,
+  10000 as counted_up_to
 from trunkline_internal.limits as l
 left join trunkline.gates as g on g."limit" = l.name
 left join late as t on t.limit_id = l.limit_id
