@@ -279,7 +279,7 @@ def _of_health(row: checks.HealthCheck) -> Finding:
                 row.check,
                 "warn",
                 f"{jobs} put off again and again",
-                "See them with: trunkline jobs list --state scheduled",
+                "See them with: trunkline db psql -c 'select * from trunkline.deferred_jobs()'",
             )
         case "default partitions":
             used = ", ".join(name for name, in_use in detail.items() if in_use)

@@ -67,7 +67,13 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
             "trunkline.sweep_idempotency(p_limit => 0)",
             "trunkline.progress('w', <running>, 1, p_percent => 101)",
         ),
-        *by(OPERATOR, "trunkline.limit_queue(p_queue => 'q', p_max_depth => 0)"),
+        *by(
+            OPERATOR,
+            "trunkline.limit_queue(p_queue => 'q', p_max_depth => 0)",
+            "trunkline.deferred_jobs(p_limit => 0)",
+            "trunkline.deferred_jobs(p_limit => 10001)",
+            "trunkline.deferred_jobs(p_limit => null)",
+        ),
         *by(
             PRODUCER,
             "trunkline.next_due(p_cron => '@daily', p_count => 0)",

@@ -23,6 +23,7 @@ FUNCTIONS = """
     claim                .        worker   .        .
     clock                producer worker   operator reader
     complete             .        worker   .        .
+    deferred_jobs        .        .        operator reader
     discard              .        .        operator .
     drain_worker         .        .        operator .
     enqueue              producer .        operator .

@@ -115,6 +115,7 @@ CALLS = [
     """trunkline.list_jobs(p_limit => 50)""",
     """trunkline.find_jobs(p_limit => 50)""",
     """trunkline.queue_sizes()""",
+    """trunkline.deferred_jobs()""",
     """trunkline.spending_of_job(<job 5>)""",
     """trunkline.retry(<job 1>)""",
     """trunkline.health()""",

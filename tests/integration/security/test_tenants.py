@@ -43,6 +43,7 @@ CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
             DENIED,
         )
     ],
+    "deferred_jobs": [("operator", "trunkline.deferred_jobs()", [])],
     "explain": [("producer", f"trunkline.explain(<b {state}>)", UNKNOWN_JOB) for state in STATES],
     "fail": [("worker", f"trunkline.fail({THEIRS})", LOST)],
     "heartbeat": [("worker", f"trunkline.heartbeat({THEIRS})", LOST)],

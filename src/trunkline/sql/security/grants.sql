@@ -101,6 +101,7 @@ grant execute on function
 to trunkline_producer, trunkline_operator, trunkline_reader;
 
 grant execute on function
+  trunkline.deferred_jobs(integer),
   trunkline.queue_sizes(),
   trunkline.spending_of_job(uuid)
 to trunkline_operator, trunkline_reader;
