@@ -11,6 +11,6 @@ select
 from trunkline_internal.finished as f
 -- Computed once, so that only the partitions of that hour are read.
 where f.finished_at >= (select trunkline.clock() - interval '1 hour')
-  and ((select trunkline.tenant_scope()) is null or f.tenant = (select trunkline.tenant_scope()))
+  and ((select trunkline.tenant_scope() is null) or f.tenant = (select trunkline.tenant_scope()))
 group by date_trunc('minute', f.finished_at, 'UTC'), f.task, f.queue;
 comment on view trunkline.throughput is 'Completed and cancelled jobs per task and minute of the last hour, with mean waiting and running times.';

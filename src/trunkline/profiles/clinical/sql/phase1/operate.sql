@@ -15,7 +15,8 @@ as $$
   select
     d.job_id, d.task, clinical.as_uuid(p_text => d.tenant), d.died_at, e.details ->> 'dead_letter_reason',
     least(d.failures::integer, d.max_attempts - 1), e.details, d.acknowledged_at, d.acknowledged_by
-  from trunkline.dead_letters as d
+  -- The newest of all: where few of them fit, the others would be read as well.
+  from (select d.* from trunkline.dead_letters as d order by d.died_at desc limit 20000) as d
   join clinical.job_types as t on t.job_type = d.task
   cross join lateral (
     select
@@ -27,7 +28,7 @@ as $$
   order by d.died_at desc
   limit p_limit
 $$;
-comment on function clinical.list_dead_letters(text, text, integer) is 'Dead letters, newest first, by type and reason.';
+comment on function clinical.list_dead_letters(text, text, integer) is 'Dead letters, newest first, by type and reason, among the newest 20,000 of the database.';
 
 create or replace function clinical.require_own(p_job uuid)
 returns void
@@ -105,7 +106,9 @@ union all
 -- Due jobs that nobody has promoted yet are found among the first that are due in the whole database.
 select 'oldest_waiting_seconds', null, coalesce(round(extract(epoch from (select trunkline.clock()) - min(w.run_at)), 1), 0), false
 from (
-  select s.oldest_ready_at as run_at from trunkline.queue_sizes() as s where s.queue = any (clinical.queues())
+  select s.oldest_ready_at as run_at
+  from trunkline.queue_sizes() as s
+  where s.queue in (select k.queue from trunkline.tasks as k join clinical.job_types as t on t.job_type = k.task)
   union all
   select d.run_at
   from (

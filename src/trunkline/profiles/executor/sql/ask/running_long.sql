@@ -5,8 +5,10 @@ select
   round(extract(epoch from trunkline.clock() - j.locked_at) / 60, 1) as age_minutes,
   round(extract(epoch from t.ttl) / 60, 1) as ttl_minutes,
   t.configured as has_own_ttl
-from executor.executor_jobs as j
+-- By id from what runs: by its status every job would be read.
+from executor.executor_jobs_stale_monitor as m
+join executor.executor_jobs as j on j.id = m.id
 join executor.executor_job_types as t on t.type = j.type
 where j.status in ('running', 'processing')
-  and j.locked_at < trunkline.clock() - interval '5 minutes'
+  and m.locked_at < (select trunkline.clock() - interval '5 minutes')
 order by j.locked_at
