@@ -24,6 +24,11 @@ from trunkline.cli.main import cli
 __all__ = ["run"]
 
 _GOAL = 0.5
+# These compare the whole schema with the shipped one, or take the steps of a check-list, however
+# many jobs there are.
+_GOALS = dict.fromkeys(
+    ("trunkline doctor", "trunkline profile check clinical", "trunkline schema verify"), 2.0
+)
 _LOOKS = 3
 
 
@@ -36,7 +41,8 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
             _fill(connection, sizes.backlog_reads)
             yielded = [Figure("filled_seconds", time.monotonic() - begin, "filling", "s")]
             for key, seconds in _timed(connection, dsn):
-                yielded.append(Figure(key, seconds, key, "s", goal=_GOAL, better="at most"))
+                goal = _GOALS.get(key, _GOAL)
+                yielded.append(Figure(key, seconds, key, "s", goal=goal, better="at most"))
                 print(yielded[-1].line, flush=True)
     return yielded
 

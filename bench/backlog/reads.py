@@ -44,16 +44,22 @@ FUNCTIONS: Final = {
     "trunkline.schema_version": ["trunkline.schema_version()"],
     "trunkline.spending_of_job": ["trunkline.spending_of_job(%(job)s)"],
     "trunkline.tenant_scope": ["trunkline.tenant_scope()"],
+    "clinical.alive_workers": ["clinical.alive_workers()"],
     "clinical.list_dead_letters": ["clinical.list_dead_letters()"],
 }
 _PARTS = "a part of a view or of another function that is measured"
+_IDENTITY = "who asks"
 NOT_FUNCTIONS: Final = {
     "clinical.as_uuid": _PARTS,
+    "clinical.client_health": "asks another program",
     "clinical.configured": "one setting",
     "clinical.error_details": _PARTS,
+    "clinical.has_profile_access": _IDENTITY,
+    "clinical.is_service_role": _IDENTITY,
     "clinical.job_status": _PARTS,
-    "clinical.queues": _PARTS,
+    "clinical.open_to_clients": "reads the catalogue alone",
     "clinical.tag": _PARTS,
+    "clinical.user_id": _IDENTITY,
     "executor.executor_last_error": _PARTS,
     "executor.executor_status": _PARTS,
     "executor.executor_time": _PARTS,

@@ -22,7 +22,10 @@ select
   trunkline.register_task('stock'),
   trunkline.register_task('stock_limited', p_limits => '{stock}'),
   trunkline.register_task('stock_keyed', p_limits => '{"stock/{k}"}'),
-  trunkline.set_schedule('stock', '@daily', 'stock');
+  trunkline.set_schedule('stock', '@daily', 'stock'),
+  executor.set_job_type(
+    p_type => 'stock_type', p_ttl => interval '1 hour', p_queue => 'stock_executor'
+  );
 select trunkline.enqueue('stock', p_queue => 'stock_put_off');
 select trunkline.register_worker('stock', '{stock_put_off}');
 select trunkline.snooze('stock', array[c.job_id], array[c.attempt], array[interval '1 day'])
@@ -41,12 +44,8 @@ select (jsonb_populate_record(o.row, jsonb_build_object(
   'place', (select count(*) from stock_prototypes) - 1 + t.place, 'task', t.task, 'queue', t.queue
 ))).*
 from (
-  select row_number() over () as place, t.task, t.queue
-  from (
-    select distinct on (t.profile) t.task, t.queue from trunkline.tasks as t
-    where t.profile in ('clinical', 'executor') and t.limits is null order by t.profile, t.task
-  ) as t
-) as t
+  values (1, 'report_generation', 'stock_clinical'), (2, 'stock_type', 'stock_executor')
+) as t (place, task, queue)
 cross join (
   select p as row from stock_prototypes as p
   where p.queue = 'stock' and p.state = 'ready' and p.gate is null limit 1
@@ -93,7 +92,7 @@ insert into trunkline_internal.finished
   (job_id, finished_at, claimed_at, run_at, created_at, attempt, failures, deferrals, max_attempts,
    priority, state, queue, task, worker, payload)
 select {_ID}, t.at, t.at, t.at, t.at, 1, 0, 0, 4, 0, 'completed', 'stock',
-  case when n %% 10 = 0 then %(task)s else 'stock' end, 'stock', '{{"number": 1}}'
+  (array['stock', 'report_generation', 'stock_type'])[1 + n %% 3], 'stock', '{{"number": 1}}'
 from generate_series(%(first)s, %(last)s) as n
 cross join lateral (select now() - n * %(spacing)s * interval '1 second' as at) as t
 """
@@ -102,7 +101,8 @@ _DEAD = f"""
 insert into trunkline_internal.dead
   (job_id, died_at, run_at, created_at, attempt, failures, crashes, deferrals, max_attempts,
    priority, queue, task, reason, payload, acknowledged_at, acknowledged_by)
-select {_ID}, t.at, t.at, t.at, 4, 4, 0, 0, 4, 0, 'stock', 'stock', 'attempts_exhausted', '{{}}',
+select {_ID}, t.at, t.at, t.at, 4, 4, 0, 0, 4, 0, 'stock',
+  (array['stock', 'report_generation', 'stock_type'])[1 + n %% 3], 'attempts_exhausted', '{{}}',
   case when n %% 2 = 0 then now() end, case when n %% 2 = 0 then 'stock' end
 from generate_series(%(first)s, %(last)s) as n
 cross join lateral (select now() - n * %(spacing)s * interval '1 second' as at) as t
@@ -112,7 +112,8 @@ _EVENTS = """
 insert into trunkline_internal.events
   (at, job_id, attempt, kind, to_state, task, queue, worker, actor, detail)
 select now() - n * %(spacing)s * interval '1 second', gen_random_uuid(), 1,
-  (array['lost', 'snoozed', 'failed'])[1 + n %% 3], 'scheduled', 'stock', 'stock', 'stock', 'stock',
+  (array['lost', 'snoozed', 'failed'])[1 + n %% 3], 'scheduled',
+  (array['stock', 'report_generation', 'stock_type'])[1 + n / 3 %% 3], 'stock', 'stock', 'stock',
   '{}'
 from generate_series(%(first)s, %(last)s) as n
 """
@@ -140,10 +141,6 @@ def fill(connection: psycopg.Connection[Any], *, waiting: int, finished: int, de
         cursor.execute(_PROTOTYPES)
         cursor.execute("select count(*) from stock_prototypes")
         (prototypes,) = cursor.fetchone() or (0,)
-        cursor.execute(
-            "select task from stock_prototypes where task not like 'stock%' order by place"
-        )
-        (task,) = cursor.fetchone() or ("stock",)
         reach = max(finished * _SPACING["finished"], waiting / 10 * _SPACING["events"])
         cursor.execute(_DAYS, {"days": int(reach / 86400) + 1})
         cursor.execute(_RUNS, {"running": _RUNNING})
@@ -159,6 +156,5 @@ def fill(connection: psycopg.Connection[Any], *, waiting: int, finished: int, de
                     "last": min(first + _BATCH - 1, rows),
                     "spacing": _SPACING[table],
                     "prototypes": prototypes,
-                    "task": task,
                 }
                 cursor.execute(statement, values)

@@ -89,7 +89,7 @@ $$;
 comment on function clinical.cancel_job(uuid, text) is 'Cancels a waiting job at once, a running one at its next heartbeat; tells which.';
 
 create or replace view clinical.metrics with (security_barrier = true) as
--- Of each kind the newest 10,000 jobs, or every look would read the whole backlog and a month of jobs; of what has ended
+-- Of each kind the newest 5,000 jobs, or every look would read the whole backlog and a month of jobs; of what has ended
 -- those of the last day.
 select
   'jobs' as metric, clinical.job_status(p_state => j.state, p_reason => j.reason) || ' ' || j.task as label,
@@ -97,7 +97,7 @@ select
 from (
   values ('{ready, scheduled, blocked}'::text[]), ('{running}'), ('{dead}'), ('{completed, cancelled}')
 ) as k (states)
-cross join lateral trunkline.find_jobs(p_states => k.states, p_limit => 10000) as p
+cross join lateral trunkline.find_jobs(p_states => k.states, p_limit => 5000) as p
 cross join lateral unnest(p.jobs) as j
 join clinical.job_types as t on t.job_type = j.task
 where j.state not in ('completed', 'cancelled') or j.finished_at > (select trunkline.clock() - interval '1 day')
@@ -122,12 +122,12 @@ from (
 ) as w
 union all
 -- Objective: 99 of 100 due jobs are claimed within five seconds while a worker is idle. Of types without an endpoint:
--- the others may wait for their limit, which is what it is there for. Of the newest 10,000 that were claimed.
+-- the others may wait for their limit, which is what it is there for. Of the newest 5,000 that were claimed.
 select
   'claim_latency_seconds_p99', null,
   coalesce(round((percentile_cont(0.99) within group (order by w.seconds))::numeric, 3), 0),
   coalesce(percentile_cont(0.99) within group (order by w.seconds) >= 5, false)
-from trunkline.find_jobs(p_states => '{running, completed, cancelled, dead}', p_limit => 10000) as p
+from trunkline.find_jobs(p_states => '{running, completed, cancelled, dead}', p_limit => 5000) as p
 cross join lateral unnest(p.jobs) as j
 join clinical.job_types as t on t.job_type = j.task
 cross join lateral (select greatest(extract(epoch from j.claimed_at - j.run_at), 0)::double precision as seconds) as w
@@ -160,10 +160,10 @@ union all
 -- A job that is put off for ever would never fail and never be seen.
 select 'deferred_without_progress', null, count(*), count(*) > 0
 from (
-  select j.job_id, j.task, j.deferrals, j.created_at from trunkline.deferred_jobs(p_limit => 10000) as j
+  select j.job_id, j.task, j.deferrals, j.created_at from trunkline.deferred_jobs(p_limit => 5000) as j
   union all
   select j.job_id, j.task, j.deferrals, j.created_at
-  from trunkline.find_jobs(p_states => '{running}', p_limit => 10000) as p
+  from trunkline.find_jobs(p_states => '{running}', p_limit => 5000) as p
   cross join lateral unnest(p.jobs) as j
 ) as j
 join clinical.job_types as t on t.job_type = j.task
