@@ -41,7 +41,7 @@ begin
     v_size.queue := v_queue;
     v_size.counted_up_to := c_most;
     -- Of limited jobs too, which wait by gate: a gate may be listed for a queue in which nobody waits for it any more.
-    select coalesce(sum(t.jobs), 0), min(t.oldest), coalesce(jsonb_object_agg(t.task, t.jobs), '{}')
+    select coalesce(sum(t.jobs), 0)::bigint, min(t.oldest), coalesce(jsonb_object_agg(t.task, t.jobs), '{}')
     into v_size.ready, v_size.oldest_ready_at, v_size.ready_tasks
     from (
       select r.task, count(*) as jobs, min(r.run_at) as oldest
