@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup check generate test demo bench bench-worker bench-flow bench-soak bench-rivals lock system-packages
+.PHONY: help setup check generate test demo bench bench-worker bench-backlog bench-flow bench-soak bench-rivals lock system-packages
 
 BIN := .venv/bin
 STAMP := .venv/.stamp
@@ -44,6 +44,9 @@ bench-worker: setup ## Compare a worker and single enqueues with PgQueuer on the
 
 bench-flow: setup ## What limits cost, and what a provider sees of eight workers under one: twenty minutes
 	$(BIN)/python -m bench flow
+
+bench-backlog: setup ## How long operators wait for views and commands while millions of jobs do: ten minutes
+	$(BIN)/python -m bench backlog
 
 bench-soak: setup ## Ten minutes of constant arrival, clean and under what makes queues slow
 	$(BIN)/python -m bench soak

@@ -33,6 +33,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return contest.run(options)
     suite = SUITES[options.suite]
     sizes = QUICK if options.quick else FULL
+    changed = {
+        name: getattr(options, name)
+        for name in ("waiting", "finished")
+        if getattr(options, name) is not None
+    }
+    sizes = replace(sizes, backlog_reads=replace(sizes.backlog_reads, **changed))
     if options.minutes is not None:
         sizes = replace(sizes, soak=replace(sizes.soak, minutes=options.minutes))
     begin = time.monotonic()
@@ -57,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "missed": [figure.key for figure in figures if figure.verdict == "MISSED"],
         "seconds": round(time.monotonic() - begin),
     }
-    if suite.record and not options.quick and not options.only:
+    if suite.record and not (options.quick or options.only or changed):
         record = _RESULTS / suite.record
         record.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(result))
@@ -107,7 +113,8 @@ def _parser() -> argparse.ArgumentParser:
         default="engine",
         help="engine: the functions against plain SQL; worker: our processes against PgQueuer's; "
         "drivers: ways to call the engine from Python; soak: constant arrival for minutes, also "
-        "under an old snapshot; flow: what limits cost; rivals: all products side by side "
+        "under an old snapshot; flow: what limits cost; backlog: what operators wait for while "
+        "millions of jobs do; rivals: all products side by side "
         "(default: engine)",
     )
     parser.add_argument(
@@ -123,6 +130,8 @@ def _parser() -> argparse.ArgumentParser:
         "--no-rivals", dest="rivals", action="store_false", help="measure ours alone"
     )
     parser.add_argument("--minutes", type=float, help="how long jobs arrive in the soak [10]")
+    parser.add_argument("--waiting", type=int, help="waiting jobs of the suite backlog [2000000]")
+    parser.add_argument("--finished", type=int, help="finished ones of it [5000000]")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: proves that it runs")
     rivals = parser.add_argument_group("of the suite rivals")
     rivals.add_argument(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from bench.backlog import sizes as backlog_sizes
 from bench.flow import sizes as flow_sizes
 from bench.soak import sizes as soak_sizes
 
@@ -47,6 +48,7 @@ class Sizes:
     driver_jobs: int
     soak: soak_sizes.SoakSizes
     flow: flow_sizes.FlowSizes
+    backlog_reads: backlog_sizes.BacklogSizes
 
 
 FULL = Sizes(
@@ -77,6 +79,7 @@ FULL = Sizes(
     driver_jobs=3_000,
     soak=soak_sizes.FULL,
     flow=flow_sizes.FULL,
+    backlog_reads=backlog_sizes.FULL,
 )
 
 QUICK = Sizes(
@@ -107,4 +110,5 @@ QUICK = Sizes(
     driver_jobs=500,
     soak=soak_sizes.QUICK,
     flow=flow_sizes.QUICK,
+    backlog_reads=backlog_sizes.QUICK,
 )

@@ -82,4 +82,5 @@ SUITES = {
         _place_alone,
         record="flow.json",
     ),
+    "backlog": Suite("bench.backlog", ("backlog",), _nothing, _place_alone, record="backlog.json"),
 }

@@ -66,6 +66,24 @@ def test_nobody_there_is_a_warning(cli: Cli, calls: Calls, database: Database) -
     assert "-> Start" in cli.run("doctor").stdout
 
 
+def test_the_hint_about_default_partitions_heals_a_clock_that_stepped_back(
+    cli: Cli, calls: Calls, database: Database
+) -> None:
+    """On the day of installation there is no partition of the day before."""
+    look_after(calls)
+    database.move_time("-1 day")
+    calls.enqueue("send")
+    calls.batch("complete", "w", calls.claim().attempts)
+    die(calls)
+    found = checked(cli, code=1)["default partitions"]
+    assert found["level"] == "warn"
+    assert "finished" in found["message"]
+    assert "events" in found["message"]
+    command = found["hint"].partition("trunkline ")[2]
+    cli.text(*command.split())
+    assert checked(cli, code=1)["default partitions"]["level"] == "ok"
+
+
 def test_late_duties_beside_a_living_worker_are_a_failure(
     cli: Cli, calls: Calls, database: Database
 ) -> None:

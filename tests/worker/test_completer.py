@@ -233,6 +233,33 @@ async def test_a_stale_end_is_refused_counted_and_told(
     assert f"job {stale.job_id} was taken over before attempt 9 ended" in caplog.text
 
 
+async def test_the_end_of_a_job_that_no_longer_exists_is_not_called_a_take_over(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After an asynchronous failover the last claims may be gone from the server."""
+    async with recording(scene, start=False) as desk:
+        gone, failed = desk.claim(2)
+        for job in (gone, failed):
+            scene.call(
+                work.fail(
+                    "w",
+                    [job.job_id],
+                    [job.attempt],
+                    errors=[None],
+                    retryable=[False],
+                    delays=[None],
+                )
+            )
+            scene.value("select trunkline.discard(p_job => %s)", job.job_id)
+        desk.add(Report(gone, End.COMPLETE), Report(failed, End.FAIL, error={"message": "bad"}))
+        desk.completer.start()
+        await desk.completer.drained()
+        assert desk.completer.stale == 2
+    for job in (gone, failed):
+        assert f"the server has no job {job.job_id}; the end of attempt 1" in caplog.text
+    assert "taken over" not in caplog.text
+
+
 async def test_an_attempt_that_was_told_to_cancel_ends_so_and_spoils_no_other(
     scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.worker.scene import DEADLINE, Scene, eventually
+from trunkline.db.calls import work
 from trunkline.worker.heart import Heart
 from trunkline.worker.roster import Held, Roster, Stop
 
@@ -293,3 +294,32 @@ async def test_a_drained_worker_finishes_what_it_runs_and_ends(
             lambda: scene.value("select state from trunkline.workers") == "stopped", "it ended"
         )
         assert scene.state(second) == "ready"
+
+
+async def test_the_log_tells_a_job_that_no_longer_exists_from_one_taken_over(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After an asynchronous failover the last claims may be gone from the server."""
+    stopped = asyncio.Event()
+
+    @scene.app.task
+    async def endless() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    async with scene.working():
+        (job,) = await scene.enqueue("endless")
+        running = await scene.until_state(job, "running")
+        end = work.fail(running.worker, [job], [1], errors=[None], retryable=[False], delays=[None])
+        assert [verdict.verdict for verdict in scene.call(end)] == ["ok"]
+        scene.value("select trunkline.discard(p_job => %s)", job)
+
+        def asked() -> bool:
+            # A notification makes the worker ask about its job before the next heartbeat is due.
+            scene.rows("select pg_notify('trunkline_cancel', %s)", str(job))
+            return stopped.is_set()
+
+        await eventually(asked, "the handler is stopped")
+    assert f"job {job} was lost: the server has no such job; its handler is stopped" in caplog.text

@@ -22,6 +22,7 @@ _OURS = {"trunkline", "trunkline_internal"}
 DYNAMIC = {
     "duties/internal/drop_expired_partition.sql",
     "duties/internal/keep_events.sql",
+    "duties/internal/make_partition.sql",
     "duties/internal/make_partitions.sql",
     "migrations/0021_forced_partitions.sql",
     "security/roles.sql",

@@ -191,7 +191,7 @@ def trip(
 
 
 def _columns(now: datetime) -> list[Column[Any]]:
-    from trunkline.cli.output import amount, clean, relative  # noqa: PLC0415 - see above
+    from trunkline.cli.output import capped, clean, relative  # noqa: PLC0415 - see above
     from trunkline.cli.tables import Column  # noqa: PLC0415 - see above
 
     def share(row: BreakerRow) -> str:
@@ -215,7 +215,7 @@ def _columns(now: datetime) -> list[Column[Any]]:
         ),
         Column("SHARE", share, right=True, rank=2),
         Column("PROBE", probe, rank=1, elastic=True),
-        Column("WAITING", lambda row: amount(row.waiting), right=True, rank=1),
+        Column("WAITING", lambda row: capped(row.waiting, row.counted_up_to), right=True, rank=1),
         Column("SINCE", lambda row: relative(row.changed_at, now), rank=3),
         Column("", why, "red", rank=2, elastic=True),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from trunkline.model import ChangedJob, Enqueued
 
 __all__ = ["dead"]
+
+_log = logging.getLogger("trunkline.cli")
 
 _task = click.option("--task", metavar="NAME", help="Only of this task.")
 _queue = click.option("--queue", metavar="NAME", help="Only in this queue.")
@@ -64,15 +67,20 @@ def list_(
     from trunkline.cli.tables import Column, show  # noqa: PLC0415 - see above
     from trunkline.db.calls import views  # noqa: PLC0415 - see above
 
+    acknowledged = False if unacknowledged else None
     call = views.dead_letters(
         task=task,
         queue=queue,
         tenant=tenant,
-        acknowledged=False if unacknowledged else None,
+        acknowledged=acknowledged,
         limit=limit,
     )
     with opened(dsn) as session:
         found, now = session.ask(call), session.now()
+        if (task or queue or tenant) and len(found) < limit:
+            beyond = views.dead_letters_beyond(limit=limit, acknowledged=acknowledged)
+            if session.ask(beyond):
+                _log.warning("Only the newest dead letters were searched; more with --limit 100000")
     if as_json:
         print_json(found)
         return

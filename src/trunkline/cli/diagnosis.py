@@ -10,16 +10,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from trunkline import __version__, schema, sql
+from trunkline.cli import workload_checks
 from trunkline.cli.connection import Session
 from trunkline.cli.finding import Finding
 from trunkline.cli.health_findings import of_breakers, of_set_aside
-from trunkline.cli.output import age, amount, clean, count, size
+from trunkline.cli.output import age, clean, count
 from trunkline.cli.session_settings import session_settings
 from trunkline.db.address import address
 from trunkline.db.calls import checks, views
 from trunkline.db.dsn import embedded_variable, given, resolve
 from trunkline.db.translate import translated
 from trunkline.errors import (
+    ConnectionLost,
     DatabaseProblem,
     DatabaseReadOnly,
     SchemaError,
@@ -45,6 +47,9 @@ def diagnose(dsn: str | None, listen_dsn: str | None) -> Iterator[Finding]:
             if given(dsn) is None:
                 yield _embedded(target)
             yield from _on_server(target, listen_dsn)
+    except ConnectionLost as error:
+        # Its own hint is about calls that change something.
+        yield Finding("server", "fail", str(error), "Run trunkline doctor again.")
     except TrunklineError as error:
         yield Finding("server", "fail", str(error), error.hint or None)
 
@@ -75,10 +80,10 @@ def _on_server(target: str, listen_dsn: str | None) -> Iterator[Finding]:
             lambda: _differences(target),
             lambda: _profiles(target),
             lambda: _health(session),
-            lambda: _workers(session),
-            lambda: _unserved(session),
-            lambda: _dead(session),
-            lambda: _disk(session),
+            lambda: workload_checks.workers(session),
+            lambda: workload_checks.unserved(session),
+            lambda: workload_checks.dead(session),
+            lambda: workload_checks.disk(session),
             lambda: _listen(session, listen_dsn),
         ):
             yield from _guarded(look)
@@ -252,6 +257,8 @@ def _is_duty(row: checks.HealthCheck) -> bool:
 def _of_health(row: checks.HealthCheck) -> Finding:
     detail = row.detail or {}
     jobs = count(int(detail.get("jobs", 0)), "job")
+    if "counted_up_to" in detail:
+        jobs = f"{int(detail['jobs']):,} jobs or more"
     if row.ok:
         good = {"breakers": "all closed", "claims": "enabled", "default partitions": "not in use"}
         return Finding(row.check, "ok", good.get(row.check, "none"))
@@ -275,7 +282,7 @@ def _of_health(row: checks.HealthCheck) -> Finding:
                 row.check,
                 "warn",
                 f"{jobs} put off again and again",
-                "See them with: trunkline jobs list --state scheduled",
+                "See them with: trunkline db psql -c 'select * from trunkline.deferred_jobs()'",
             )
         case "default partitions":
             used = ", ".join(name for name, in_use in detail.items() if in_use)
@@ -287,63 +294,6 @@ def _of_health(row: checks.HealthCheck) -> Finding:
             )
         case _:
             return Finding(row.check, "fail", clean(dict(detail)))
-
-
-def _workers(session: Session) -> Iterator[Finding]:
-    rows = session.ask(views.workers(everyone=False))
-    alive = [row for row in rows if row.alive]
-    silent = [row.worker for row in rows if not row.alive]
-    if silent:
-        yield Finding(
-            "workers",
-            "warn",
-            f"{len(alive)} alive, {len(silent)} silent: {', '.join(map(clean, silent[:_SHOWN]))}",
-            "Their jobs are taken back by the duty reclaim; see: trunkline workers list",
-        )
-    elif not alive:
-        yield Finding("workers", "warn", "none", "Start one with: trunkline worker APP")
-    else:
-        busy = sum(row.running for row in alive)
-        yield Finding("workers", "ok", f"{len(alive)} alive, {count(busy, 'job')} running")
-
-
-def _unserved(session: Session) -> Iterator[Finding]:
-    rows = session.ask(checks.unserved())
-    if not rows:
-        yield Finding("unserved jobs", "ok", "none: each ready job has a living worker")
-        return
-    named = ", ".join(
-        f"{clean(row.task)} in {clean(row.queue)} ({amount(row.jobs)})" for row in rows[:_SHOWN]
-    )
-    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
-    yield Finding(
-        "unserved jobs",
-        "warn",
-        f"nobody alive takes {named}{more}",
-        "Start a worker that serves these queues and tasks: trunkline worker APP --queues NAMES",
-    )
-
-
-def _dead(session: Session) -> Iterator[Finding]:
-    most = 1000
-    rows = session.ask(views.dead_letters(acknowledged=False, limit=most))
-    if rows:
-        number = f"{most:,} or more" if len(rows) == most else amount(len(rows))
-        yield Finding(
-            "dead letters",
-            "warn",
-            f"{number} nobody has looked at",
-            "See them with: trunkline dead list; then replay, discard or acknowledge them.",
-        )
-    else:
-        yield Finding("dead letters", "ok", "none unseen")
-
-
-def _disk(session: Session) -> Iterator[Finding]:
-    rows = session.ask(checks.table_sizes())
-    total = sum(row.bytes for row in rows)
-    largest = ", ".join(f"{row.table} {size(row.bytes)}" for row in rows[:_SHOWN])
-    yield Finding("disk", "ok", f"{size(total)} in {len(rows)} tables; {largest}")
 
 
 def _listen(session: Session, listen_dsn: str | None) -> Iterator[Finding]:

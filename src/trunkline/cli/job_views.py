@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -33,30 +34,37 @@ from trunkline.cli.tables import Column, console, facts, live, put, show, state_
 from trunkline.db.address import address
 from trunkline.db.call import Call
 from trunkline.db.calls.quotas import JobSpendingRow, spending_of_job
+from trunkline.db.calls.read import JobPage
 from trunkline.errors import JobCancelled, JobFailed, SchemaForbidden, WaitTimeout
 from trunkline.model import Enqueued, Job, JobState
 
 __all__ = ["await_end", "show_list", "show_one"]
 
+_log = logging.getLogger("trunkline.cli")
+
 _FIRST_LOOK = 0.05
 _LAST_LOOK = 1.0
 
 
-def show_list(session: Session, call: Call[list[Job]], *, watch: bool, as_json: bool) -> None:
+def show_list(
+    session: Session, call: Call[JobPage], limit: int, *, watch: bool, as_json: bool
+) -> None:
     """A table of jobs, once or live."""
     if watch:
         live(
-            lambda: session.persist(lambda: (session.ask(call), session.now())),
+            lambda: session.persist(lambda: (session.ask(call).jobs, session.now())),
             lambda found, out: table(_columns(found[1]), _that_fit(found[0], out), out.width),
             as_json=as_json,
             document=lambda found: _without_bodies(found[0]),
         )
         return
-    jobs = session.ask(call)
+    jobs, following = session.ask(call)
     if as_json:
         print_json(_without_bodies(jobs))
     else:
-        show(_columns(session.now()), jobs, nothing="No jobs")
+        show(_columns(session.now()), jobs, nothing="No jobs" if following is None else "None yet")
+    if following is not None and len(jobs) < limit:
+        _log.warning("Only the newest jobs were searched; go on with --before %s", following)
 
 
 def show_one(session: Session, job_id: UUID, *, watch: bool, as_json: bool) -> None:

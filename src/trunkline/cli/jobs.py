@@ -59,13 +59,16 @@ def list_(
     dsn: str | None,
     as_json: bool,
 ) -> None:
-    """List jobs, newest first."""
+    """List jobs, newest first.
+
+    With a filter that few jobs fit it searches the newest ones, and says how to go on.
+    """
     from trunkline.cli import job_views  # noqa: PLC0415 - see above
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
     from trunkline.db.calls import read  # noqa: PLC0415 - see above
     from trunkline.model import JobState  # noqa: PLC0415 - see above
 
-    call = read.list_jobs(
+    call = read.find_jobs(
         states=[JobState(state) for state in states] or None,
         task=task,
         queue=queue,
@@ -74,7 +77,7 @@ def list_(
         before=before,
     )
     with opened(dsn) as session:
-        job_views.show_list(session, call, watch=watch, as_json=as_json)
+        job_views.show_list(session, call, limit, watch=watch, as_json=as_json)
 
 
 @jobs.command(

@@ -10,7 +10,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from trunkline.cli.gauges import bar, gauge, percent, quantity
-from trunkline.cli.output import age, amount, clean, count, moment, relative
+from trunkline.cli.output import age, amount, capped, clean, count, moment, relative
 from trunkline.cli.tables import Column, facts
 from trunkline.db.calls.flow import GateRow, LimitRow
 
@@ -60,8 +60,8 @@ def columns(title: str, now: datetime, out: Console) -> list[Column[Any]]:
         used("TOKENS/MIN", "tokens_of_minute", "tokens_per_minute", 3),
         used("TOKENS/H", "tokens_of_hour", "tokens_per_hour", 6),
         Column("QUOTA", spent, right=True, rank=4),
-        Column("WAITING", lambda row: amount(row.waiting), right=True, rank=0),
-        Column("", lambda row: _state(row, now), "red", rank=1, elastic=True),
+        Column("WAITING", lambda row: capped(row.waiting, row.counted_up_to), right=True, rank=0),
+        Column("", state, "red", rank=1, elastic=True),
     ]
 
 
@@ -72,7 +72,7 @@ def _state(row: LimitRow, now: datetime) -> str:
     if row.held_until is not None:
         told.append(f"held for {age(row.held_until - now)}")
     if row.set_aside:
-        told.append(f"{amount(row.set_aside)} set aside")
+        told.append(f"{capped(row.set_aside, row.counted_up_to)} set aside")
     return "; ".join(told)
 
 
@@ -104,7 +104,7 @@ def parts(limit: LimitRow, gates: Sequence[GateRow], now: datetime, out: Console
             ("requests", _windows(limit, 0, 2)),
             ("tokens", _windows(limit, 2, 4)),
             ("quota", _quota(limit)),
-            ("waiting", count(limit.waiting, "job")),
+            ("waiting", _waiting(limit)),
             ("set aside", _set_aside(limit)),
             ("held", _held(gates, now)),
             ("refused", _refused(limit, now)),
@@ -116,6 +116,12 @@ def parts(limit: LimitRow, gates: Sequence[GateRow], now: datetime, out: Console
             ("changed", f"{relative(limit.updated_at, now)} by {clean(limit.updated_by)}"),
         ]
     )
+
+
+def _waiting(limit: LimitRow) -> str:
+    if limit.waiting >= limit.counted_up_to:
+        return f"{capped(limit.waiting, limit.counted_up_to)} jobs"
+    return count(limit.waiting, "job")
 
 
 def _keys(limit: LimitRow) -> int:
@@ -164,8 +170,9 @@ def _set_aside(limit: LimitRow) -> Text | None:
     if not limit.set_aside:
         return None
     verb = "costs" if limit.set_aside == 1 else "cost"
+    jobs = "job" if limit.set_aside == 1 else "jobs"
     return Text(
-        f"{count(limit.set_aside, 'job')}, which {verb} more than the limit ever gives at once:"
+        f"{capped(limit.set_aside, limit.counted_up_to)} {jobs}, which {verb} more than the limit ever gives at once:"
         " raise it with trunkline limits set, or cancel them",
         style="yellow",
     )

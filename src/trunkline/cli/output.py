@@ -20,6 +20,7 @@ __all__ = [
     "STATE_STYLES",
     "age",
     "amount",
+    "capped",
     "clean",
     "clean_lines",
     "count",
@@ -141,6 +142,11 @@ def moment(at: datetime | None, now: datetime | None = None) -> str:
 def amount(number: int | None) -> str:
     """A number with its thousands apart."""
     return "" if number is None else f"{number:,}"
+
+
+def capped(number: int, most: int) -> str:
+    """A number that was counted up to a bound; as large as that it means that or more."""
+    return f"{number:,}+" if number >= most else f"{number:,}"
 
 
 def size(number: int) -> str:

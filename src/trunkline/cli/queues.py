@@ -30,7 +30,10 @@ def queues() -> None:
 )
 @options.with_options(options.watch, options.dsn, options.as_json)
 def list_(*, watch: bool, dsn: str | None, as_json: bool) -> None:
-    """List queues with what waits and runs in each."""
+    """List queues with what waits and runs in each.
+
+    Jobs are counted up to 10,000; more are shown as 10,000+.
+    """
     from trunkline.cli.listing import list_rows  # noqa: PLC0415 - see above
     from trunkline.db.calls import views  # noqa: PLC0415 - see above
 
@@ -149,14 +152,14 @@ def _change(
 
 
 def _columns() -> list[Column[Any]]:
-    from trunkline.cli.output import age, amount  # noqa: PLC0415 - see above
+    from trunkline.cli.output import age, capped  # noqa: PLC0415 - see above
     from trunkline.cli.tables import Column  # noqa: PLC0415 - see above
 
     def number(title: str, style: str, rank: int) -> Column[Any]:
         name = title.lower()
         return Column(
             title,
-            lambda row: amount(getattr(row, name)),
+            lambda row: capped(getattr(row, name), row.counted_up_to),
             lambda row: style if getattr(row, name) else "dim",
             right=True,
             rank=rank,

@@ -2,6 +2,7 @@
 
 from trunkline.model.duration import Duration, seconds
 from trunkline.model.job import (
+    GONE,
     ChangedJob,
     ClaimedJob,
     Enqueued,
@@ -15,6 +16,7 @@ from trunkline.model.outcome import Cancel, Discard, Outcome, Retry, Snooze
 from trunkline.model.policy import Backoff, Breaker, Schedule, TaskPolicy
 
 __all__ = [
+    "GONE",
     "Backoff",
     "Breaker",
     "Cancel",

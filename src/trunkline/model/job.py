@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 __all__ = [
+    "GONE",
     "ChangedJob",
     "ClaimedJob",
     "Enqueued",
@@ -114,6 +115,10 @@ class ClaimedJob(NamedTuple):
     last_error: Mapping[str, Any] | None
     # Until when its handler must begin for its charge to count where it was made; None: no limits.
     start_by: datetime | None = None
+
+
+# The state in a verdict `lost` if the server has no such job.
+GONE: Final = "gone"
 
 
 class Verdict(NamedTuple):

@@ -11,7 +11,15 @@ from typing import Final
 __all__ = ["FUNCTIONS", "SCHEMA", "VIEWS", "grants"]
 
 SCHEMA: Final = "trunkline"
-FUNCTIONS: Final = ("cancel", "clock", "explain", "job", "list_jobs", "tenant_scope")
+FUNCTIONS: Final = (
+    "cancel",
+    "clock",
+    "explain",
+    "find_jobs",
+    "job",
+    "list_jobs",
+    "tenant_scope",
+)
 VIEWS: Final = ("jobs",)
 
 

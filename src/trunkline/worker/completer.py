@@ -17,7 +17,7 @@ from trunkline.errors import (
     SchemaError,
     TrunklineError,
 )
-from trunkline.model import Verdict
+from trunkline.model import GONE, Verdict
 from trunkline.worker.part import Part
 from trunkline.worker.report import End, Report
 from trunkline.worker.roster import Roster
@@ -45,7 +45,7 @@ class Completer(Part):
         self._empty = asyncio.Event()
         self._empty.set()
         self.counts = dict.fromkeys(End, 0)
-        # Attempts whose end came too late: another attempt owns the job by now.
+        # Attempts whose end came too late: another attempt owns the job by now, or it is gone.
         self.stale = 0
 
     def __len__(self) -> int:
@@ -145,8 +145,14 @@ class Completer(Part):
         for verdict in verdicts:
             if verdict.verdict == "lost":
                 self.stale += 1
+                text = (
+                    "the server has no job %s; the end of attempt %d was refused. It was discarded,"
+                    " or the server lost transactions, as in an asynchronous failover"
+                    if verdict.state == GONE
+                    else "job %s was taken over before attempt %d ended; its end was refused"
+                )
                 self.log.warning(
-                    "job %s was taken over before attempt %d ended; its end was refused",
+                    text,
                     verdict.job_id,
                     verdict.attempt,
                     extra={"job_id": str(verdict.job_id), "attempt": verdict.attempt},

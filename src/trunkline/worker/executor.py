@@ -140,8 +140,9 @@ class Executor:
             held.stop = stop
             if stop is Stop.LOST:
                 _log.warning(
-                    "job %s was lost: another attempt owns it by now; its handler is stopped",
+                    "job %s was lost: %s; its handler is stopped",
                     held.job.job_id,
+                    "the server has no such job" if held.gone else "another attempt owns it by now",
                     extra={"job_id": str(held.job.job_id), "attempt": held.job.attempt},
                 )
         if held.runner is not None:
@@ -259,7 +260,7 @@ class Executor:
 
     def _tell(self, held: Held, error: BaseException, report: Report | None) -> None:
         if report is None:
-            _log.warning("job %s was lost to another attempt", held.job.job_id)
+            _log.warning("job %s was lost: its attempt is no longer ours", held.job.job_id)
         elif report.end is End.RELEASE and held.stop is None:
             _log.warning(
                 "attempt %d of %s was handed back: %s: %s",

@@ -20,6 +20,7 @@ from trunkline.db.calls import work
 from trunkline.db.dsn import revive
 from trunkline.db.lasting import LastingConnection
 from trunkline.errors import DatabaseUnreachable, SchemaNewerThanClient, TrunklineError
+from trunkline.model import GONE
 from trunkline.schema.contract import SchemaVersion, newer_hint, require_served
 from trunkline.worker.part import pause_after_error
 from trunkline.worker.roster import Held, Roster, Stop
@@ -163,7 +164,9 @@ class Heart:
             if verdict.verdict == "cancel":
                 self._tell(self._stop_job, by_job[verdict.job_id], Stop.CANCELLED)
             elif verdict.verdict == "lost":
-                self._tell(self._stop_job, by_job[verdict.job_id], Stop.LOST)
+                held = by_job[verdict.job_id]
+                held.gone = verdict.state == GONE
+                self._tell(self._stop_job, held, Stop.LOST)
 
     @property
     def _patience(self) -> float:

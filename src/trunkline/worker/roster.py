@@ -48,6 +48,7 @@ class Held:
         "_limits",
         "beat_now",
         "ended_in_transaction",
+        "gone",
         "job",
         "last_beat",
         "runner",
@@ -67,6 +68,8 @@ class Held:
         self.started: float | None = None
         self.runner: asyncio.Task[None] | None = None
         self.stop: Stop | None = None
+        # A heartbeat reported that the server has no such job.
+        self.gone = False
         # Set by ctx.transaction(): there is nothing left to report.
         self.ended_in_transaction = False
 

@@ -24,6 +24,7 @@ FUNCTIONS = """
     claim                .        worker   .        .
     clock                producer worker   operator reader
     complete             .        worker   .        .
+    deferred_jobs        .        .        operator reader
     discard              .        .        operator .
     drain_worker         .        .        operator .
     enqueue              producer .        operator .
@@ -31,6 +32,7 @@ FUNCTIONS = """
     enqueue_many         producer .        operator .
     explain              producer .        operator reader
     fail                 .        worker   .        .
+    find_jobs            producer .        operator reader
     hand_over            .        worker   .        .
     health               .        worker   operator reader
     heartbeat            .        worker   .        .
@@ -45,6 +47,7 @@ FUNCTIONS = """
     progress             .        worker   .        .
     promote              .        worker   operator .
     pulse                .        worker   .        .
+    queue_sizes          .        .        operator reader
     reclaim              .        worker   operator .
     register_task        producer worker   operator .
     register_tasks       producer worker   operator .

@@ -30,6 +30,8 @@ class BreakerRow(NamedTuple):
     changed_at: datetime | None
     changed_by: str | None
     reason: str | None
+    # Jobs are counted up to this: a number as large means that or more.
+    counted_up_to: int
 
 
 def breakers() -> Call[list[BreakerRow]]:
@@ -37,7 +39,7 @@ def breakers() -> Call[list[BreakerRow]]:
     return Call(
         'select name, "limit", state, failures, attempts, share::float8, breaker_failures,'
         " breaker_share::float8, breaker_window, breaker_probe_after, opened_at, probe_at,"
-        " probe_job, waiting, changed_at, changed_by, reason from trunkline.breakers"
+        " probe_job, waiting, changed_at, changed_by, reason, counted_up_to from trunkline.breakers"
         " order by state = 'closed', name",
         (),
         rows_of(BreakerRow),

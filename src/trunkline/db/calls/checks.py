@@ -10,13 +10,13 @@ __all__ = [
     "LISTEN",
     "HealthCheck",
     "Identity",
+    "ReadyTask",
     "TableSize",
-    "Unserved",
     "health",
     "identity",
     "notify",
+    "ready_tasks",
     "table_sizes",
-    "unserved",
 ]
 
 # Statements without an answer, which a Call cannot be.
@@ -48,12 +48,16 @@ class HealthCheck(NamedTuple):
     detail: Mapping[str, Any] | None
 
 
-class Unserved(NamedTuple):
-    """Ready jobs that no living worker takes."""
+class ReadyTask(NamedTuple):
+    """The ready jobs of a task in a queue, and whether a living worker takes them."""
 
     queue: str
     task: str
     jobs: int
+    served: bool
+    # Of each queue the first so many are counted; whether there are more in this one.
+    counted_up_to: int
+    more: bool
 
 
 class TableSize(NamedTuple):
@@ -127,18 +131,19 @@ def health() -> Call[list[HealthCheck]]:
     )
 
 
-def unserved() -> Call[list[Unserved]]:
-    """Ready jobs by queue and task that no living worker serves, among the next 100,000."""
+def ready_tasks() -> Call[list[ReadyTask]]:
+    """Ready jobs by queue and task, most first: of the first ones in each queue."""
     return Call(
-        "select r.queue, r.task, count(*) from ("
-        "  select j.queue, j.task from trunkline.jobs as j where j.state = 'ready' limit 100000"
-        " ) as r where not exists ("
+        "select s.queue, t.task, t.jobs::bigint, exists ("
         "  select from trunkline.workers as w where w.alive and w.state = 'active'"
-        "  and (w.queues is null or r.queue = any(w.queues))"
-        "  and (w.tasks is null or r.task = any(w.tasks))"
-        " ) group by r.queue, r.task order by count(*) desc, r.queue, r.task",
+        "  and (w.queues is null or s.queue = any(w.queues))"
+        "  and (w.tasks is null or t.task = any(w.tasks))"
+        " ), s.counted_up_to, s.ready >= s.counted_up_to"
+        " from trunkline.queue_sizes() as s"
+        " cross join lateral jsonb_each_text(s.ready_tasks) as t (task, jobs)"
+        " order by t.jobs::bigint desc, s.queue, t.task",
         (),
-        rows_of(Unserved),
+        rows_of(ReadyTask),
     )
 
 

@@ -73,6 +73,8 @@ class LimitRow(NamedTuple):
     late_tasks: list[str]
     # Waiting jobs that cost more than the limit ever gives at once.
     set_aside: int
+    # Jobs are counted up to this: a number as large means that or more.
+    counted_up_to: int
 
 
 class GateRow(NamedTuple):
@@ -93,6 +95,7 @@ class GateRow(NamedTuple):
     refused_at: datetime | None
     breaker: str | None
     set_aside: int
+    counted_up_to: int
 
 
 class GrantAnswer(NamedTuple):
@@ -117,7 +120,7 @@ def limits() -> Call[list[LimitRow]]:
         " quota_low_share, quota_low_below, quota_refuses, spent, breaker_failures,"
         " breaker_share, breaker_window, breaker_probe_after, backpressure_threshold,"
         " backpressure_delay, depth_limit, depth_refuses, weight, share_cap, pool, updated_at,"
-        " updated_by, late, late_tasks, set_aside from trunkline.limits order by name",
+        " updated_by, late, late_tasks, set_aside, counted_up_to from trunkline.limits order by name",
         (),
         rows_of(LimitRow),
     )
@@ -128,7 +131,8 @@ def gates(limit: str) -> Call[list[GateRow]]:
     return Call(
         'select name, "limit", in_use, requests_of_minute, requests_of_hour, tokens_of_minute,'
         " tokens_of_hour, waiting, spent, held_until, held_reason, refused, refused_at, breaker,"
-        ' set_aside from trunkline.gates where "limit" = %s'
+        " set_aside, counted_up_to"
+        ' from trunkline.gates where "limit" = %s'
         " order by waiting desc, name limit 100",
         (limit,),
         rows_of(GateRow),

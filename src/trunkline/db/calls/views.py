@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, Final, LiteralString, NamedTuple
 from uuid import UUID
 
 from trunkline.db.call import Call, rows_of, scalar
@@ -17,6 +17,7 @@ __all__ = [
     "WorkerRow",
     "clock",
     "dead_letters",
+    "dead_letters_beyond",
     "duties",
     "queues",
     "schedules",
@@ -24,6 +25,33 @@ __all__ = [
     "tasks",
     "workers",
 ]
+
+
+_DEAD_COLUMNS: Final[LiteralString] = (
+    "select job_id, task, queue, tenant, reason, died_at, attempt, failures, crashes,"
+    " deferrals, max_attempts, worker, last_error, acknowledged_at, acknowledged_by,"
+    " created_at, correlation_id, unique_key, tags from "
+)
+_DEAD_ROWS: Final[LiteralString] = "trunkline.dead_letters"
+# All, and those that nobody has acknowledged; the condition is that of their index.
+_DEAD_LOOKED_AT: Final[tuple[LiteralString, LiteralString]] = (
+    """(
+      select * from trunkline.dead_letters order by died_at desc
+      limit greatest(%s::bigint, 20000)
+    ) as d""",
+    """(
+      select * from trunkline.dead_letters where acknowledged_at is null order by died_at desc
+      limit greatest(%s::bigint, 20000)
+    ) as d""",
+)
+_DEAD_BEYOND: Final[LiteralString] = "select count(*) = greatest(%s::bigint, 20000) from "
+_DEAD_FILTER: Final[LiteralString] = (
+    " where (%s::uuid[] is null or job_id = any(%s::uuid[]))"
+    " and (%s::text is null or task = %s) and (%s::text is null or queue = %s)"
+    " and (%s::text is null or tenant = %s)"
+    " and (%s::boolean is null or (acknowledged_at is not null) = %s)"
+    " order by died_at desc, job_id desc limit %s::bigint"
+)
 
 
 class QueueRow(NamedTuple):
@@ -42,6 +70,8 @@ class QueueRow(NamedTuple):
     oldest_ready_at: datetime | None
     oldest_ready_age: timedelta | None
     ageing: bool
+    # Jobs are counted up to this: a number as large means that or more.
+    counted_up_to: int
 
 
 class WorkerRow(NamedTuple):
@@ -176,8 +206,8 @@ def queues() -> Call[list[QueueRow]]:
     """Every queue, by name."""
     return Call(
         "select queue, paused, paused_reason, paused_at, max_depth, ready, scheduled, blocked,"
-        " running, dead, oldest_ready_at, oldest_ready_age, ageing from trunkline.queues"
-        " order by queue",
+        " running, dead, oldest_ready_at, oldest_ready_age, ageing, counted_up_to"
+        " from trunkline.queues order by queue",
         (),
         rows_of(QueueRow),
     )
@@ -204,17 +234,16 @@ def dead_letters(
     acknowledged: bool | None = None,
     limit: int | None = None,
 ) -> Call[list[DeadLetter]]:
-    """Dead letters, newest first; of no more than the given ids, task, queue and tenant."""
+    """Dead letters, newest first; of no more than the given ids, task, queue and tenant.
+
+    With a limit, of the newest 20,000 of them, or of those not acknowledged: that takes as long
+    however many there are and however few of them fit.
+    """
+    rows = _DEAD_ROWS if limit is None else _DEAD_LOOKED_AT[acknowledged is False]
     return Call(
-        "select job_id, task, queue, tenant, reason, died_at, attempt, failures, crashes,"
-        " deferrals, max_attempts, worker, last_error, acknowledged_at, acknowledged_by,"
-        " created_at, correlation_id, unique_key, tags from trunkline.dead_letters"
-        " where (%s::uuid[] is null or job_id = any(%s::uuid[]))"
-        " and (%s::text is null or task = %s) and (%s::text is null or queue = %s)"
-        " and (%s::text is null or tenant = %s)"
-        " and (%s::boolean is null or (acknowledged_at is not null) = %s)"
-        " order by died_at desc, job_id desc limit %s::bigint",
+        _DEAD_COLUMNS + rows + _DEAD_FILTER,
         (
+            *(() if limit is None else (limit,)),
             *_twice(None if jobs is None else list(jobs)),
             *_twice(task),
             *_twice(queue),
@@ -224,6 +253,12 @@ def dead_letters(
         ),
         rows_of(DeadLetter),
     )
+
+
+def dead_letters_beyond(*, limit: int, acknowledged: bool | None) -> Call[bool]:
+    """Whether there are more dead letters than a list with a limit reads."""
+    rows = _DEAD_LOOKED_AT[acknowledged is False]
+    return Call(_DEAD_BEYOND + rows, (limit, limit), scalar)
 
 
 def schedules() -> Call[list[ScheduleRow]]:

@@ -20,6 +20,7 @@ comment on column trunkline_internal.set_aside.unit is 'What there is too little
 comment on column trunkline_internal.set_aside.sequence is 'Its place in the lane, which it returns to.';
 create index set_aside_by_cost on trunkline_internal.set_aside (gate, unit, cost, sequence);
 create index set_aside_by_age on trunkline_internal.set_aside (task, since);
+create index set_aside_by_time on trunkline_internal.set_aside (since);
 create index set_aside_by_queue on trunkline_internal.set_aside (queue);
 alter table trunkline_internal.set_aside enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.set_aside to trunkline_owner using (true) with check (true);

@@ -97,11 +97,14 @@ to trunkline_operator;
 -- Read.
 grant execute on function
   trunkline.explain(uuid),
+  trunkline.find_jobs(text[], text, text, text, integer, uuid),
   trunkline.job(uuid),
   trunkline.list_jobs(text[], text, text, text, integer, uuid)
 to trunkline_producer, trunkline_operator, trunkline_reader;
 
 grant execute on function
+  trunkline.deferred_jobs(integer),
+  trunkline.queue_sizes(),
   trunkline.spending_of_job(uuid)
 to trunkline_operator, trunkline_reader;
 

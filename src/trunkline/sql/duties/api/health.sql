@@ -5,6 +5,8 @@ language sql
 stable
 security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
 as $$
   select 'duty ' || d.duty,
     not d.late and d.failures_in_a_row < 3,
@@ -20,11 +22,21 @@ as $$
   select 'claims', trunkline_internal.setting(p_name => 'claims_enabled')::boolean,
     jsonb_build_object('claims_enabled', trunkline_internal.setting(p_name => 'claims_enabled')::boolean)
   union all
-  select 'deferred work', count(*) = 0, jsonb_build_object('jobs', count(*))
-  from trunkline_internal.waiting as w
+  -- Those that have been put off for longest come first: all that are over the age are among the first, and as good as all
+  -- that are over the number.
+  select 'deferred work', count(*) = 0, jsonb_strip_nulls(jsonb_build_object(
+    'jobs', count(*), 'counted_up_to', case when count(*) >= 10000 then 10000 end
+  ))
+  from (
+    select w.deferrals, w.deferred_since, w.tenant
+    from trunkline_internal.waiting as w
+    where w.deferred_since is not null
+    order by w.deferred_since
+    limit 10000
+  ) as w
   where (
-      w.deferrals > trunkline_internal.setting(p_name => 'max_deferrals')::integer
-      or w.deferred_since < trunkline.clock() - trunkline_internal.setting(p_name => 'max_deferral_age')::interval
+      w.deferrals > (select trunkline_internal.setting(p_name => 'max_deferrals')::integer)
+      or w.deferred_since < (select trunkline.clock() - trunkline_internal.setting(p_name => 'max_deferral_age')::interval)
     )
     and ((select trunkline.tenant_scope()) is null or w.tenant = (select trunkline.tenant_scope()))
   union all
@@ -44,14 +56,11 @@ as $$
     select count(*) as jobs
     from (
       select
-      from trunkline_internal.tasks as t
-      -- By task, so that the index finds those over age however many there are.
-      join trunkline_internal.set_aside as a
-        on a.task = t.task
-        and a.since < (select trunkline.clock() - trunkline_internal.setting(p_name => 'max_deferral_age')::interval)
-      where (select trunkline.tenant_scope()) is null or exists (
-        select from trunkline_internal.waiting as w where w.job_id = a.job_id and w.tenant = (select trunkline.tenant_scope())
-      )
+      from trunkline_internal.set_aside as a
+      where a.since < (select trunkline.clock() - trunkline_internal.setting(p_name => 'max_deferral_age')::interval)
+        and ((select trunkline.tenant_scope()) is null or exists (
+          select from trunkline_internal.waiting as w where w.job_id = a.job_id and w.tenant = (select trunkline.tenant_scope())
+        ))
       limit 10000
     ) as o
   ) as o

@@ -1,6 +1,7 @@
--- Makes the partitions of one table up to a time, each starting where the last one ends; tells how many.
--- CREATE and ATTACH rather than PARTITION OF, which would lock the parent against everybody. Rows that
--- the default partition caught meanwhile are moved first, since ATTACH refuses to pass them over.
+-- Makes the partitions of one table up to a time, and those of rows that the default partition caught; returns how many.
+-- Rows land in the default while the duty does not run, and when the clock steps: back beyond the first partition, or
+-- forward beyond the last. What stays there is never dropped, so their days get partitions first, whenever those are; at
+-- most sixty of them a run. A partition ends where the next one begins.
 create or replace function trunkline_internal.make_partitions(p_parent text, p_now timestamptz)
 returns integer
 language plpgsql
@@ -8,15 +9,15 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  c_most constant integer := 60;
+  v_at timestamptz := date_trunc('day', p_now, 'UTC');
   v_caught timestamptz;
   v_column text := case p_parent when 'finished' then 'finished_at' when 'events' then 'at' else 'day' end;
-  v_lower timestamptz;
+  v_covered timestamptz;
   v_made integer := 0;
-  v_name text;
   v_spec record;
   v_step interval;
   v_until timestamptz := p_now + trunkline_internal.setting(p_name => 'partitions_ahead')::interval;
-  v_upper timestamptz;
 begin
   select t.unit, trunkline_internal.setting(p_name => t.retention_setting)::interval as retention
   into strict v_spec
@@ -24,48 +25,30 @@ begin
   where t.parent = p_parent;
   -- A year of days would make every plan over the table slow: above 60 days they are weeks.
   v_step := case when v_spec.unit = 'week' or v_spec.retention > interval '60 days' then interval '7 days' else interval '1 day' end;
-  -- After a long pause the default partition holds days gone by as well: they get theirs first,
-  -- since what stays in the default is never dropped.
-  execute format(
-    'select to_timestamp(extract(epoch from min(%I))) from trunkline_internal.%I', v_column, p_parent || '_default'
-  ) into v_caught;
-  select greatest(max(p.upper_bound), date_trunc('day', least(p_now, v_caught), 'UTC'))
-  into v_lower
-  from trunkline_internal.partitions as p
-  where p.parent = p_parent;
-  while v_lower <= v_until loop
-    v_upper := v_lower + v_step;
-    if v_lower <= p_now then
-      -- Somebody who is about to insert into the default while ATTACH runs would fail with a
-      -- check violation, because he has chosen his partition already; behind this lock he chooses
-      -- anew. It waits no longer than lock_timeout, and the span is tried again at the next run.
-      execute format('lock table trunkline_internal.%I in access exclusive mode', p_parent);
-    end if;
-    v_name := p_parent || '_' || to_char(v_lower at time zone 'UTC', 'YYYYMMDD');
-    insert into trunkline_internal.partitions (parent, partition, lower_bound, upper_bound)
-    values (p_parent, v_name, v_lower, v_upper);
+  while v_made < c_most loop
     execute format(
-      'create table trunkline_internal.%I (like trunkline_internal.%I including defaults including constraints)',
-      v_name, p_parent
-    );
-    -- Same policy as the parent. Without it, not even the owner would see the rows, and pg_dump would not copy them.
-    execute format('alter table trunkline_internal.%I enable row level security, force row level security', v_name);
-    execute format('create policy owner_rows on trunkline_internal.%I to trunkline_owner using (true) with check (true)', v_name);
-    execute format(
-      'with caught as (delete from trunkline_internal.%1$I where %2$I >= %3$L and %2$I < %4$L returning *) '
-      'insert into trunkline_internal.%5$I select * from caught',
-      p_parent || '_default', v_column, trunkline_internal.bound_literal(p_parent => p_parent, p_bound => v_lower),
-      trunkline_internal.bound_literal(p_parent => p_parent, p_bound => v_upper), v_name
-    );
-    execute format(
-      'alter table trunkline_internal.%I attach partition trunkline_internal.%I for values from (%L) to (%L)',
-      p_parent, v_name, trunkline_internal.bound_literal(p_parent => p_parent, p_bound => v_lower),
-      trunkline_internal.bound_literal(p_parent => p_parent, p_bound => v_upper)
+      'select to_timestamp(extract(epoch from min(%I))) from trunkline_internal.%I', v_column, p_parent || '_default'
+    ) into v_caught;
+    exit when v_caught is null;
+    perform trunkline_internal.make_partition(
+      p_parent => p_parent, p_column => v_column, p_at => v_caught, p_step => v_step, p_in_use => true
     );
     v_made := v_made + 1;
-    v_lower := v_upper;
+  end loop;
+  while v_at <= v_until loop
+    select p.upper_bound into v_covered
+    from trunkline_internal.partitions as p
+    where p.parent = p_parent and p.lower_bound <= v_at and p.upper_bound > v_at;
+    if found then
+      v_at := v_covered;
+    else
+      v_at := trunkline_internal.make_partition(
+        p_parent => p_parent, p_column => v_column, p_at => v_at, p_step => v_step, p_in_use => v_at <= p_now
+      );
+      v_made := v_made + 1;
+    end if;
   end loop;
   return v_made;
 end;
 $$;
-comment on function trunkline_internal.make_partitions(text, timestamptz) is 'Makes the partitions of one table up to a time, each starting where the last one ends; tells how many.';
+comment on function trunkline_internal.make_partitions(text, timestamptz) is 'Makes the partitions of one table up to a time, and those of rows that the default partition caught; returns how many.';

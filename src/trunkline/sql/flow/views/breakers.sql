@@ -15,12 +15,21 @@ select
   b.opened_at,
   b.probe_at,
   b.probe_job,
+  -- Up to counted_up_to of them: one as large means that or more.
   (
-    select count(*) from trunkline_internal.waiting as w where w.gate = n.gate and w.state = 'ready' and w.gate is not null
+    select count(*)
+    from (
+      select
+      from trunkline_internal.waiting as w
+      where w.gate = n.gate and w.state = 'ready' and w.gate is not null
+      order by w.queue, w.lane, w.sequence
+      limit 10000
+    ) as w
   ) as waiting,
   b.changed_at,
   b.changed_by,
-  b.reason
+  b.reason,
+  10000 as counted_up_to
 from (
   select distinct on (k.gate) k.gate, k.name, k.limit_id
   from (

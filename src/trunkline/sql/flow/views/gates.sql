@@ -12,9 +12,17 @@ select
   greatest(coalesce(c.tokens_of_minute, 0), 0)::bigint as tokens_of_minute,
   greatest(coalesce(c.tokens_of_hour, 0), 0)::bigint as tokens_of_hour,
   q.spent,
+  -- Up to counted_up_to of them: one as large means that or more.
   (
-    select count(*) from trunkline_internal.waiting as w where w.gate = n.gate and w.state = 'ready' and w.gate is not null
-  ) + a.jobs as waiting,
+    select least(count(*) + a.jobs, 10000)
+    from (
+      select
+      from trunkline_internal.waiting as w
+      where w.gate = n.gate and w.state = 'ready' and w.gate is not null
+      order by w.queue, w.lane, w.sequence
+      limit 10000
+    ) as w
+  ) as waiting,
   greatest(
     case when s.reckoned_by >= l.updated_at and s.free_at > p.now then s.free_at end,
     case when s.held_until > p.now then s.held_until end
@@ -24,8 +32,9 @@ select
   coalesce(s.refused, 0) as refused,
   s.refused_at,
   b.state as breaker,
-  -- Those of the waiting jobs that cost more than it ever gives at once.
-  a.jobs as set_aside
+  -- Those of the waiting jobs that cost more than it ever gives at once, up to counted_up_to as well.
+  a.jobs as set_aside,
+  10000 as counted_up_to
 from (
   select distinct on (n.gate) n.gate, n.name, n.limit_id from trunkline_internal.gate_names as n order by n.gate, n.limit_id desc
 ) as n
@@ -35,7 +44,9 @@ left join lateral (
   select s.* from trunkline_internal.gate_states as s where s.gate = n.gate order by s.epoch desc limit 1
 ) as s on true
 left join trunkline_internal.breakers as b on b.gate = n.gate
-cross join lateral (select count(*) as jobs from trunkline_internal.set_aside as a where a.gate = n.gate) as a
+cross join lateral (
+  select count(*) as jobs from (select from trunkline_internal.set_aside as a where a.gate = n.gate limit 10000) as a
+) as a
 -- As holder_lives has it, which whoever may read the view need not be allowed to call.
 cross join lateral (
   select count(distinct h.holder) as in_use

@@ -34,7 +34,27 @@ select
   coalesce(sum(g.requests_of_hour), 0)::bigint as requests_of_hour,
   coalesce(sum(g.tokens_of_minute), 0)::bigint as tokens_of_minute,
   coalesce(sum(g.tokens_of_hour), 0)::bigint as tokens_of_hour,
-  coalesce(sum(g.waiting), 0)::bigint as waiting,
+  -- Over all keys, up to counted_up_to: one as large means that or more.
+  least((
+    select count(*)
+    from (
+      select
+      from (
+        select distinct n.gate
+        from trunkline_internal.gate_names as n
+        where n.limit_id = l.limit_id
+          and not exists (select from trunkline_internal.gate_names as k where k.gate = n.gate and k.limit_id > n.limit_id)
+      ) as n
+      cross join lateral (
+        select
+        from trunkline_internal.waiting as w
+        where w.gate = n.gate and w.state = 'ready' and w.gate is not null
+        order by w.queue, w.lane, w.sequence
+        limit 10000
+      ) as w
+      limit 10000
+    ) as w
+  ) + coalesce(sum(g.set_aside), 0), 10000)::bigint as waiting,
   coalesce(sum(g.refused), 0)::bigint as refused,
   max(g.refused_at) as refused_at,
   max(g.held_until) as held_until,
@@ -74,8 +94,9 @@ select
   -- grant or a settlement, so calls through their own client may have exceeded the limit.
   coalesce(max(t.attempts), 0) as late,
   coalesce(max(t.tasks), '{}') as late_tasks,
-  -- Those of the waiting jobs that cost more than it ever gives at once.
-  coalesce(sum(g.set_aside), 0)::bigint as set_aside
+  -- Those of the waiting jobs that cost more than it ever gives at once, up to counted_up_to as well.
+  least(coalesce(sum(g.set_aside), 0), 10000)::bigint as set_aside,
+  10000 as counted_up_to
 from trunkline_internal.limits as l
 left join trunkline.gates as g on g."limit" = l.name
 left join late as t on t.limit_id = l.limit_id

@@ -66,7 +66,10 @@ begin
       when r.hard_deadline <= v_now then 'lost'
       else 'ok'
     end,
-    case when r.job_id is not null then 'running' end,
+    case
+      when r.job_id is not null then 'running'
+      else trunkline_internal.lost_state(p_job => a.job_id, p_scope => v_scope)
+    end,
     r.lease_expires_at
   from unnest(p_jobs, p_attempts) with ordinality as a (job_id, attempt, place)
   left join lateral (

@@ -1,6 +1,6 @@
 -- Returns the verdicts of a batch of completions in which not every attempt was completed: ok, cancel, already or lost.
 -- Already: this worker completed this very attempt before. Cancel: the attempt ended as cancelled,
--- because a heartbeat or progress call had returned cancel for it.
+-- because a heartbeat or progress call had returned cancel for it. The state of a lost one is gone if there is no such job.
 create or replace function trunkline_internal.unmatched_verdicts(
   p_worker text,
   p_jobs uuid[],
@@ -29,7 +29,11 @@ begin
         when f.state = 'completed' and f.attempt = a.attempt and f.worker = p_worker then 'already'
         else 'lost'
       end,
-      f.state,
+      case
+        when f.state is null and not (a.newest and a.job_id = any(coalesce(p_done, '{}') || coalesce(p_cancelled, '{}')))
+          then trunkline_internal.lost_state(p_job => a.job_id, p_scope => v_scope)
+        else f.state
+      end,
       null
     )::trunkline.verdict
     order by a.place

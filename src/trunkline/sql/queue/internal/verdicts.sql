@@ -1,5 +1,5 @@
 -- Answers a batch call about running attempts in the order asked: what was moved is ok, the rest is lost.
--- Of a job named twice the higher attempt was moved, see lock_running.
+-- The state of a lost one is gone if there is no such job. Of a job named twice the higher attempt was moved, see lock_running.
 create or replace function trunkline_internal.verdicts(
   p_jobs uuid[],
   p_attempts integer[],
@@ -7,16 +7,18 @@ create or replace function trunkline_internal.verdicts(
 )
 returns setof trunkline.verdict
 language plpgsql
-immutable
+volatile
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_scope text := trunkline.tenant_scope();
 begin
   return query
   select
     a.job_id,
     a.attempt,
     case when m.job_id is null then 'lost' else 'ok' end,
-    m.to_state,
+    case when m.job_id is null then trunkline_internal.lost_state(p_job => a.job_id, p_scope => v_scope) else m.to_state end,
     m.run_at
   from (
     select a.job_id, a.attempt, a.place, a.attempt = max(a.attempt) over (partition by a.job_id) as newest

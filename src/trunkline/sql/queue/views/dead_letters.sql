@@ -1,10 +1,11 @@
 -- Jobs that used up their attempts or were refused for good, newest first, kept until replayed, discarded or long acknowledged.
+-- The scope is asked for as in the view jobs.
 create or replace view trunkline.dead_letters with (security_barrier = true) as
 select
   d.job_id, d.task, d.queue, d.tenant, d.reason, d.died_at, d.attempt, d.failures, d.crashes, d.deferrals,
   d.max_attempts, d.worker, d.last_error, d.acknowledged_at, d.acknowledged_by, d.created_at,
   d.correlation_id, d.unique_key, d.tags
 from trunkline_internal.dead as d
-where (select trunkline.tenant_scope()) is null or d.tenant = (select trunkline.tenant_scope())
+where (select trunkline.tenant_scope() is null) or d.tenant = (select trunkline.tenant_scope())
 order by d.died_at desc;
 comment on view trunkline.dead_letters is 'Jobs that used up their attempts or were refused for good, newest first, kept until replayed, discarded or long acknowledged.';

@@ -24,6 +24,6 @@ from (
   cross join (
     select coalesce(s.value, s.default_value)::interval as lease from trunkline_internal.settings as s where s.name = 'lease'
   ) as s
-  where (select trunkline.tenant_scope()) is null or r.tenant = (select trunkline.tenant_scope())
+  where (select trunkline.tenant_scope() is null) or r.tenant = (select trunkline.tenant_scope())
 ) as m;
 comment on view trunkline.stale_monitor is 'Running jobs with the age of their last sign of life against their lease: healthy below it, stale from it on, critical from twice of it on.';

@@ -9,7 +9,8 @@ select
   avg(f.claimed_at - greatest(f.run_at, f.created_at)) as mean_wait,
   avg(f.finished_at - f.claimed_at) as mean_run
 from trunkline_internal.finished as f
-where f.finished_at >= trunkline.clock() - interval '1 hour'
-  and ((select trunkline.tenant_scope()) is null or f.tenant = (select trunkline.tenant_scope()))
+-- Computed once, so that only the partitions of that hour are read.
+where f.finished_at >= (select trunkline.clock() - interval '1 hour')
+  and ((select trunkline.tenant_scope() is null) or f.tenant = (select trunkline.tenant_scope()))
 group by date_trunc('minute', f.finished_at, 'UTC'), f.task, f.queue;
 comment on view trunkline.throughput is 'Completed and cancelled jobs per task and minute of the last hour, with mean waiting and running times.';

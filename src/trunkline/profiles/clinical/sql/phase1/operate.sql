@@ -15,7 +15,8 @@ as $$
   select
     d.job_id, d.task, clinical.as_uuid(p_text => d.tenant), d.died_at, e.details ->> 'dead_letter_reason',
     least(d.failures::integer, d.max_attempts - 1), e.details, d.acknowledged_at, d.acknowledged_by
-  from trunkline.dead_letters as d
+  -- The newest of all: where few of them fit, the others would be read as well.
+  from (select d.* from trunkline.dead_letters as d order by d.died_at desc limit 20000) as d
   join clinical.job_types as t on t.job_type = d.task
   cross join lateral (
     select
@@ -27,7 +28,7 @@ as $$
   order by d.died_at desc
   limit p_limit
 $$;
-comment on function clinical.list_dead_letters(text, text, integer) is 'Dead letters, newest first, by type and reason.';
+comment on function clinical.list_dead_letters(text, text, integer) is 'Dead letters, newest first, by type and reason, among the newest 20,000 of the database.';
 
 create or replace function clinical.require_own(p_job uuid)
 returns void
@@ -88,32 +89,51 @@ $$;
 comment on function clinical.cancel_job(uuid, text) is 'Cancels a waiting job at once, a running one at its next heartbeat; tells which.';
 
 create or replace view clinical.metrics with (security_barrier = true) as
--- What has ended: of the last day, or every look would read a month of jobs.
+-- Of each kind the newest 5,000 jobs, or every look would read the whole backlog and a month of jobs; of what has ended
+-- those of the last day.
 select
   'jobs' as metric, clinical.job_status(p_state => j.state, p_reason => j.reason) || ' ' || j.task as label,
   count(*)::numeric as value, false as alert
-from trunkline.jobs as j
+from (
+  values ('{ready, scheduled, blocked}'::text[]), ('{running}'), ('{dead}'), ('{completed, cancelled}')
+) as k (states)
+cross join lateral trunkline.find_jobs(p_states => k.states, p_limit => 5000) as p
+cross join lateral unnest(p.jobs) as j
 join clinical.job_types as t on t.job_type = j.task
-where j.state not in ('completed', 'cancelled') or j.finished_at > trunkline.clock() - interval '1 day'
+where j.state not in ('completed', 'cancelled') or j.finished_at > (select trunkline.clock() - interval '1 day')
 group by 2
 union all
-select 'oldest_waiting_seconds', null, coalesce(round(extract(epoch from max(trunkline.clock() - j.run_at)), 1), 0), false
-from trunkline.jobs as j
-join clinical.job_types as t on t.job_type = j.task
-where j.state in ('ready', 'scheduled', 'blocked') and j.run_at <= trunkline.clock()
+-- Due jobs that nobody has promoted yet are found among the first that are due in the whole database.
+select 'oldest_waiting_seconds', null, coalesce(round(extract(epoch from (select trunkline.clock()) - min(w.run_at)), 1), 0), false
+from (
+  select s.oldest_ready_at as run_at
+  from trunkline.queue_sizes() as s
+  where s.queue in (select k.queue from trunkline.tasks as k join clinical.job_types as t on t.job_type = k.task)
+  union all
+  select d.run_at
+  from (
+    select j.run_at, j.task
+    from trunkline.jobs as j
+    where j.state = 'scheduled' and j.run_at <= (select trunkline.clock())
+    order by j.run_at
+    limit 1000
+  ) as d
+  join clinical.job_types as t on t.job_type = d.task
+) as w
 union all
 -- Objective: 99 of 100 due jobs are claimed within five seconds while a worker is idle. Of types without an endpoint:
--- the others may wait for their limit, which is what it is there for.
+-- the others may wait for their limit, which is what it is there for. Of the newest 5,000 that were claimed.
 select
   'claim_latency_seconds_p99', null,
   coalesce(round((percentile_cont(0.99) within group (order by w.seconds))::numeric, 3), 0),
   coalesce(percentile_cont(0.99) within group (order by w.seconds) >= 5, false)
-from trunkline.jobs as j
+from trunkline.find_jobs(p_states => '{running, completed, cancelled, dead}', p_limit => 5000) as p
+cross join lateral unnest(p.jobs) as j
 join clinical.job_types as t on t.job_type = j.task
 cross join lateral (select greatest(extract(epoch from j.claimed_at - j.run_at), 0)::double precision as seconds) as w
 where t.api_endpoint is null
-  and j.claimed_at > trunkline.clock() - interval '1 hour'
-  and (j.finished_at is null or j.finished_at > trunkline.clock() - interval '1 hour')
+  and j.claimed_at > (select trunkline.clock() - interval '1 hour')
+  and (j.finished_at is null or j.finished_at > (select trunkline.clock() - interval '1 hour'))
 union all
 select
   'oldest_heartbeat_seconds', null, coalesce(round(extract(epoch from max(m.liveness_age)), 1), 0),
@@ -125,32 +145,35 @@ union all
 select 'reclaims_last_hour', null, count(*), false
 from trunkline.reclaim_history as h
 join clinical.job_types as t on t.job_type = h.task
-where h.at > trunkline.clock() - interval '1 hour'
+where h.at > (select trunkline.clock() - interval '1 hour')
 union all
 select 'dead_letters_last_hour', null, count(*), false
 from trunkline.dead_letters as d
 join clinical.job_types as t on t.job_type = d.task
-where d.died_at > trunkline.clock() - interval '1 hour'
+where d.died_at > (select trunkline.clock() - interval '1 hour')
 union all
 select 'deferrals_last_hour', null, count(*), false
 from trunkline.events as e
 join clinical.job_types as t on t.job_type = e.task
-where e.kind = 'snoozed' and e.at > trunkline.clock() - interval '1 hour'
+where e.kind = 'snoozed' and e.at > (select trunkline.clock() - interval '1 hour')
 union all
 -- A job that is put off or set aside for ever would never fail and never be seen.
 select 'deferred_without_progress', null, count(*), count(*) > 0
-from trunkline.jobs as j
+from (
+  select j.job_id, j.task, j.state, j.deferrals, j.created_at from trunkline.deferred_jobs(p_limit => 5000) as j
+  union all
+  select j.job_id, j.task, j.state, j.deferrals, j.created_at
+  from trunkline.find_jobs(p_states => '{running}', p_limit => 5000) as p
+  cross join lateral unnest(p.jobs) as j
+) as j
 join clinical.job_types as t on t.job_type = j.task
 cross join (
   select trunkline.clock() - make_interval(hours => clinical.configured(p_key => 'queue.max_deferral_age_hours')::integer) as before
 ) as c
-where j.state in ('ready', 'scheduled', 'running', 'blocked')
-  and (
-    j.deferrals > clinical.configured(p_key => 'queue.max_deferrals')::integer
-    or j.deferrals > 0 and j.created_at < c.before
-    or j.state = 'blocked' and c.before > (
-      select max(e.at) from trunkline.events as e where e.job_id = j.job_id and e.kind = 'set_aside'
-    )
+where j.deferrals > (select clinical.configured(p_key => 'queue.max_deferrals')::integer)
+  or j.deferrals > 0 and j.created_at < c.before
+  or j.state = 'blocked' and c.before > (
+    select max(e.at) from trunkline.events as e where e.job_id = j.job_id and e.kind = 'set_aside'
   )
 union all
 select 'permits_in_use', l.provider_name || '/' || l.api_endpoint, l.active_requests, false from clinical.api_rate_limits as l
@@ -164,7 +187,7 @@ select 'audit_without_patient', null, count(*), count(*) > 0
 from clinical.audit_log as a
 left join clinical.job_types as t on t.job_type = a.new_values ->> 'job_type'
 where a.patient_id is null
-  and a.at > trunkline.clock() - interval '1 day'
+  and a.at > (select trunkline.clock() - interval '1 day')
   and (a.table_name in ('shell_files', 'clinical_records', 'client_event') or t.needs_file)
 union all
 -- Objective: none. Every completion is one event of its job.
@@ -173,7 +196,7 @@ from (
   select e.job_id
   from trunkline.events as e
   join clinical.job_types as t on t.job_type = e.task
-  where e.kind = 'completed' and e.at > trunkline.clock() - interval '1 day'
+  where e.kind = 'completed' and e.at > (select trunkline.clock() - interval '1 day')
   group by e.job_id
   having count(*) > 1
 ) as c;

@@ -6,6 +6,6 @@ select
 from trunkline.reclaim_history as h
 join trunkline.tasks as t on t.task = h.task
 where t.profile = 'executor'
-  and h.at > trunkline.clock() - interval '1 hour'
+  and h.at > (select trunkline.clock() - interval '1 hour')
 group by h.task, h.to_state
 order by count(*) desc, h.task

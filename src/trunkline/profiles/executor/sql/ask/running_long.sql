@@ -1,12 +1,15 @@
 -- Running jobs, an older word for which is processing, locked for more than five minutes, oldest lock first.
+-- From what runs, and not from executor_jobs, of which every row would be read to find those with this status.
 
 select
-  j.id, j.type, j.status, j.attempts, j.locked_by, j.locked_at, j.heartbeat_at,
-  round(extract(epoch from trunkline.clock() - j.locked_at) / 60, 1) as age_minutes,
+  m.id, m.type, executor.executor_status(p_state => j.state) as status, least(j.failures + 1, j.max_attempts) as attempts,
+  m.locked_by, m.locked_at, m.heartbeat_at,
+  round(extract(epoch from trunkline.clock() - m.locked_at) / 60, 1) as age_minutes,
   round(extract(epoch from t.ttl) / 60, 1) as ttl_minutes,
   t.configured as has_own_ttl
-from executor.executor_jobs as j
-join executor.executor_job_types as t on t.type = j.type
-where j.status in ('running', 'processing')
-  and j.locked_at < trunkline.clock() - interval '5 minutes'
-order by j.locked_at
+from executor.executor_jobs_stale_monitor as m
+cross join lateral trunkline.job(p_job => m.id) as j
+join executor.executor_job_types as t on t.type = m.type
+where executor.executor_status(p_state => j.state) in ('running', 'processing')
+  and m.locked_at < (select trunkline.clock() - interval '5 minutes')
+order by m.locked_at

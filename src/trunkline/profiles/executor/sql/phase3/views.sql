@@ -38,12 +38,12 @@ from executor.executor_jobs_stale_validation as v
 union all
 select 'reclaims_last_hour', y.type, count(h.id), false
 from executor.executor_job_types as y
-left join executor.executor_jobs_reclaim_history as h on h.type = y.type and h.at > trunkline.clock() - interval '1 hour'
+left join executor.executor_jobs_reclaim_history as h on h.type = y.type and h.at > (select trunkline.clock() - interval '1 hour')
 group by y.type
 union all
 select 'dead_last_hour', y.type, count(d.job_id), false
 from executor.executor_job_types as y
-left join trunkline.dead_letters as d on d.task = y.type and d.died_at > trunkline.clock() - interval '1 hour'
+left join trunkline.dead_letters as d on d.task = y.type and d.died_at > (select trunkline.clock() - interval '1 hour')
 group by y.type
 union all
 select

@@ -1,0 +1,1 @@
+"""What operators wait for while millions of jobs do."""

@@ -1,0 +1,160 @@
+"""Fills a database with waiting, finished and dead jobs, quickly: a few real jobs are copied."""
+
+from typing import Any
+
+import psycopg
+
+from trunkline import profiles
+from trunkline.profiles import installer
+
+__all__ = ["fill", "install_profiles"]
+
+# How far apart jobs came: a larger stock reaches further back, the last hour is always the same.
+_SPACING = {"waiting": 0.1, "finished": 0.12, "dead": 1.0, "events": 9.0}
+_RUNNING = 500
+# Rows of one statement, so that none of them takes minutes.
+_BATCH = 500_000
+
+_PROTOTYPES = """
+select
+  trunkline.set_limit('stock', '{"concurrency": 1, "requests_per_minute": 100, "quota": 9000}'),
+  trunkline.set_limit('stock/{k}', '{"concurrency": 1, "breaker_failures": 5}'),
+  trunkline.register_task('stock'),
+  trunkline.register_task('stock_limited', p_limits => '{stock}'),
+  trunkline.register_task('stock_keyed', p_limits => '{"stock/{k}"}'),
+  trunkline.set_schedule('stock', '@daily', 'stock'),
+  executor.set_job_type(
+    p_type => 'stock_type', p_ttl => interval '1 hour', p_queue => 'stock_executor'
+  );
+select trunkline.enqueue('stock', p_queue => 'stock_put_off');
+select trunkline.register_worker('stock', '{stock_put_off}');
+select trunkline.snooze('stock', array[c.job_id], array[c.attempt], array[interval '1 day'])
+from trunkline.claim('stock', '{stock_put_off}') as c;
+select trunkline.enqueue_many(jsonb_agg(j.job)) from (
+  select jsonb_build_object('task', 'stock', 'queue', 'stock') as job from generate_series(1, 2)
+  union all select '{"task": "stock", "queue": "stock_urgent", "priority": 10}'
+  union all select '{"task": "stock", "queue": "stock", "delay": "10 days"}'
+  union all select '{"task": "stock_limited", "queue": "stock"}'
+  union all select '{"task": "stock_keyed", "queue": "stock", "payload": {"k": "key"}}'
+) as j;
+create temporary table stock_prototypes as
+select row_number() over () - 1 as place, w.* from trunkline_internal.waiting as w;
+insert into stock_prototypes
+select (jsonb_populate_record(o.row, jsonb_build_object(
+  'place', (select count(*) from stock_prototypes) - 1 + t.place, 'task', t.task, 'queue', t.queue
+))).*
+from (
+  values (1, 'report_generation', 'stock_clinical'), (2, 'stock_type', 'stock_executor')
+) as t (place, task, queue)
+cross join (
+  select p as row from stock_prototypes as p
+  where p.queue = 'stock' and p.state = 'ready' and p.gate is null limit 1
+) as o;
+insert into trunkline_internal.lanes (queue, lane)
+select distinct p.queue, p.lane from stock_prototypes as p
+where not exists (
+  select from trunkline_internal.lanes as l where l.queue = p.queue and l.lane = p.lane
+);
+"""
+
+# One row of each day that the stock reaches back to: the duty gives each its partition.
+_DAYS = """
+insert into trunkline_internal.finished
+  (job_id, finished_at, claimed_at, run_at, created_at, attempt, failures, deferrals, max_attempts,
+   priority, state, queue, task, worker, payload)
+select gen_random_uuid(), now() - d * interval '1 day', now(), now(), now(), 1, 0, 0, 4, 0,
+  'completed', 'stock', 'stock', 'stock', '{}'
+from generate_series(1, %(days)s) as d;
+insert into trunkline_internal.events (at, job_id, attempt, kind, task, queue, actor)
+select now() - d * interval '1 day', gen_random_uuid(), 1, 'failed', 'stock', 'stock', 'stock'
+from generate_series(1, %(days)s) as d;
+select trunkline.maintain_partitions();
+"""
+
+_ID = """
+(trunkline_internal.new_id_prefix(p_now => t.at) || substr(gen_random_uuid()::text, 16))::uuid
+"""
+
+_WAITING = f"""
+insert into trunkline_internal.waiting
+  (job_id, sequence, run_at, created_at, deferred_since, attempt, deferrals, max_attempts, lane,
+   state, queue, task, payload, gate, need)
+select {_ID}, case when p.state = 'ready' then nextval('trunkline_internal.job_sequence') end,
+  case when p.state = 'ready' then t.at else p.run_at end, t.at, p.deferred_since, p.attempt,
+  p.deferrals, p.max_attempts, p.lane, p.state, p.queue, p.task, p.payload, p.gate, p.need
+from generate_series(%(first)s, %(last)s) as n
+cross join lateral (select now() - n * %(spacing)s * interval '1 second' as at) as t
+join stock_prototypes as p on p.place = n %% %(prototypes)s
+"""
+
+_FINISHED = f"""
+insert into trunkline_internal.finished
+  (job_id, finished_at, claimed_at, run_at, created_at, attempt, failures, deferrals, max_attempts,
+   priority, state, queue, task, worker, payload)
+select {_ID}, t.at, t.at, t.at, t.at, 1, 0, 0, 4, 0, 'completed', 'stock',
+  (array['stock', 'report_generation', 'stock_type'])[1 + n %% 3], 'stock', '{{"number": 1}}'
+from generate_series(%(first)s, %(last)s) as n
+cross join lateral (select now() - n * %(spacing)s * interval '1 second' as at) as t
+"""
+
+_DEAD = f"""
+insert into trunkline_internal.dead
+  (job_id, died_at, run_at, created_at, attempt, failures, crashes, deferrals, max_attempts,
+   priority, queue, task, reason, payload, acknowledged_at, acknowledged_by)
+select {_ID}, t.at, t.at, t.at, 4, 4, 0, 0, 4, 0, 'stock',
+  (array['stock', 'report_generation', 'stock_type'])[1 + n %% 3], 'attempts_exhausted', '{{}}',
+  case when n %% 2 = 0 then now() end, case when n %% 2 = 0 then 'stock' end
+from generate_series(%(first)s, %(last)s) as n
+cross join lateral (select now() - n * %(spacing)s * interval '1 second' as at) as t
+"""
+
+_EVENTS = """
+insert into trunkline_internal.events
+  (at, job_id, attempt, kind, to_state, task, queue, worker, actor, detail)
+select now() - n * %(spacing)s * interval '1 second', gen_random_uuid(), 1,
+  (array['lost', 'snoozed', 'failed'])[1 + n %% 3], 'scheduled',
+  (array['stock', 'report_generation', 'stock_type'])[1 + n / 3 %% 3], 'stock', 'stock', 'stock',
+  '{}'
+from generate_series(%(first)s, %(last)s) as n
+"""
+
+_RUNS = """
+insert into trunkline_internal.running
+  (job_id, sequence, claimed_at, lease_expires_at, hard_deadline, run_at, created_at, attempt,
+   failures, crashes, deferrals, max_attempts, lane, audit, queue, task, worker, payload)
+select gen_random_uuid(), n, now(), now() + interval '1 day', now() + interval '1 day', now(),
+  now(), 1, 0, 0, 0, 4, 0, false, 'stock', 'stock', 'stock', '{}'
+from generate_series(1, %(running)s) as n
+"""
+
+
+def install_profiles(dsn: str) -> None:
+    """Install the profiles, whose views are measured as well."""
+    for name in profiles.NAMES:
+        profile = profiles.get(name)
+        installer.install(dsn, profile, [phase.name for phase in profile.phases])
+
+
+def fill(connection: psycopg.Connection[Any], *, waiting: int, finished: int, dead: int) -> None:
+    """Put in so many jobs, and an event for ten that wait."""
+    with psycopg.ClientCursor(connection) as cursor:
+        cursor.execute(_PROTOTYPES)
+        cursor.execute("select count(*) from stock_prototypes")
+        (prototypes,) = cursor.fetchone() or (0,)
+        reach = max(finished * _SPACING["finished"], waiting / 10 * _SPACING["events"])
+        cursor.execute(_DAYS, {"days": int(reach / 86400) + 1})
+        cursor.execute(_RUNS, {"running": _RUNNING})
+        for statement, table, rows in (
+            (_WAITING, "waiting", waiting),
+            (_FINISHED, "finished", finished),
+            (_DEAD, "dead", dead),
+            (_EVENTS, "events", waiting // 10),
+        ):
+            for first in range(1, rows + 1, _BATCH):
+                values = {
+                    "first": first,
+                    "last": min(first + _BATCH - 1, rows),
+                    "spacing": _SPACING[table],
+                    "prototypes": prototypes,
+                }
+                cursor.execute(statement, values)

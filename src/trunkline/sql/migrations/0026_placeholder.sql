@@ -1,0 +1,4 @@
+-- why: keeps the numbers of this branch without a gap until 0026 is merged
+-- breaking: no
+
+select 1;

@@ -1,0 +1,112 @@
+-- Counts what waits, runs and died in each queue, each number up to 10,000, so that it takes as long for any backlog.
+-- A number of 10,000 means that or more. ready_tasks has the counted ready jobs by task. Below the bound oldest_ready_at is
+-- exact; above, it is the oldest of the counted jobs and of the heads of all lanes, which are claimed next. In a session that acts for one
+-- tenant the same rows are read and that tenant's are counted; queues without any are left out.
+-- Reads only. Intended plan: index scans with a limit. Guarded by tests/plans.
+create or replace function trunkline.queue_sizes()
+returns setof trunkline.queue_size
+language plpgsql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+set enable_bitmapscan = off
+as $$
+declare
+  c_most constant integer := 10000;
+  v_oldest timestamptz;
+  v_queue text;
+  v_scope text := trunkline.tenant_scope();
+  v_size trunkline.queue_size;
+begin
+  for v_queue in
+    with recursive dead_names as (
+      (select d.queue from trunkline_internal.dead as d order by d.queue limit 1)
+      union all
+      select (select d.queue from trunkline_internal.dead as d where d.queue > n.queue order by d.queue limit 1)
+      from dead_names as n
+      where n.queue is not null
+    )
+    select l.queue from trunkline_internal.lanes as l
+    union
+    select q.queue from trunkline_internal.queues as q
+    union
+    select r.queue from trunkline_internal.running as r
+    union
+    select n.queue from dead_names as n where n.queue is not null
+    order by 1
+  loop
+    v_size := null;
+    v_size.queue := v_queue;
+    v_size.counted_up_to := c_most;
+    -- Of limited jobs too, which wait by gate: a gate may be listed for a queue in which nobody waits for it any more.
+    select coalesce(sum(t.jobs), 0)::bigint, min(t.oldest), coalesce(jsonb_object_agg(t.task, t.jobs), '{}')
+    into v_size.ready, v_size.oldest_ready_at, v_size.ready_tasks
+    from (
+      select r.task, count(*) as jobs, min(r.run_at) as oldest
+      from (
+        (
+          select w.task, w.run_at, w.tenant
+          from trunkline_internal.waiting as w
+          where w.queue = v_queue and w.gate is null and w.state = 'ready'
+          order by w.lane, w.sequence
+          limit c_most
+        )
+        union all
+        (
+          select w.task, w.run_at, w.tenant
+          from (
+            select distinct g.gate from trunkline_internal.gate_queues as g where g.queue = v_queue limit c_most
+          ) as g
+          cross join lateral (
+            select w.task, w.run_at, w.tenant
+            from trunkline_internal.waiting as w
+            where w.gate = g.gate and w.queue = v_queue and w.gate is not null and w.state = 'ready'
+            order by w.lane, w.sequence
+            limit c_most
+          ) as w
+          limit c_most
+        )
+        limit c_most
+      ) as r
+      where v_scope is null or r.tenant = v_scope
+      group by r.task
+    ) as t;
+    if v_size.ready >= c_most then
+      select min(h.run_at)
+      into v_oldest
+      from trunkline_internal.lanes as l
+      cross join lateral (
+        select w.run_at
+        from trunkline_internal.waiting as w
+        where w.queue = l.queue and w.lane = l.lane and w.gate is null and w.state = 'ready'
+        order by w.sequence
+        limit 1
+      ) as h
+      where l.queue = v_queue;
+      v_size.oldest_ready_at := least(v_size.oldest_ready_at, v_oldest);
+    end if;
+    select count(*) into v_size.scheduled
+    from (
+      select w.tenant from trunkline_internal.waiting as w where w.queue = v_queue and w.state = 'scheduled' limit c_most
+    ) as w
+    where v_scope is null or w.tenant = v_scope;
+    select count(*) into v_size.blocked
+    from (
+      select w.tenant from trunkline_internal.waiting as w where w.queue = v_queue and w.state = 'blocked' limit c_most
+    ) as w
+    where v_scope is null or w.tenant = v_scope;
+    select count(*) into v_size.dead
+    from (select d.tenant from trunkline_internal.dead as d where d.queue = v_queue limit c_most) as d
+    where v_scope is null or d.tenant = v_scope;
+    select count(*) into v_size.running
+    from trunkline_internal.running as r
+    where r.queue = v_queue and (v_scope is null or r.tenant = v_scope);
+    if v_scope is null or v_size.ready + v_size.scheduled + v_size.blocked + v_size.running + v_size.dead > 0 then
+      return next v_size;
+    end if;
+  end loop;
+end;
+$$;
+comment on function trunkline.queue_sizes() is 'Counts what waits, runs and died in each queue, each number up to 10,000, so that it takes as long for any backlog.';

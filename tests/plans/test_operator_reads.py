@@ -1,0 +1,167 @@
+"""What operators read costs the same for any backlog: each view, reading function and command.
+
+The lists are in bench/backlog/reads.py, which `make bench-backlog` measures in seconds.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import click
+import psycopg
+import pytest
+
+from bench.backlog import reads, stock
+from tests.cli.driving import Cli
+from tests.support import databases
+from tests.support.databases import Database
+from tests.support.servers import Server
+from tests.support.waiting import until
+from trunkline.cli.main import cli as whole
+
+# Nine kinds of jobs, of each more than is counted (10,000); dead ones more than searched (20,000).
+SMALL, LARGE = 100_000, 300_000
+# What runs, and the jobs of the last hour and day, are the same in both.
+GROWTH = 1.2
+# The most that any of them reads: five queues, four tables that are searched, and what runs.
+MOST_ROWS = 400_000
+
+_COUNTERS = """
+select
+  (
+    select coalesce(sum(s.seq_tup_read), 0) from pg_stat_user_tables as s
+    where s.schemaname in ('trunkline_internal', 'clinical', 'executor')
+  ) + (
+    select coalesce(sum(s.idx_tup_read), 0) from pg_stat_user_indexes as s
+    where s.schemaname in ('trunkline_internal', 'clinical', 'executor')
+  ),
+  (
+    select sum(s.heap_blks_hit + s.heap_blks_read + s.idx_blks_hit + s.idx_blks_read)
+    from pg_statio_user_tables as s
+    where s.schemaname in ('trunkline_internal', 'clinical', 'executor')
+  )
+"""
+_OTHERS = """
+select count(*) from pg_stat_activity
+where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """A database with so many waiting jobs, and two of them."""
+
+    database: Database
+    subjects: dict[str, UUID]
+    watch: psycopg.Connection[Any]
+
+    def cost(self, look: Callable[[], object]) -> tuple[int, int]:
+        """Rows and buffers of a look by a session of its own, the least of three."""
+        return min(self._cost(look) for _ in range(3))
+
+    def _cost(self, look: Callable[[], object]) -> tuple[int, int]:
+        before = self._counters()
+        look()
+        after = self._counters()
+        return int(after[0] - before[0]), int(after[1] - before[1])
+
+    def _counters(self) -> tuple[Any, ...]:
+        # A session reports what it has read when it ends.
+        until(lambda: self._value(_OTHERS)[0] == 0, "the sessions have ended")
+        return self._value(_COUNTERS)
+
+    def _value(self, query: str) -> tuple[Any, ...]:
+        row: tuple[Any, ...] | None = self.watch.execute(query.encode()).fetchone()
+        assert row is not None
+        return row
+
+    def read(self, query: str) -> Callable[[], object]:
+        def look() -> None:
+            with psycopg.connect(self.database.superuser_dsn, autocommit=True) as connection:
+                connection.execute("set session authorization trunkline_operator")
+                connection.execute(f"select * from {query}".encode(), self.subjects).fetchall()
+
+        return look
+
+    def command(self, command: str) -> Callable[[], object]:
+        cli = Cli(self.database.dsn)
+
+        def look() -> None:
+            # Checks end with 1 when they find something.
+            assert cli.run(*(command % self.subjects).split()).exit_code in {0, 1}, command
+
+        return look
+
+
+@pytest.fixture(scope="module")
+def stocks(server: Server, template: str) -> Iterator[tuple[Stock, Stock]]:
+    with databases.fresh(server, template) as one, databases.fresh(server, template) as other:
+        yield _stock(one, SMALL), _stock(other, LARGE)
+
+
+def _stock(database: Database, waiting: int) -> Stock:
+    stock.install_profiles(database.dsn)
+    with psycopg.connect(database.superuser_dsn, autocommit=True) as superuser:
+        stock.fill(superuser, waiting=waiting, finished=waiting // 2, dead=waiting // 2)
+        superuser.execute("vacuum analyze")
+        subjects = reads.subjects(superuser)
+    return Stock(database, subjects, database.superuser())
+
+
+def test_every_view_and_function_is_measured_or_has_a_reason(
+    stocks: tuple[Stock, Stock],
+) -> None:
+    views, functions = reads.names(stocks[0].watch)
+    assert set(reads.NOT_VIEWS) <= set(views)
+    listed = set(reads.FUNCTIONS) | set(reads.NOT_FUNCTIONS)
+    assert not listed ^ set(functions), " ".join(sorted(listed ^ set(functions)))
+
+
+def test_every_command_is_measured_or_has_a_reason() -> None:
+    assert set(reads.COMMANDS) | set(reads.NOT_COMMANDS) == set(_commands(whole))
+    assert not set(reads.COMMANDS) & set(reads.NOT_COMMANDS)
+
+
+def _commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[str]:
+    if not isinstance(command, click.Group):
+        yield " ".join(path)
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        inner = command.get_command(context, name)
+        assert inner is not None
+        yield from _commands(inner, (*path, name))
+
+
+def test_views_and_functions_read_no_more_from_a_larger_backlog(
+    stocks: tuple[Stock, Stock],
+) -> None:
+    small, large = stocks
+    queries = reads.queries(small.watch)
+    assert len(queries) > 30
+    found = {
+        name: (small.cost(small.read(query)), large.cost(large.read(query)))
+        for name, query in queries.items()
+    }
+    assert _grown(found) == {}, "\n".join(f"{k}: {v}" for k, v in _grown(found).items())
+
+
+def test_commands_read_no_more_from_a_larger_backlog(stocks: tuple[Stock, Stock]) -> None:
+    small, large = stocks
+    found = {
+        command: (small.cost(small.command(command)), large.cost(large.command(command)))
+        for command in reads.commands()
+    }
+    assert _grown(found) == {}, "\n".join(f"{k}: {v}" for k, v in _grown(found).items())
+
+
+def _grown(found: dict[str, tuple[tuple[int, int], tuple[int, int]]]) -> dict[str, Any]:
+    """Those that read more rows or buffers from the larger one than from the smaller one."""
+    return {
+        name: (low, high)
+        for name, (low, high) in found.items()
+        if high[0] > MOST_ROWS
+        or high[0] > GROWTH * low[0] + 2000
+        or high[1] > GROWTH * low[1] + 800
+    }
