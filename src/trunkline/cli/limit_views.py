@@ -61,7 +61,7 @@ def columns(title: str, now: datetime, out: Console) -> list[Column[Any]]:
         used("TOKENS/H", "tokens_of_hour", "tokens_per_hour", 6),
         Column("QUOTA", spent, right=True, rank=4),
         Column("WAITING", lambda row: capped(row.waiting, row.counted_up_to), right=True, rank=0),
-        Column("", state, "red", rank=1, elastic=True),
+        Column("", lambda row: _state(row, now), "red", rank=1, elastic=True),
     ]
 
 
@@ -172,7 +172,8 @@ def _set_aside(limit: LimitRow) -> Text | None:
     verb = "costs" if limit.set_aside == 1 else "cost"
     jobs = "job" if limit.set_aside == 1 else "jobs"
     return Text(
-        f"{capped(limit.set_aside, limit.counted_up_to)} {jobs}, which {verb} more than the limit ever gives at once:"
+        f"{capped(limit.set_aside, limit.counted_up_to)} {jobs}, which {verb} more than the limit"
+        " ever gives at once:"
         " raise it with trunkline limits set, or cancel them",
         style="yellow",
     )

@@ -120,7 +120,8 @@ def limits() -> Call[list[LimitRow]]:
         " quota_low_share, quota_low_below, quota_refuses, spent, breaker_failures,"
         " breaker_share, breaker_window, breaker_probe_after, backpressure_threshold,"
         " backpressure_delay, depth_limit, depth_refuses, weight, share_cap, pool, updated_at,"
-        " updated_by, late, late_tasks, set_aside, counted_up_to from trunkline.limits order by name",
+        " updated_by, late, late_tasks, set_aside, counted_up_to"
+        " from trunkline.limits order by name",
         (),
         rows_of(LimitRow),
     )

@@ -1,4 +1,0 @@
--- why: keeps the numbers of this branch without a gap until 0028 is merged
--- breaking: no
-
-select 1;
