@@ -1,5 +1,6 @@
 """Jobs that are set aside count as waiting, can be changed, raise an alarm, and may end dead."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from threading import Event
@@ -236,16 +237,19 @@ def test_no_job_is_lost_while_a_limit_goes_up_and_down_under_claims(desk: Desk) 
                 sweep(desk)
                 desk.limit("api", tokens_per_minute=10_000_000)
             # A bucket that a claim held is left to the duty.
-            until(
-                lambda: sweep(desk) is None and states() == [("completed", 800)], "all jobs ended"
-            )
+            until(ended, "all jobs ended")
         finally:
             done.set()
+
+    def ended() -> bool:
+        sweep(desk)
+        return states() == [("completed", 800)]
 
     def states() -> list[Any]:
         return desk.operator.connection.execute(
             "select state, count(*) from trunkline.jobs group by 1"
         ).fetchall()
 
-    together([partial(work, "one"), partial(work, "other"), change])
+    actions: list[Callable[[], None]] = [partial(work, "one"), partial(work, "other"), change]
+    together(actions)
     assert (states(), aside(desk)) == ([("completed", 800)], (0, 0))
