@@ -14,7 +14,7 @@ from trunkline.errors import SchemaMissing
 from trunkline.schema import catalog, tenants, walls
 from trunkline.schema.catalog import Attributes, Catalog
 from trunkline.schema.difference import Difference
-from trunkline.schema.session import connect
+from trunkline.schema.session import connect, lift_timeouts
 
 __all__ = ["Difference", "compare", "verify"]
 
@@ -42,7 +42,7 @@ def verify(dsn: str, *, root: Traversable | None = None) -> list[Difference]:
         connection.rollback()
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
-        connection.execute("set local statement_timeout = 0")
+        lift_timeouts(connection)
         connection.execute("set local row_security = on")
         actual = catalog.read(connection)
         open_walls = walls.check(connection) if root is None else []
