@@ -1,4 +1,4 @@
-"""Generates sql/catalog.json: installs the schema on a throw-away server and reads it.
+"""Generates the catalogues of engine and profiles: installs them on a throw-away server.
 
 Any PostgreSQL from 15 to 18 gives the same file; the tests prove it on the oldest and the newest.
 """
@@ -8,20 +8,23 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from trunkline import schema
+from trunkline import profiles, schema
 from trunkline.embedded import acquire
+from trunkline.profiles import installer, verification
 from trunkline.schema import catalog
 from trunkline.schema.session import connect
 
 __all__ = ["generate"]
 
-_FILE = Path(__file__).parents[1] / "src" / "trunkline" / "sql" / "catalog.json"
+_PACKAGE = Path(__file__).parents[1] / "src" / "trunkline"
+# Profiles grant to the roles of a platform where it has them.
+_PLATFORM = "create role anon; create role authenticated; create role service_role"
 # The server lives for a second and nothing of it is kept.
 _SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
 def generate() -> dict[Path, str]:
-    """Return the file and the text it should have."""
+    """Return the files and the text they should have."""
     # A short name, because the path of a Unix socket may not be long.
     with (
         tempfile.TemporaryDirectory(prefix="trunkline-") as folder,
@@ -29,7 +32,15 @@ def generate() -> dict[Path, str]:
     ):
         schema.install(server.dsn)
         with connect(server.dsn) as connection:
-            return {_FILE: catalog.dump(catalog.read(connection))}
+            texts = {_PACKAGE / "sql" / "catalog.json": catalog.dump(catalog.read(connection))}
+            connection.execute(_PLATFORM)
+        for name in profiles.NAMES:
+            profile = profiles.get(name)
+            installer.install(server.dsn, profile, [phase.name for phase in profile.phases])
+            with connect(server.dsn) as connection:
+                found = verification.read(connection, profile, profile.schema)
+            texts[_PACKAGE / "profiles" / name / "sql" / "catalog.json"] = catalog.dump(found)
+        return texts
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from tests.support.databases import Database
 from tests.support.processes import trunkline
 from trunkline.backup import programs
 from trunkline.backup.archive import draft
-from trunkline.errors import BackupProgramsMissing
+from trunkline.errors import BackupFileExists, BackupProgramsMissing
 
 
 @pytest.fixture
@@ -74,6 +74,14 @@ def test_an_existing_file_is_replaced_only_by_force(
     assert file.read_text() == "mine"
     run(homes / "none", "db", "backup", file, "--force", dsn=database.dsn)
     assert tarfile.is_tarfile(file)
+
+
+def test_a_file_that_appears_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "jobs.backup"
+    with pytest.raises(BackupFileExists), draft(file, force=False):
+        file.write_text("mine")
+    assert [one.name for one in tmp_path.iterdir()] == ["jobs.backup"]
+    assert file.read_text() == "mine"
 
 
 def test_a_link_is_replaced_and_not_followed(database: Database, homes: Path, file: Path) -> None:

@@ -14,11 +14,13 @@ import psycopg
 import pytest
 
 from tests.cli.driving import PROGRAM, Cli, clean_environment, process
+from tests.support import newer
 from tests.support.databases import Database
 from tests.support.servers import Server
 from tests.support.waiting import until
 from trunkline.cli import worker
 from trunkline.embedded import service
+from trunkline.schema import CONTRACT
 from trunkline.worker import entry
 from trunkline.worker.entry import WorkerOptions
 
@@ -205,6 +207,25 @@ def test_up_without_an_application_does_the_duties(database: Database, folder: P
     assert "nobody runs jobs" in out
     assert database.name in out
     assert out.endswith("Ended\n")
+
+
+def test_up_without_an_application_ends_under_a_schema_that_is_too_new(
+    database: Database, folder: Path
+) -> None:
+    """Without a reconnect; it says which package it needs and does no further duties."""
+    cli = Cli(database.dsn)
+    database.move_time("1 hour")
+    with running("up", folder=folder, environment=clean_environment(database.dsn)) as it:
+        until(lambda: duties_are_done(cli), "the duties are done")
+        newer.apply_contract(database.superuser(), oldest=CONTRACT)
+        database.move_time("1 hour")
+        until(lambda: duties_are_done(cli), "it is still served")
+        newer.apply_contract(database.superuser(), oldest=CONTRACT + 1)
+        out, _ = it.communicate(timeout=300)
+    assert it.returncode == 4, out
+    assert "schema_newer_than_client" in out
+    assert f"trunkline>={newer.RELEASE}" in out
+    assert "Lost the server" not in out
 
 
 def test_up_with_the_embedded_server() -> None:

@@ -26,7 +26,7 @@ from trunkline.schema.release import ordinal
 _MARK: LiteralString = "comment on function trunkline.wake(text) is 'of the later release'"
 
 
-@pytest.fixture(params=["release", "contract", "migration"])
+@pytest.fixture(params=["release", "contract", "contract alone", "migration"])
 def later(request: pytest.FixtureRequest, database: Database) -> Database:
     """A database of a later release, with equal migrations or more."""
     superuser = database.superuser()
@@ -36,6 +36,8 @@ def later(request: pytest.FixtureRequest, database: Database) -> Database:
             newer.apply_release(superuser)
         case "contract":
             newer.apply_contract(superuser, oldest=CONTRACT)
+        case "contract alone":
+            newer.apply_contract(superuser, oldest=CONTRACT, version=len(sql.migrations()))
         case _:
             newer.apply_migration(superuser)
     return database

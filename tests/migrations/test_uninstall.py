@@ -24,6 +24,7 @@ alter table shop.orders enable row level security;
 create policy own on shop.orders using (trunkline.tenant_scope() is null);
 create function shop.version() returns trunkline.schema_version_info language sql
   return (select row(1, 1, 1)::trunkline.schema_version_info);
+create view shop.ids as select id from shop.answers;
 create table shop.bystander (id integer);
 """
 _NAMED = {
@@ -63,6 +64,8 @@ def test_cascade_drops_it_and_says_so(cli: Cli, database: Database) -> None:
         "select relname from pg_class where relnamespace = 'shop'::regnamespace and relkind = 'r'"
     )
     assert {name for (name,) in rows} == {"answers", "bystander", "notes", "orders"}
+    # A view of other columns than the one that goes is no dependant, and stays.
+    assert database.superuser().execute("select count(*) from shop.ids").fetchone() == (0,)
 
 
 def test_objects_that_need_nothing_of_ours_are_no_reason(database: Database) -> None:

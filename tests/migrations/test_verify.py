@@ -265,6 +265,25 @@ def test_a_partition_of_a_day_is_walled_like_its_parent(
     assert named in found[0]
 
 
+@pytest.mark.parametrize(
+    "change", ["drop policy owner_rows on {}", "create policy all_rows on {} using (true)"]
+)
+def test_a_partition_of_a_day_has_the_policy_of_its_parent(database: Database, change: str) -> None:
+    row = (
+        database.superuser()
+        .execute(
+            "select min(inhrelid::regclass::text) from pg_inherits as i"
+            " join pg_class as c on c.oid = i.inhrelid"
+            " where inhparent = 'trunkline_internal.finished'::regclass"
+            " and pg_get_expr(c.relpartbound, c.oid) <> 'DEFAULT'"
+        )
+        .fetchone()
+    )
+    assert row is not None
+    [found] = differences(database, change.format(row[0]))
+    assert found.startswith(f"changed partition {row[0]}: policies are ")
+
+
 def test_new_partitions_are_walled_too(database: Database) -> None:
     database.move_time("40 days")
     database.connect("trunkline_worker").execute("select trunkline.maintain_partitions()")

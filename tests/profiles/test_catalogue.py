@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import uuid
 
 import pytest
+from psycopg import sql
 
 from tests.cli.driving import Cli
 from tests.support.databases import Database
@@ -66,7 +68,7 @@ def test_a_profile_below_which_the_engine_went_is_broken_and_can_be_repaired(
         ("drop view executor.executor_job_types", "missing view executor.executor_job_types"),
         (
             "drop policy service_only on executor.executor_cycles",
-            "missing policy executor.service_only on executor_cycles",
+            "missing policy executor.executor_cycles.service_only",
         ),
         (
             "alter table executor.executor_cycles disable row level security",
@@ -87,6 +89,45 @@ def test_a_profile_below_which_the_engine_went_is_broken_and_can_be_repaired(
             "grant execute on function executor.reclaim_stale_jobs() to public",
             "extra grant execute on function executor.reclaim_stale_jobs to public",
         ),
+        (
+            "revoke execute on function executor.enqueue_job from trunkline_producer",
+            "missing grant execute on function executor.enqueue_job to trunkline_producer",
+        ),
+        (
+            "revoke usage on schema executor from trunkline_worker",
+            "missing grant usage on schema executor to trunkline_worker",
+        ),
+        (
+            "grant select on executor.executor_cycles to trunkline_producer",
+            "extra grant select on table executor.executor_cycles to trunkline_producer",
+        ),
+        (
+            "grant usage on sequence executor.executor_cycles_cycle_seq to trunkline_reader",
+            (
+                "extra grant usage on sequence executor.executor_cycles_cycle_seq"
+                " to trunkline_reader"
+            ),
+        ),
+        (
+            (
+                "create or replace function executor.executor_status(p_state text) returns text"
+                " language sql immutable set search_path = pg_catalog, pg_temp"
+                " as $$ select 'done' $$"
+            ),
+            "changed function executor.executor_status: body differs",
+        ),
+        (
+            "alter function executor.enqueue_job security invoker",
+            "changed function executor.enqueue_job: security definer is not set, should be set",
+        ),
+        (
+            "alter table executor.executor_cycles add column note text",
+            "extra column executor.executor_cycles.note",
+        ),
+        (
+            "drop function executor.run_wake_ups()",
+            "missing function executor.run_wake_ups",
+        ),
     ],
 )
 def test_verify_names_what_is_open_in_a_profile(
@@ -95,3 +136,98 @@ def test_verify_names_what_is_open_in_a_profile(
     cli.text("profile", "install", "executor")
     database.superuser().execute(change.encode())
     assert differences(cli) == [named]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ("drop view clinical.metrics", "missing view clinical.metrics"),
+        (
+            "revoke select on clinical.job_queue from trunkline_reader",
+            "missing grant select on view clinical.job_queue to trunkline_reader",
+        ),
+        (
+            "grant select on clinical.audit_entries to trunkline_reader",
+            "extra grant select on table clinical.audit_entries to trunkline_reader",
+        ),
+        (
+            (
+                "create or replace function clinical.is_service_role() returns boolean"
+                " language sql stable set search_path = pg_catalog, pg_temp as $$ select true $$"
+            ),
+            "changed function clinical.is_service_role: body differs",
+        ),
+        (
+            "drop trigger refuse_audit_change on clinical.audit_entries",
+            "missing trigger clinical.audit_entries.refuse_audit_change",
+        ),
+        ("select clinical.open_legacy_views()", None),
+        ("create table clinical.notes (note text)", None),
+    ],
+)
+def test_verify_names_what_differs_in_the_clinical_profile(
+    cli: Cli, database: Database, change: str, named: str | None
+) -> None:
+    cli.text("profile", "install", "clinical")
+    database.superuser().execute(change.encode())
+    expected = [named] if named else ["The database is equal to the shipped schema"]
+    assert differences(cli) == expected
+
+
+@pytest.mark.parametrize("name", profiles.NAMES)
+def test_a_grant_to_a_login_is_a_difference(cli: Cli, database: Database, name: str) -> None:
+    cli.text("profile", "install", name)
+    view = {"clinical": "job_queue", "executor": "executor_jobs"}[name]
+    # Roles belong to the server, which other tests use at the same time.
+    login = f"stranger_{uuid.uuid4().hex}"
+    stranger = sql.Identifier(login)
+    connection = database.superuser()
+    connection.execute(sql.SQL("create role {} login").format(stranger))
+    try:
+        connection.execute(
+            sql.SQL("grant select on {} to {}").format(sql.Identifier(name, view), stranger)
+        )
+        assert differences(cli) == [f"extra grant select on view {name}.{view} to {login}"]
+    finally:
+        connection.execute(sql.SQL("drop owned by {}").format(stranger))
+        connection.execute(sql.SQL("drop role {}").format(stranger))
+
+
+@pytest.mark.parametrize("name", profiles.NAMES)
+def test_a_profile_in_another_schema_is_compared_too(
+    cli: Cli, database: Database, name: str
+) -> None:
+    cli.text("profile", "install", name, "--all", "--schema", "other")
+    assert "is equal" in cli.text("schema", "verify")
+    function = {"clinical": "configured", "executor": "enqueue_job"}[name]
+    database.superuser().execute(
+        f"revoke execute on function other.{function} from trunkline_producer".encode()
+    )
+    assert differences(cli) == [
+        f"missing grant execute on function other.{function} to trunkline_producer"
+    ]
+
+
+@pytest.mark.parametrize("name", profiles.NAMES)
+def test_what_differs_is_brought_back_by_applying_the_profile_again(
+    cli: Cli, database: Database, name: str
+) -> None:
+    cli.text("profile", "install", name, "--all")
+    function = {"clinical": "configured", "executor": "executor_status"}[name]
+    connection = database.superuser()
+    connection.execute(
+        f"revoke execute on function {name}.{function} from trunkline_producer".encode()
+    )
+    connection.execute(f"alter function {name}.{function} volatile".encode())
+    verified = cli.run("schema", "verify")
+    assert len(verified.stdout.splitlines()) == 2
+    assert "profile install NAME --again" in verified.stderr
+    cli.text("profile", "install", name, "--all", "--again")
+    assert "is equal" in cli.text("schema", "verify")
+
+
+@pytest.mark.parametrize("name", profiles.NAMES)
+def test_a_profile_that_is_taken_back_in_part_differs_in_nothing(cli: Cli, name: str) -> None:
+    cli.text("profile", "install", name, "--all")
+    cli.text("profile", "rollback", name, "--yes")
+    assert "is equal" in cli.text("schema", "verify")

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from tests.profiles.conftest import Desk
+from tests.support.calls import Calls
 from tests.support.databases import Database
 
 COLUMNS = {
@@ -207,3 +208,16 @@ def test_the_payload_is_shown_whatever_its_size(desk: Desk) -> None:
         "select executor.enqueue_job('run_tsa', jsonb_build_object('d', %s::text))", large
     )
     assert desk.row(job).payload == {"d": large}
+
+
+def test_a_session_of_one_tenant_enqueues_a_known_type_by_name(
+    database: Database, desk: Desk
+) -> None:
+    producer = Calls(database.connect("trunkline_producer"))
+    producer.connection.execute("select set_config('trunkline.tenant', 'a', false)")
+    job = producer.value("select executor.enqueue_job('run_tsa')")
+    row = producer.connection.execute("select id, type, tenant from executor.executor_jobs")
+    assert row.fetchall() == [(job, "run_tsa", "a")]
+    with pytest.raises(psycopg.Error) as caught:
+        producer.value("select executor.enqueue_job('brand_new')")
+    assert caught.value.sqlstate == "TL001"

@@ -9,7 +9,7 @@ from tests.profiles.conftest import TYPES
 from tests.support.databases import Database
 from tests.support.platform_roles import generous_platform
 from trunkline import profiles
-from trunkline.profiles import installer
+from trunkline.profiles import installer, verification
 
 CALLS = {
     "reclaim_stale_jobs": "select executor.reclaim_stale_jobs()",
@@ -177,3 +177,17 @@ def test_a_worker_of_the_executor_reads_no_job(installed: Database) -> None:
     for view in ("executor_jobs", "executor_job_types", *MONITORS, "executor_heartbeats"):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             worker.execute(f"select * from executor.{view}".encode())
+
+
+def test_verify_knows_what_a_profile_grants_to_a_platform(platform: Database) -> None:
+    installer.install(platform.dsn, profiles.get("clinical"), ["1", "2"])
+    superuser = platform.superuser()
+    assert verification.verify(platform.dsn) == []
+    superuser.execute("revoke execute on function clinical.submit_upload from authenticated")
+    superuser.execute("grant execute on function clinical.submit_upload to anon")
+    superuser.execute("drop policy profile_access on clinical.shell_files")
+    assert [str(difference) for difference in verification.verify(platform.dsn)] == [
+        "extra grant execute on function clinical.submit_upload to anon",
+        "missing grant execute on function clinical.submit_upload to authenticated",
+        "missing policy clinical.shell_files.profile_access",
+    ]

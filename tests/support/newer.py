@@ -11,14 +11,20 @@ RELEASE = "9.8.7"
 _CONTRACT = """
 create or replace function trunkline.schema_version() returns trunkline.schema_version_info
 language sql stable security definer set search_path = pg_catalog, pg_temp
-as $$ select (99, 99, {oldest})::trunkline.schema_version_info $$
+as $$ select ({version}, 99, {oldest})::trunkline.schema_version_info $$
 """
 
 
-def apply_contract(superuser: psycopg.Connection[Any], *, oldest: int) -> None:
-    """Raise the contract; clients below ``oldest`` are no longer served."""
-    superuser.execute(_CONTRACT.format(oldest=oldest).encode())
-    apply_release(superuser)
+def apply_contract(
+    superuser: psycopg.Connection[Any], *, oldest: int, version: int | None = None
+) -> None:
+    """Raise the contract; clients below ``oldest`` are no longer served.
+
+    With ``version`` nothing else is newer: that many migrations and the same release.
+    """
+    superuser.execute(_CONTRACT.format(oldest=oldest, version=version or 99).encode())
+    if version is None:
+        apply_release(superuser)
 
 
 def apply_release(superuser: psycopg.Connection[Any]) -> None:

@@ -1,11 +1,17 @@
 """A handler that loses the database is handed back like one that lost a deadlock: no failure."""
 
+import asyncio
+import json
+from typing import Any
+
 import psycopg
 import pytest
+from click.testing import CliRunner
 
 from tests.worker import process_app
 from tests.worker.scene import Scene
 from trunkline import Context
+from trunkline.cli.doctor import doctor
 
 _HANG_UP = "select pg_terminate_backend(pg_backend_pid())"
 
@@ -142,3 +148,40 @@ async def test_a_job_that_always_loses_the_database_comes_to_an_end(notes: Scene
         found = await notes.until_state(job, "completed", "dead")
     assert (found.state, found.reason) == ("dead", "deferred_too_long")
     assert (found.attempt, found.failures) == (4, 0)
+
+
+def alert(scene: Scene) -> dict[str, Any]:
+    """What the doctor says about jobs that are put off."""
+    done = CliRunner().invoke(doctor, ["--json", "--dsn", scene.database.dsn])
+    [found] = [c for c in json.loads(done.output)["checks"] if c["check"] == "deferred work"]
+    return dict(found)
+
+
+async def test_a_job_that_always_loses_the_database_raises_an_alert(notes: Scene) -> None:
+    """Without dead_when_deferred it lives on, ever later, and the doctor tells of it."""
+    bounds = {
+        row.name: row.value
+        for row in notes.rows(
+            "select name, value from trunkline.settings where name like 'max_def%%'"
+        )
+    }
+    assert bounds == {"max_deferrals": "20", "max_deferral_age": "24 hours"}
+    notes.superuser.execute("select trunkline.set_setting('max_deferrals', '3')")
+
+    @notes.app.task(max_attempts=1)
+    async def hopeless(ctx: Context) -> None:
+        async with ctx.transaction() as connection:
+            await connection.execute(_HANG_UP)
+
+    async with notes.working():
+        (job,) = await notes.enqueue("hopeless")
+        found = await notes.until_state(job, "scheduled", "dead")
+    assert (found.state, found.failures) == ("scheduled", 0)
+    assert found.deferrals > 3
+    raised = await asyncio.to_thread(alert, notes)
+    assert (raised["level"], raised["message"]) == ("warn", "1 job put off again and again")
+    # Within the count, but for longer than a day.
+    notes.superuser.execute("select trunkline.set_setting('max_deferrals', null)")
+    assert (await asyncio.to_thread(alert, notes))["level"] == "ok"
+    notes.database.move_time("25 hours")
+    assert (await asyncio.to_thread(alert, notes))["level"] == "warn"

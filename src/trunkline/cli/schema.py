@@ -106,9 +106,9 @@ def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
             f"{newer}. {newer.hint}"
             if newer
             else "`trunkline schema upgrade` brings functions, views and grants back, and "
-            "`trunkline profile install NAME` those of a profile. Tables, indexes and policies it "
-            "leaves alone: take their statements from `trunkline schema sql`. Memberships are "
-            "revoked with `revoke ROLE from MEMBER`.",
+            "`trunkline profile install NAME --again` those of a profile (with --phase N for "
+            "further phases). Tables, indexes and policies it leaves alone: take their statements "
+            "from `trunkline schema sql`. Memberships are revoked with `revoke ROLE from MEMBER`.",
             err=True,
         )
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +15,7 @@ from trunkline.cli.worker import wished, worker_options
 # Imports of the driver wait until a command runs, so that help is quick.
 if TYPE_CHECKING:
     from trunkline.cli.connection import Session
+    from trunkline.db.calls.admin import DutyRun
 
 __all__ = ["up"]
 
@@ -36,7 +37,8 @@ def up(ctx: click.Context, /, *, app: str | None, dsn: str | None, **given: Any)
 
     Without APP it keeps the server up and does the periodic duties, so that schedules run and
     lost jobs are found. Ctrl-C, SIGTERM or SIGHUP ends it, and with it the embedded server unless
-    others use it or `trunkline db start` keeps it up.
+    others use it or `trunkline db start` keeps it up. It also ends, with exit code 4, when the
+    schema is upgraded beyond this package.
     """
     from trunkline.db.dsn import given as server_given  # noqa: PLC0415 - see above
     from trunkline.db.dsn import resolve  # noqa: PLC0415 - see above
@@ -134,6 +136,23 @@ def _turn(session: Session, ended: threading.Event) -> None:
     from trunkline.cli.output import clean  # noqa: PLC0415 - see above
     from trunkline.db.calls import admin  # noqa: PLC0415 - see above
 
-    for run in session.persist(lambda: session.ask(admin.run_duties()), until=ended.is_set) or ():
+    def duties() -> Iterable[DutyRun]:
+        _require_served(session)
+        return session.ask(admin.run_duties())
+
+    for run in session.persist(duties, until=ended.is_set) or ():
         if run.error:
             click.echo(f"The duty {run.duty} failed: {clean(run.error)}", err=True)
+
+
+def _require_served(session: Session) -> None:
+    """Refuse to go on under a schema that was upgraded beyond this package, as workers do."""
+    from trunkline.db.calls import work  # noqa: PLC0415 - see above
+    from trunkline.errors import SchemaNewerThanClient  # noqa: PLC0415 - see above
+    from trunkline.schema.contract import newer_hint, require_served  # noqa: PLC0415 - see above
+
+    try:
+        require_served(session.ask(work.schema_version()))
+    except SchemaNewerThanClient as error:
+        error.hint = newer_hint(session.ask(work.schema_release()))
+        raise

@@ -47,7 +47,7 @@ _PING: Final[LiteralString] = "select pg_backend_pid()"
 
 # A role, a database or a server may set other values, and nothing would work: functions that
 # change state refuse a held snapshot, and forced row security cannot be off. Handlers keep the
-# role's statement_timeout and lock_timeout. Not set behind a pooler, which shares its sessions.
+# role's timeouts. Not set behind a pooler, which shares its sessions.
 _SETTINGS: Final[LiteralString] = (
     "select set_config('default_transaction_isolation', 'read committed', false),"
     " set_config('default_transaction_read_only', 'off', false),"
@@ -57,8 +57,10 @@ _SETTINGS: Final[LiteralString] = (
     " set_config('client_encoding', 'UTF8', false)"
 )
 # For connections that only call the engine; the client sets a deadline for each call.
+# transaction_timeout exists from PostgreSQL 17 on.
 _PATIENT: Final[LiteralString] = (
-    "select set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false)"
+    "select set_config(s.name, '0', false) from pg_catalog.pg_settings as s"
+    " where s.name in ('statement_timeout', 'lock_timeout', 'transaction_timeout')"
 )
 
 _last_used: weakref.WeakKeyDictionary[object, float] = weakref.WeakKeyDictionary()

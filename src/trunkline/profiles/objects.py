@@ -44,20 +44,6 @@ where c.relnamespace = to_regnamespace(quote_ident(%(schema)s)) and c.relkind in
   and c.relowner = 'trunkline_owner'::regrole
 order by 1
 """
-_OWNERS: Final[LiteralString] = """
-select o.object, pg_get_userbyid(o.owner)
-from (
-  select case c.relkind when 'v' then 'view' else 'table' end || ' ' || c.relname as object,
-    c.relowner as owner
-  from pg_class as c
-  where c.relnamespace = to_regnamespace(quote_ident(%(schema)s)) and c.relkind in ('r', 'p', 'v')
-  union all
-  select 'function ' || p.proname, p.proowner
-  from pg_proc as p where p.pronamespace = to_regnamespace(quote_ident(%(schema)s))
-) as o
-where o.owner <> 'trunkline_owner'::regrole
-order by 1
-"""
 # PUBLIC must have no privileges. Roles of a platform or the user may call and read, never write.
 _GRANTS: Final[LiteralString] = """
 select lower(x.privilege_type), o.object,
@@ -102,22 +88,18 @@ def present(connection: Connection, schema: str) -> frozenset[str]:
     return frozenset(name for (name,) in connection.execute(_PRESENT, {"schema": schema}))
 
 
-def flaws(connection: Connection, schema: str, expected: frozenset[str]) -> Iterator[Difference]:
-    """Return deviations in owners, row security and grants of a profile's schema."""
+def flaws(connection: Connection, schema: str, known: frozenset[str]) -> Iterator[Difference]:
+    """Return deviations in row security and grants of objects that are not ``known``."""
     named = {"schema": schema}
-    for found, owner in connection.execute(_OWNERS, named):
-        if found in expected:
-            kind, _, name = found.partition(" ")
-            detail = f"owner is {owner!r}, should be 'trunkline_owner'"
-            yield Difference("changed", kind, f"{schema}.{name}", detail)
     for name, enabled, forced in connection.execute(_TABLES, named):
         missing = [
             f"{what} is not set, should be set"
             for what, is_set in (("row security", enabled), ("forced row security", forced))
             if not is_set
         ]
-        if missing:
+        if missing and f"table {name}" not in known:
             yield Difference("changed", "table", f"{schema}.{name}", ", ".join(missing))
     for right, found, grantee in connection.execute(_GRANTS, named):
-        kind, _, name = found.partition(" ")
-        yield Difference("extra", "grant", f"{right} on {kind} {schema}.{name} to {grantee}")
+        if found not in known:
+            kind, _, name = found.partition(" ")
+            yield Difference("extra", "grant", f"{right} on {kind} {schema}.{name} to {grantee}")

@@ -71,6 +71,8 @@ class Profile:
     closing: str | None = None
     # What `trunkline profile troubleshoot` answers: topic, then its questions as (title, file).
     topics: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    # Grants that its own functions give in operation, as `verify` names them.
+    optional_grants: frozenset[str] = frozenset()
     # Whether it has a checklist, a cut-over and a roll-back of its own: see rollout.py.
     has_rollout: bool = False
 

@@ -11,12 +11,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TypeAlias
+
+from psycopg import sql
 
 from trunkline.schema.catalog_queries import MIGRATIONS, QUERIES
 from trunkline.schema.session import Connection
 
-__all__ = ["Catalog", "dump", "parse", "read"]
+__all__ = ["ENGINE", "Attributes", "Catalog", "dump", "parse", "read"]
+
+ENGINE: Final = ("trunkline", "trunkline_internal")
 
 Attributes: TypeAlias = dict[str, Any]
 Catalog: TypeAlias = dict[str, dict[str, Attributes]]
@@ -25,17 +30,34 @@ Catalog: TypeAlias = dict[str, dict[str, Attributes]]
 _QUALIFIER = re.compile(r'(?:\b[a-z_][a-z0-9_$]*|"[^"]+")\.(?=[a-z_"])')
 
 
-def read(connection: Connection) -> Catalog:
-    """Read the live catalogue; the connection's transaction keeps the search_path set here."""
+def read(
+    connection: Connection,
+    schemas: Sequence[str] = ENGINE,
+    kinds: Iterable[str] | None = None,
+    spell: Callable[[str], str] = str,
+) -> Catalog:
+    """Read the live catalogue of these schemas, by default of the engine with its migrations.
+
+    ``spell`` rewrites every text before it is fingerprinted. The connection's transaction keeps the
+    search_path set here.
+    """
     connection.execute("set local search_path = pg_catalog")
-    catalog = {kind: _objects(connection, query) for kind, query in QUERIES.items()}
+    names = sql.Literal(list(schemas)).as_string(connection)
+    chosen = QUERIES if kinds is None else {kind: QUERIES[kind] for kind in kinds}
+    catalog = {
+        kind: _spelled(_objects(connection, query.replace(":schemas", names).encode()), spell)
+        for kind, query in chosen.items()
+    }
     exact = connection.info.server_version >= 160000
-    for view in catalog["view"].values():
+    for function in catalog.get("function", {}).values():
+        function["body"] = _fingerprint(function["body"])
+    for view in catalog.get("view", {}).values():
         text = " ".join(view.pop("definition").split())
         view["shape"] = _fingerprint(_QUALIFIER.sub("", text), *sorted(view.pop("reads", [])))
         if exact:
             view["text"] = _fingerprint(text)
-    catalog["migration"] = _migrations(connection)
+    if kinds is None:
+        catalog["migration"] = _migrations(connection)
     return catalog
 
 
@@ -61,6 +83,18 @@ def parse(text: str) -> Catalog:
 
 def _objects(connection: Connection, query: Any) -> dict[str, Attributes]:
     return {name: _said(attributes) for name, attributes in connection.execute(query)}
+
+
+def _spelled(objects: dict[str, Attributes], spell: Callable[[str], str]) -> dict[str, Attributes]:
+    def value(found: Any) -> Any:
+        if isinstance(found, list):
+            return [value(item) for item in found]
+        return spell(found) if isinstance(found, str) else found
+
+    return {
+        spell(name): {key: value(found) for key, found in attributes.items()}
+        for name, attributes in objects.items()
+    }
 
 
 def _said(attributes: Attributes) -> Attributes:

@@ -1,8 +1,9 @@
-"""What a live database says about the two schemas and the roles, one query per kind of object.
+"""What a live database says about some schemas and the roles, one query per kind of object.
 
-Each query returns rows of (name, attributes as JSON). The session's search_path must be pg_catalog
-alone, so that every name of ours is printed with its schema. What PostgreSQL 15 to 18 say
-differently about the same thing is left out here or made equal in `catalog`.
+Each query returns rows of (name, attributes as JSON). ``:schemas`` stands for an array of names.
+The session's search_path must be pg_catalog alone, so that every name of ours is printed with its
+schema. What PostgreSQL 15 to 18 say differently about the same thing is left out here or made equal
+in `catalog`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final, LiteralString
 _OBJECTS: Final = """
 with spaces as (
   select n.oid, n.nspname from pg_namespace as n
-  where n.nspname in ('trunkline', 'trunkline_internal')
+  where n.nspname = any (:schemas)
 ),
 relations as (
   select c.*, format('%I.%I', s.nspname, c.relname) as name
@@ -55,7 +56,7 @@ select quote_ident(n.nspname), jsonb_build_object(
   'owner', pg_get_userbyid(n.nspowner),
   'comment', obj_description(n.oid, 'pg_namespace'))
 from pg_namespace as n
-where n.nspname in ('trunkline', 'trunkline_internal')
+where n.nspname = any (:schemas)
 """
 
 _DEFAULT_PRIVILEGES: Final = """
@@ -210,8 +211,7 @@ select p.oid::regprocedure::text, jsonb_build_object(
   'cost', p.procost,
   'rows', p.prorows,
   'support', nullif(p.prosupport, 0)::regproc::text,
-  'body', encode(sha256(convert_to(
-    coalesce(pg_get_function_sqlbody(p.oid), p.prosrc), 'UTF8')), 'hex'),
+  'body', coalesce(pg_get_function_sqlbody(p.oid), p.prosrc),
   'comment', obj_description(p.oid, 'pg_proc'))
 from pg_proc as p
 join spaces as s on s.oid = p.pronamespace

@@ -34,6 +34,11 @@ _QUERY: Final[LiteralString] = (
     "select v.version, v.contract, v.oldest_contract from trunkline.schema_version() as v"
 )
 _RELEASE: Final[LiteralString] = "select trunkline.schema_release()"
+# Our own direct connections set it; a pooler shares its sessions.
+_ROW_SECURITY: Final = (
+    "Reset it where it is set and let the pooler reconnect: alter role NAME reset row_security; "
+    "or alter database NAME reset row_security; (in psql, \\drds lists both)"
+)
 _logger = logging.getLogger(__name__)
 
 
@@ -130,6 +135,11 @@ def _reason(error: psycopg.errors.ProgrammingError) -> Exception:
     missing = (psycopg.errors.InvalidSchemaName, psycopg.errors.UndefinedFunction)
     if isinstance(error, missing):
         return SchemaMissing("This database has no Trunkline schema")
+    if error.diag.source_function == "check_enable_rls":
+        return SchemaForbidden(
+            "row_security is off in this session, so no table of the schema can be read",
+            hint=_ROW_SECURITY,
+        )
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
         said = error.diag.message_primary or str(error)
         return SchemaForbidden(f"The role of this connection may not use the schema: {said}")

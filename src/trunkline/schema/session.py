@@ -19,7 +19,7 @@ from trunkline.errors import (
 )
 from trunkline.schema.plan import Step
 
-__all__ = ["Connection", "connect", "is_installed", "run"]
+__all__ = ["Connection", "connect", "is_installed", "lift_timeouts", "run"]
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -36,9 +36,17 @@ def connect(dsn: str) -> Iterator[Connection]:
     connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
     connection.read_only = False
     with connection:
-        connection.execute("set local statement_timeout = 0")
+        lift_timeouts(connection)
         connection.execute("set local row_security = on")
         yield connection
+
+
+def lift_timeouts(connection: Connection) -> None:
+    """Override timeouts of the role, the database or the server for this transaction."""
+    # By SET and not by a query, which would fix the transaction's isolation level.
+    connection.execute("set local statement_timeout = 0")
+    if connection.info.server_version >= 170000:
+        connection.execute("set local transaction_timeout = 0")
 
 
 def is_installed(connection: Connection) -> bool:

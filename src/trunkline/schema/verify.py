@@ -14,17 +14,19 @@ from trunkline.errors import SchemaMissing
 from trunkline.schema import catalog, tenants, walls
 from trunkline.schema.catalog import Attributes, Catalog
 from trunkline.schema.difference import Difference
-from trunkline.schema.session import connect
+from trunkline.schema.session import connect, lift_timeouts
 
 __all__ = ["Difference", "compare", "verify"]
 
-_FUNCTION = re.compile(r"(?P<name>trunkline(?:_internal)?\.[a-z0-9_]+)\([^()]*\)")
+_FUNCTION = re.compile(r"(?P<name>[a-z0-9_\"]+\.[a-z0-9_]+)\([^()]*\)")
+_GRANTED = re.compile(r"\w+ on (?P<kind>\w+) (?P<object>.+) to [^ ]+")
 _TENANT_GRANT = re.compile(
     r"(?P<right>\w+) on (?P<kind>\w+) (?P<object>[^ ]+) to (?!public$|trunkline_)"
 )
 # These are named after the object they belong to, and gone with it.
 _PARTS = ("column", "constraint", "trigger", "rule", "policy")
 _WHOLES = ("table", "view", "type", "default partition")
+_GRANTABLE = ("table", "view", "function", "sequence")
 # Too long to print, and no help to a reader.
 _OPAQUE = ("body", "query", "sha256")
 
@@ -40,7 +42,7 @@ def verify(dsn: str, *, root: Traversable | None = None) -> list[Difference]:
         connection.rollback()
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
-        connection.execute("set local statement_timeout = 0")
+        lift_timeouts(connection)
         connection.execute("set local row_security = on")
         actual = catalog.read(connection)
         open_walls = walls.check(connection) if root is None else []
@@ -64,11 +66,22 @@ def compare(expected: Catalog, actual: Catalog) -> list[Difference]:
         for difference in found
         if difference.kind in _WHOLES and difference.change != "changed"
     )
+    missing = {
+        f"{difference.kind} {difference.name}"
+        for difference in found
+        if difference.kind in _GRANTABLE and difference.change == "missing"
+    }
     return [
         difference
         for difference in found
         if not (difference.kind in _PARTS and difference.name.startswith(gone))
+        and not (difference.kind == "grant" and _grant_object(difference.name) in missing)
     ]
+
+
+def _grant_object(grant: str) -> str | None:
+    granted = _GRANTED.fullmatch(grant)
+    return f"{granted['kind']} {granted['object']}" if granted else None
 
 
 def _compare_kind(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.embedded.place import Place
 from trunkline.embedded import stop
 
 
@@ -24,3 +25,9 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     finally:
         stop(folder, force=True)
         shutil.rmtree(base)
+
+
+@pytest.fixture
+def place(home: Path) -> Place:
+    """An application there, whose commands know of no other server."""
+    return Place(home)

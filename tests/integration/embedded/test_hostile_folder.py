@@ -171,11 +171,28 @@ def test_root_writes_to_no_hard_link(used: Path, victim: Victim, name: str) -> N
     assert set(outcome.values()) <= {"done", "embedded_folder_unsafe"}, outcome
 
 
+@pytest.mark.parametrize("held", [False, True], ids=["closed", "open"])
 @pytest.mark.parametrize("name", FILES)
-def test_a_fifo_does_not_block_root(used: Path, name: str) -> None:
-    with planted(used / name, os.mkfifo):
+def test_a_fifo_is_not_taken_for_a_file(
+    used: Path, nobody: pwd.struct_passwd, name: str, held: bool
+) -> None:
+    """Opening it waits for the other end; if that is open, reading waits, and writing tells."""
+
+    def plant(path: Path) -> None:
+        os.mkfifo(path, 0o600)
+        os.chown(path, nobody.pw_uid, nobody.pw_gid)
+
+    with planted(used / name, plant):
+        other_end = os.open(used / name, os.O_RDWR | os.O_NONBLOCK) if held else None
         outcome = commands(used)
+        if other_end is not None:
+            with suppress(BlockingIOError):
+                assert os.read(other_end, 1) == b""
+            os.close(other_end)
     assert set(outcome.values()) <= {"done", "embedded_folder_unsafe"}, outcome
+    # The other files are replaced, removed or left to the server.
+    if name in {"start.lock", "users.lock", "server.lock", "postgres.log", "data/postmaster.pid"}:
+        assert outcome["start"] == "embedded_folder_unsafe"
 
 
 @pytest.mark.parametrize("name", DIRECTORIES)

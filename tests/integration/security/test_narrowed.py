@@ -131,6 +131,11 @@ def test_a_name_that_two_templates_produce_is_no_tenant_s_own(
     everybody: Connection, narrowed: Narrowed
 ) -> None:
     """RC: tenant `limited` would pause what counts for tenant b, by either of its names."""
+    # Such names are refused by now; a database of an earlier release may have them.
+    everybody.execute(
+        "create or replace function trunkline_internal.lock_limit_templates(p_names text[])"
+        " returns boolean language sql as 'select false'"
+    )
     for name in ("{tenant}/a/b/{model}", "limited/a/b/b"):
         everybody.execute("select trunkline.set_limit(%s, '{\"concurrency\": 5}')", (name,))
     everybody.execute(

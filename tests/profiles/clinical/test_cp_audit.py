@@ -215,3 +215,33 @@ def test_events_are_kept_when_nobody_calls_for_it(clinic: Clinic) -> None:
     assert clinic.rows(events, job)[0].n == 0
     assert clinic.audit(job) == before
     assert [e.kind for e in before] == ["enqueued", "claimed", "completed"]
+
+
+def test_events_that_cannot_be_copied_stay(clinic: Clinic) -> None:
+    """CP-97: a hook that fails keeps the partition, and the next maintenance tries again."""
+    job = clinic.start(AI)
+    assert clinic.complete(job)
+    before = clinic.audit(job)
+    superuser = clinic.database.superuser()
+    row = superuser.execute(
+        "select pg_get_functiondef('clinical.keep_events(timestamptz)'::regprocedure)"
+    ).fetchone()
+    assert row is not None
+    superuser.execute(
+        "create or replace function clinical.keep_events(p_before timestamptz) returns bigint"
+        " language plpgsql as $$ begin raise exception 'no room'; end $$"
+    )
+    clinic.operator.value("select trunkline.set_setting('events_retention', '1 day')")
+    clinic.pass_time("30 days")
+    events = "select count(*) as n from trunkline.events where job_id = %s"
+    for _ in range(20):
+        clinic.worker.connection.execute("select trunkline.run_duties()")
+        clinic.pass_time("1 hour")
+    assert clinic.rows(events, job)[0].n == len(before)
+    assert clinic.audit(job) == before
+    superuser.execute(row[0].encode())
+    for _ in range(20):
+        clinic.worker.connection.execute("select trunkline.run_duties()")
+        clinic.pass_time("1 hour")
+    assert clinic.rows(events, job)[0].n == 0
+    assert clinic.audit(job) == before

@@ -9,6 +9,7 @@ from uuid import UUID
 from trunkline.db.call import Call, Row, json_text, nothing, one, plain_text, rows_of, scalar
 from trunkline.db.packed import Integers, Uuids
 from trunkline.model import ClaimedJob, Verdict
+from trunkline.schema.contract import SchemaVersion
 
 __all__ = [
     "CLAIM",
@@ -266,6 +267,15 @@ def pulse(worker: str, detail: Mapping[str, Any]) -> Call[Pulse]:
         " v.version, v.contract, v.oldest_contract from trunkline.schema_version() as v",
         (worker, json_text(detail)),
         one(Pulse),
+    )
+
+
+def schema_version() -> Call[SchemaVersion]:
+    """Read which contracts the schema supports."""
+    return Call(
+        "select v.version, v.contract, v.oldest_contract from trunkline.schema_version() as v",
+        (),
+        one(SchemaVersion),
     )
 
 

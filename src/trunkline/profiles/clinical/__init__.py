@@ -54,5 +54,10 @@ PROFILE: Final = Profile(
             optional=True,
         ),
     ),
+    # By open_legacy_views, a step of the roll-back.
+    optional_grants=frozenset(
+        f"select on view clinical.{name} to trunkline_producer"
+        for name in ("legacy_job_queue", "legacy_shell_files")
+    ),
     has_rollout=True,
 )

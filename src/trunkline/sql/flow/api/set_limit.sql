@@ -4,8 +4,8 @@
 -- quota_refuses. A breaker: breaker_failures, breaker_share, breaker_window, breaker_probe_after. At enqueue:
 -- backpressure_threshold, backpressure_delay, depth_limit, depth_refuses. For keys that share a pool: weight, share_cap.
 -- A name with keys in braces, as in openai/{model}, is a limit of its own for each value of them; a limit of a filled-in
--- name goes before it. Two limits with keys that could produce the same filled-in name are refused. Takes effect at the
--- next claim, whatever waits; a part that is new counts what is claimed from then on.
+-- name goes before it. A name that could be filled in to the same as that of another limit, or of a task, is refused.
+-- Takes effect at the next claim, whatever waits; a part that is new counts what is claimed from then on.
 -- ready -> blocked for waiting jobs that cost more than the limit now ever gives at once, blocked -> ready for those that
 -- fit again: at most about 5,000 of each here, the rest by the duty sweep_gates.
 create or replace function trunkline.set_limit(
@@ -29,10 +29,11 @@ declare
   v_limits integer[];
   v_must text;
   v_new boolean;
-  v_other text := trunkline_internal.overlapping_limit(p_name => p_limit);
+  v_other text;
   v_parts jsonb := coalesce(p_parts, '{}'::jsonb);
 begin
   perform trunkline_internal.require_all_tenants(p_detail => jsonb_build_object('limit', p_limit));
+  v_other := trunkline_internal.overlapping_limit(p_name => p_limit);
   case
     when not trunkline_internal.is_limit_name(p_name => p_limit) then
       v_bad := 'p_limit'; v_must := '1 to 200 bytes, and between two keys something that begins with no letter, digit or %';

@@ -24,8 +24,12 @@ begin
       p_detail => jsonb_build_object('task', p_task, 'argument', 'declares', 'must_be', 'an object of limits and their parts')
     );
   end if;
+  -- Nothing that others have is named to a session that acts for one tenant.
+  perform trunkline_internal.require_all_tenants(p_detail => jsonb_build_object('task', p_task, 'limit', d.name))
+  from jsonb_object_keys(p_declares) as d (name)
+  where not exists (select from trunkline_internal.limits as l where l.name = d.name);
   for v_limit in select d.key as name, d.value as parts from jsonb_each(p_declares) as d order by d.key collate "C" loop
-    v_other := trunkline_internal.overlapping_limit(p_name => v_limit.name);
+    v_other := trunkline_internal.overlapping_limit(p_name => v_limit.name, p_task => p_task);
     v_must := case
       when not trunkline_internal.is_limit_name(p_name => v_limit.name)
         then 'names of 1 to 200 bytes, and between two keys something that begins with no letter, digit or %'

@@ -1,25 +1,37 @@
--- Returns a limit with keys that can produce the same filled-in name as a new limit with keys; null if there is none.
--- Both would count in one place, and a tenant of one could pause a tenant of the other. Limits without keys never overlap:
--- a limit of a filled-in name replaces the one with keys for that name. Existing limits are not checked again.
+-- Returns a name with keys that can produce the same filled-in name as a new name with keys; null if there is none.
+-- Both would count in one place, and a tenant of one could pause a tenant of the other. The names that tasks use count like
+-- limits, except those of p_task, whose names are being replaced; p_others are the new ones. Names without keys never
+-- overlap: a limit of a filled-in name replaces the one with keys for that name. A name that is in use already is not
+-- checked again: limits cannot be removed, so an overlap from an earlier release must not keep anybody from changing them.
 -- Values contain no slash, so the names are compared part by part. Two parts with keys overlap if one's beginning starts
 -- with the other's, and the same holds for their ends: the values can contain the rest.
-create or replace function trunkline_internal.overlapping_limit(p_name text)
+create or replace function trunkline_internal.overlapping_limit(p_name text, p_task text default null, p_others text[] default '{}')
 returns text
 language plpgsql
-stable
+volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_parts text[] := string_to_array(regexp_replace(p_name, '[{][^{}]+[}]', '{k}', 'g'), '/');
 begin
-  if p_name !~ '[{][^{}]+[}]' or exists (select from trunkline_internal.limits as l where l.name = p_name) then
+  if not trunkline_internal.lock_limit_templates(p_names => array[p_name]) then
     return null;
   end if;
   return (
     select l.name
-    from trunkline_internal.limits as l
+    from (
+      select l.name from trunkline_internal.limits as l
+      union
+      select n.name
+      from trunkline_internal.tasks as t
+      cross join lateral unnest(t.limits) as n (name)
+      where t.task is distinct from p_task
+      union
+      select n.name from unnest(p_others) as n (name)
+    ) as l
     cross join lateral string_to_array(regexp_replace(l.name, '[{][^{}]+[}]', '{k}', 'g'), '/') as o (parts)
     where l.name ~ '[{][^{}]+[}]'
+      and l.name <> p_name
       and cardinality(o.parts) = cardinality(v_parts)
       and not exists (
         select
@@ -43,4 +55,4 @@ begin
   );
 end;
 $$;
-comment on function trunkline_internal.overlapping_limit(text) is 'Returns a limit with keys that can produce the same filled-in name as a new limit with keys; null if there is none.';
+comment on function trunkline_internal.overlapping_limit(text, text, text[]) is 'Returns a name with keys that can produce the same filled-in name as a new name with keys; null if there is none.';

@@ -1,9 +1,9 @@
 -- Makes many tasks known in one call, as register_task does, all or none; tells how many were new or changed.
 -- p_tasks is a JSON array of objects with the arguments of register_task as keys, without the p_. What
 -- is known already is neither locked nor written, so that a worker's start costs one round trip and
--- leaves no trace. Locks rows of tasks in the order of their names. A field of its own is declares: limits
--- that the code brings along, name by name (see declare_limits); another is alias_of: the task whose handler runs jobs
--- of this name. It is for people to see, so a session that acts for one tenant leaves it as it is.
+-- leaves no trace. Locks the turn of new limit names, then rows of tasks in the order of their names. A field of its own
+-- is declares: limits that the code brings along, name by name (see declare_limits); another is alias_of: the task whose
+-- handler runs jobs of this name. It is for people to see, so a session that acts for one tenant leaves it as it is.
 create or replace function trunkline.register_tasks(p_tasks jsonb)
 returns integer
 language plpgsql
@@ -33,6 +33,18 @@ begin
       p_detail => jsonb_build_object('argument', 'p_tasks', 'must_be', 'a JSON array of at most 10000 objects and 16 MB')
     );
   end if;
+  perform trunkline_internal.lock_limit_templates(p_names => array(
+    select n.name
+    from jsonb_array_elements(p_tasks) as t (policy)
+    cross join lateral (
+      select l.name
+      from jsonb_array_elements_text(case when jsonb_typeof(t.policy -> 'limits') = 'array' then t.policy -> 'limits' end) as l (name)
+      union all
+      select d.name
+      from jsonb_object_keys(case when jsonb_typeof(t.policy -> 'declares') = 'object' then t.policy -> 'declares' end) as d (name)
+    ) as n
+    where trunkline.tenant_scope() is null
+  ));
   for v_task in
     select t.policy, (t.place - 1)::integer as index
     from jsonb_array_elements(p_tasks) with ordinality as t (policy, place)

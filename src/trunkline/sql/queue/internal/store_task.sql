@@ -34,6 +34,7 @@ declare
   v_is_known boolean;
   v_new trunkline_internal.tasks;
   v_old trunkline_internal.tasks;
+  v_other text;
 begin
   perform trunkline_internal.check_policy(
     p_task => p_task, p_queue => p_queue, p_lease => p_lease, p_hard_limit => p_hard_limit,
@@ -81,6 +82,19 @@ begin
         ))
         else '{}'::jsonb
       end
+    );
+  end if;
+  select min(o.other collate "C") into v_other
+  from unnest(p_limits) as n (name)
+  cross join lateral trunkline_internal.overlapping_limit(p_name => n.name, p_task => p_task, p_others => p_limits) as o (other)
+  where array_position(v_old.limits, n.name) is null;
+  if v_other is not null then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_policy',
+      p_detail => jsonb_build_object(
+        'task', p_task, 'argument', 'p_limits',
+        'must_be', format('names that cannot be filled in to the same as another limit: %s overlaps', v_other)
+      )
     );
   end if;
   insert into trunkline_internal.tasks (task, registered_at, updated_at)

@@ -1,4 +1,6 @@
 -- Tasks and the policy in force for each.
+-- A session that acts for one tenant sees the tasks of its own jobs and schedules. It can enqueue jobs of any other task by
+-- name, but it gets no list of what others run.
 create or replace view trunkline.tasks with (security_barrier = true) as
 select
   t.task, t.queue, t.profile,
@@ -10,5 +12,11 @@ select
 from trunkline_internal.tasks as t
 cross join (
   select coalesce(s.value, s.default_value)::interval as lease from trunkline_internal.settings as s where s.name = 'lease'
-) as s;
+) as s
+where (select trunkline.tenant_scope()) is null
+  or t.task in (
+    select j.task from trunkline_internal.all_jobs as j where j.tenant = (select trunkline.tenant_scope())
+    union all
+    select c.task from trunkline_internal.schedules as c where c.tenant = (select trunkline.tenant_scope())
+  );
 comment on view trunkline.tasks is 'Tasks and the policy in force for each.';

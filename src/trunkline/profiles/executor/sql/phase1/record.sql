@@ -225,7 +225,8 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if not exists (select from trunkline.tasks as t where t.task = p_type) then
+  -- A session that acts for one tenant sees only some tasks, and may register none.
+  if trunkline.tenant_scope() is null and not exists (select from trunkline.tasks as t where t.task = p_type) then
     perform executor.executor_register(
       p_type => p_type, p_ttl => interval '30 minutes', p_queue => 'orchestrator', p_hard_limit => null
     );
