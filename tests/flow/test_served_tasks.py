@@ -97,15 +97,49 @@ def test_a_job_that_becomes_due_goes_to_workers_that_serve_it(desk: Desk, kind: 
     assert served(desk, "other") == others
 
 
+def narrowed(desk: Desk, tenant: str | None) -> Calls:
+    """Connect as a worker that acts for one tenant, or for all."""
+    worker = desk.database.connect("trunkline_worker")
+    worker.execute("select set_config('trunkline.tenant', %s, false)", (tenant or "",))
+    return Calls(worker)
+
+
+@pytest.mark.parametrize("position", [None, {}], ids=["anywhere", "from a position"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_claim_for_a_tenant_takes_no_other(desk: Desk, kind: str) -> None:
+def test_a_claim_for_a_tenant_takes_no_other(
+    desk: Desk, kind: str, position: Position | None
+) -> None:
     prepare(desk, kind)
     theirs = enqueue(desk, "served", "theirs", priority=5)
     ours = enqueue(desk, "served", "ours")
-    worker = desk.database.connect("trunkline_worker")
-    worker.execute("select set_config('trunkline.tenant', 'ours', false)")
-    assert set(Calls(worker).claim("w", 100).jobs) == ours
+    assert set(narrowed(desk, "ours").claim("w", 100, position=position).jobs) == ours
     assert set(desk.claimed()) == theirs
+
+
+@pytest.mark.parametrize("differs", ["tasks", "queues", "tenant"])
+def test_a_position_of_another_claim_hides_no_job(desk: Desk, differs: str) -> None:
+    """It says where a claim for the same tasks, queues and tenant has been, and no other."""
+    desk.task(task="other").task(task="served")
+    # The job to be found later comes first, so that the position lies behind it.
+    queue = "there" if differs == "queues" else "here"
+    jobs = enqueue(desk, "served", "ours", queue=queue)
+    enqueue(desk, "other", "theirs", queue="here")
+    ours, theirs = (narrowed(desk, t if differs == "tenant" else None) for t in ("ours", "theirs"))
+    queues = {"served": [queue], "other": ["here"]}
+    tasks = {"served": ["served"], "other": ["other"]}
+    if differs != "tasks":
+        tasks = {task: ["served", "other"] for task in tasks}
+    position: Position | None = {}
+    for expected in (4, 0, 0):
+        claim = theirs.claim(
+            "w", 100, queues=queues["other"], tasks=tasks["other"], position=position
+        )
+        assert len(claim.rows) == expected
+        position = claim.position
+    claim = ours.claim(
+        "w", 100, queues=queues["served"], tasks=tasks["served"], position=position
+    )
+    assert set(claim.jobs) == jobs
 
 
 @pytest.mark.parametrize("tenant", [None, "ours"])
@@ -126,7 +160,5 @@ def test_a_claim_that_has_to_look_again_still_takes_only_what_it_serves(
     else:
         desk.enqueue(2, task="served two", tenant="theirs", priority=5)
     jobs = desk.enqueue(1, task="served two", tenant="ours")
-    worker = desk.database.connect("trunkline_worker")
-    worker.execute("select set_config('trunkline.tenant', %s, false)", (tenant or "",))
-    assert Calls(worker).claim("w", 4, tasks=tasks).jobs == jobs
+    assert narrowed(desk, tenant).claim("w", 4, tasks=tasks).jobs == jobs
     holder.commit()
