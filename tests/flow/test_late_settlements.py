@@ -151,11 +151,22 @@ def test_a_late_settlement_ends_the_back_pressure(desk: Desk) -> None:
     assert desk.producer.enqueue().state == "ready"
 
 
-@pytest.mark.parametrize("part", ["concurrency", "requests_per_minute", "requests_per_hour"])
-def test_two_claims_of_one_transaction_count_once_each(desk: Desk, part: str) -> None:
+@pytest.mark.parametrize(
+    ("part", "more"),
+    [
+        ("concurrency", {}),
+        ("concurrency", {"requests_per_minute": 1000}),
+        ("requests_per_minute", {}),
+        ("requests_per_minute", {"concurrency": 1000}),
+        ("requests_per_hour", {}),
+    ],
+)
+def test_two_claims_of_one_transaction_count_once_each(
+    desk: Desk, part: str, more: dict[str, int]
+) -> None:
     """The first takes its part beside others, the second holds the limit."""
     used = {"concurrency": "in_use"}.get(part, part.replace("_per_", "_of_"))
-    desk.limit("api", **{part: 64}).task("api")
+    desk.limit("api", **{part: 64}, **more).task("api")
     desk.enqueue(100)
     both = desk.database.connect("trunkline_worker", autocommit=False)
     assert len(Calls(both).claim("w", 2).rows) == 2

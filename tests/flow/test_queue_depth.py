@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from tests.flow.conftest import Desk
+from tests.support.calls import Calls
 from trunkline.errors import QueueFull
 
 LIMITS: dict[str, dict[str, Any]] = {
@@ -85,6 +86,19 @@ def test_jobs_with_and_without_a_limit_count_together(desk: Desk) -> None:
     assert refusal(desk, 1) == (3, 1)
 
 
+@pytest.mark.parametrize("kind", LIMITS)
+def test_first_jobs_that_came_at_once_count_once_each(desk: Desk, kind: str) -> None:
+    """None of them sees that another has opened the limit's lane, too."""
+    prepare(desk, kind)
+    producers = [desk.database.connect("trunkline_producer", autocommit=False) for _ in range(2)]
+    for producer in producers:
+        Calls(producer).enqueue(queue="here", tenant="t", payload={"key": "0"})
+    for producer in producers:
+        producer.commit()
+    enqueue(desk, 1, "here")
+    assert refusal(desk, 1) == (3, 1)
+
+
 @pytest.mark.parametrize("kind", ["nothing", "slots"])
 def test_every_way_to_enqueue_keeps_to_the_depth(desk: Desk, kind: str) -> None:
     prepare(desk, kind)
@@ -92,7 +106,11 @@ def test_every_way_to_enqueue_keeps_to_the_depth(desk: Desk, kind: str) -> None:
     enqueue(desk, 5, "there")
     desk.producer.enqueue()
     desk.producer.value("select trunkline.enqueue_batch('work', '[{}, {}]')")
-    for call in ("enqueue('work')", "enqueue_batch('work', '[{}]')", "enqueue_many('[{\"task\": \"work\"}]')"):
+    for call in (
+        "enqueue('work')",
+        "enqueue_batch('work', '[{}]')",
+        "enqueue_many('[{\"task\": \"work\"}]')",
+    ):
         with pytest.raises(psycopg.Error) as refused:
             desk.producer.connection.execute(f"select trunkline.{call}".encode())
         assert refused.value.sqlstate == QueueFull.sqlstate, call

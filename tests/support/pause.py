@@ -1,4 +1,4 @@
-"""Stops one session within a call, so that another can do something meanwhile.
+"""Stops one session within a call, so that another can do something meanwhile; or lets it fail.
 
 Every function of the engine reads ``trunkline.clock()``. The clock of a paused database stops a
 session at its n-th reading until another call has ended or waits. A test that tries every reading
@@ -24,10 +24,15 @@ create sequence trunkline_test.readings;
 grant usage on sequence trunkline_test.readings to public;
 create or replace function trunkline.clock() returns timestamptz language plpgsql volatile as $$
 declare
+  v_fail text := current_setting('trunkline_test.fail', true);
   v_pause text := current_setting('trunkline_test.pause', true);
+  v_reading text;
 begin
-  if v_pause <> '' then
-    if nextval('trunkline_test.readings') = v_pause::bigint then
+  if v_fail <> '' or v_pause <> '' then
+    v_reading := nextval('trunkline_test.readings');
+    if v_reading = v_fail then
+      raise exception 'the clock failed';
+    elsif v_reading = v_pause then
       perform pg_advisory_xact_lock_shared({_LOCK});
     end if;
   end if;
@@ -59,6 +64,18 @@ class Pauses:
         self.observer.execute(_CLOCK)
         self.holder = database.superuser()
         self.paused = Calls(database.connect("trunkline_worker"))
+
+    def fail_at(self, reading: int, call: Callable[[Calls], _T]) -> _T | None:
+        """Let the clock raise an error at this reading; return None if that reached the caller."""
+        connection = self.paused.connection
+        self.observer.execute("select setval('trunkline_test.readings', 1, false)")
+        connection.execute(f"set trunkline_test.fail = '{reading}'".encode())
+        try:
+            return call(self.paused)
+        except psycopg.errors.RaiseException:
+            return None
+        finally:
+            connection.execute("reset trunkline_test.fail")
 
     def at(
         self,
