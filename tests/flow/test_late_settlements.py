@@ -138,6 +138,20 @@ def test_a_settlement_that_is_rolled_back_counts_nothing(desk: Desk, part: str) 
     check(desk, part)
 
 
+@pytest.mark.parametrize("part", PARTS)
+def test_a_late_settlement_opens_a_limit_that_was_spent(desk: Desk, part: str) -> None:
+    """Claims pass a spent limit by, until something is given back."""
+    first, _ = prepare(desk, part)
+    settling = desk.database.connect("trunkline_worker", autocommit=False)
+    settle(settling, first, 0)
+    become_oldest(desk, settling)
+    assert acquire(desk, tokens=ROOM - 800).granted
+    assert desk.claim() == []
+    settling.commit()
+    assert len(desk.claim()) == 1
+    assert spent(desk, part) == ROOM
+
+
 def test_a_late_settlement_ends_the_back_pressure(desk: Desk) -> None:
     """New jobs are deferred while more than seven tenths of the minute are taken."""
     first, _ = prepare(desk, "tokens_per_minute")

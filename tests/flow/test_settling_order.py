@@ -13,7 +13,12 @@ from tests.support.calls import Attempt, Calls
 from tests.support.pause import ended_or_blocked
 from tests.support.waiting import DEADLINE, backend
 
-QUOTA = {"quota": 10_000, "quota_unit": "tokens", "quota_window": "1 day"}
+QUOTA = {
+    "tokens_per_minute": 10_000,
+    "quota": 10_000,
+    "quota_unit": "tokens",
+    "quota_window": "1 day",
+}
 Settling = Callable[[Calls, Attempt, str], Any]
 
 
@@ -43,13 +48,16 @@ def _failed(calls: Calls, attempt: Attempt, rate: str) -> Any:
     return calls.batch("fail", "w", [attempt])
 
 
-def waits_for(desk: Desk, rate: str, quota: str, first: Settling, second: Settling) -> str:
+def waits_for(  # noqa: PLR0913
+    desk: Desk, rate: str, quota: str, first: Settling, second: Settling, later: str
+) -> str:
     """Tell for whom the second waits, if somebody has settled the quota alone.
 
     For the first, if both begin with the rate; for that somebody, if both begin with the quota.
     """
     desk.enqueue(1)
     (attempt,) = desk.claim()
+    desk.database.move_time(later)
     names = ("somebody", "first", "second")
     hands = {name: desk.database.connect("trunkline_worker", autocommit=False) for name in names}
     assert _called(Calls(hands["somebody"]), attempt, quota)
@@ -70,16 +78,27 @@ def waits_for(desk: Desk, rate: str, quota: str, first: Settling, second: Settli
     return next(name for name in names if [backend(hands[name])] == held_by)
 
 
-@pytest.mark.parametrize("first", [_called, _handed_back, _completed, _failed])
+@pytest.mark.parametrize(
+    ("first", "later"),
+    [
+        (_called, "0 seconds"),
+        (_handed_back, "0 seconds"),
+        (_completed, "0 seconds"),
+        (_failed, "0 seconds"),
+        # These count as late.
+        (_completed, "30 seconds"),
+        (_failed, "30 seconds"),
+    ],
+)
 @pytest.mark.parametrize("turned", [False, True], ids=["rate first", "quota first"])
 @pytest.mark.parametrize(("rate", "quota"), [("one", "two"), ("two", "one")])
-def test_everybody_begins_with_the_same_limit(
-    desk: Desk, rate: str, quota: str, first: Settling, *, turned: bool
+def test_everybody_begins_with_the_same_limit(  # noqa: PLR0913
+    desk: Desk, rate: str, quota: str, first: Settling, later: str, *, turned: bool
 ) -> None:
     """Whatever their names are and in whatever order the task has them."""
     desk.limit(rate, tokens_per_minute=10_000).limit(quota, **QUOTA)
     limits = (quota, rate) if turned else (rate, quota)
     desk.task(*limits, cost={"tokens": 100})
-    usual = waits_for(desk, rate, quota, _settled, _settled)
+    usual = waits_for(desk, rate, quota, _settled, _settled, later)
     assert usual in {"somebody", "first"}
-    assert waits_for(desk, rate, quota, first, _settled) == usual
+    assert waits_for(desk, rate, quota, first, _settled, later) == usual
