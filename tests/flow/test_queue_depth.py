@@ -1,4 +1,4 @@
-"""A queue's own depth counts the jobs that are ready in it, and no others, whatever they wait for."""
+"""A queue's own depth counts the jobs that are ready in it, whatever they wait for."""
 
 from typing import Any
 
@@ -109,7 +109,7 @@ def test_every_way_to_enqueue_keeps_to_the_depth(desk: Desk, kind: str) -> None:
     for call in (
         "enqueue('work')",
         "enqueue_batch('work', '[{}]')",
-        "enqueue_many('[{\"task\": \"work\"}]')",
+        'enqueue_many(\'[{"task": "work"}]\')',
     ):
         with pytest.raises(psycopg.Error) as refused:
             desk.producer.connection.execute(f"select trunkline.{call}".encode())

@@ -49,9 +49,7 @@ def prepare(desk: Desk, kind: str) -> None:
 
 def enqueue(desk: Desk, task: str, tenant: str = "t", **more: Any) -> set[UUID]:
     """Enqueue four jobs, one for each key."""
-    jobs = [
-        {"task": task, "tenant": tenant, "payload": {"key": key}, **more} for key in "abcd"
-    ]
+    jobs = [{"task": task, "tenant": tenant, "payload": {"key": key}, **more} for key in "abcd"]
     return {row.job_id for row in desk.producer.enqueue_many(jobs)}
 
 
@@ -136,9 +134,7 @@ def test_a_position_of_another_claim_hides_no_job(desk: Desk, differs: str) -> N
         )
         assert len(claim.rows) == expected
         position = claim.position
-    claim = ours.claim(
-        "w", 100, queues=queues["served"], tasks=tasks["served"], position=position
-    )
+    claim = ours.claim("w", 100, queues=queues["served"], tasks=tasks["served"], position=position)
     assert set(claim.jobs) == jobs
 
 

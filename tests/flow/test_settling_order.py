@@ -48,8 +48,8 @@ def _failed(calls: Calls, attempt: Attempt, rate: str) -> Any:
     return calls.batch("fail", "w", [attempt])
 
 
-def waits_for(  # noqa: PLR0913
-    desk: Desk, rate: str, quota: str, first: Settling, second: Settling, later: str
+def waits_for(
+    desk: Desk, rate: str, quota: str, first: Settling, second: Settling, *, later: str
 ) -> str:
     """Tell for whom the second waits, if somebody has settled the quota alone.
 
@@ -92,13 +92,13 @@ def waits_for(  # noqa: PLR0913
 )
 @pytest.mark.parametrize("turned", [False, True], ids=["rate first", "quota first"])
 @pytest.mark.parametrize(("rate", "quota"), [("one", "two"), ("two", "one")])
-def test_everybody_begins_with_the_same_limit(  # noqa: PLR0913
+def test_everybody_begins_with_the_same_limit(
     desk: Desk, rate: str, quota: str, first: Settling, later: str, *, turned: bool
 ) -> None:
     """Whatever their names are and in whatever order the task has them."""
     desk.limit(rate, tokens_per_minute=10_000).limit(quota, **QUOTA)
     limits = (quota, rate) if turned else (rate, quota)
     desk.task(*limits, cost={"tokens": 100})
-    usual = waits_for(desk, rate, quota, _settled, _settled, later)
+    usual = waits_for(desk, rate, quota, _settled, _settled, later=later)
     assert usual in {"somebody", "first"}
-    assert waits_for(desk, rate, quota, first, _settled, later) == usual
+    assert waits_for(desk, rate, quota, first, _settled, later=later) == usual

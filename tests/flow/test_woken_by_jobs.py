@@ -75,11 +75,12 @@ def test_new_jobs_wake(
 @pytest.mark.parametrize("enqueue", [_one, _keyed, _many, _many_keyed])
 @pytest.mark.parametrize("kind", ["nothing", "slots"])
 @pytest.mark.parametrize(("seconds", "expected"), [(5, THERE), (600, [])])
-def test_jobs_that_are_due_soon_wake(  # noqa: PLR0913
+def test_jobs_that_are_due_soon_wake(
     desk: Desk,
     ear: Ear,
     kind: str,
     enqueue: Callable[[Desk, timedelta], Any],
+    *,
     seconds: int,
     expected: list[str],
 ) -> None:

@@ -51,7 +51,7 @@ def _grant_of_job(desk: Desk) -> Action:
 
 
 def _grant_alone(desk: Desk) -> Action:
-    grant = acquire(desk, **COST)
+    grant = acquire(desk, requests=1, tokens=100, units=10)
     assert grant.granted
     desk.enqueue(1, queue="there", tenant="t")
     assert desk.worker.claim("w", 10, queues=THERE).rows == []

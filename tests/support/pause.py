@@ -93,17 +93,17 @@ class Pauses:
         connection.execute(f"set trunkline_test.pause = '{reading}'".encode())
         self.observer.execute("select setval('trunkline_test.readings', 1, false)")
         self.holder.execute("select pg_advisory_lock(%s)", (_LOCK,))
+        second: Future[Any] | None = None
         with ThreadPoolExecutor(max_workers=2) as pool:
             first = pool.submit(call, self.paused)
             try:
-                stopped = ended_or_blocked(self.observer, connection, first)
-                if stopped:
+                if ended_or_blocked(self.observer, connection, first):
                     second = pool.submit(other)
                     ended_or_blocked(self.observer, others, second)
             finally:
                 self.holder.execute("select pg_advisory_unlock(%s)", (_LOCK,))
             result = first.result(DEADLINE)
-            if not stopped:
+            if second is None:
                 return None
             second.result(DEADLINE)
         return result

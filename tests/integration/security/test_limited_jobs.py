@@ -1,16 +1,16 @@
 """A session that acts for one tenant and the limited jobs of another."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from tests.flow.conftest import Desk
 from tests.support.calls import Attempt, Calls
+from tests.support.databases import Database
 
 
 @pytest.fixture
-def desk(database: Any) -> Desk:
+def desk(database: Database) -> Desk:
     return Desk(database)
 
 
