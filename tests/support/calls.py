@@ -84,17 +84,19 @@ class Calls:
         limit: int = 1,
         *,
         queues: list[str] | None = None,
+        tasks: list[str] | None = None,
         position: Position | None = None,
     ) -> Claim:
         with self.connection.cursor(row_factory=namedtuple_row) as cursor:
             rows: list[Any] = cursor.execute(
                 "select c.*, %(worker)s::text as worker from trunkline.claim("
                 "p_worker => %(worker)s, p_queues => %(queues)s, p_limit => %(limit)s, "
-                "p_position => %(position)s) as c",
+                "p_tasks => %(tasks)s, p_position => %(position)s) as c",
                 {
                     "worker": worker,
                     "queues": queues,
                     "limit": limit,
+                    "tasks": tasks,
                     "position": None if position is None else Jsonb(position),
                 },
             ).fetchall()

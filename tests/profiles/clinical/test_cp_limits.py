@@ -286,6 +286,26 @@ def test_cp_58_a_release_of_nothing_warns(clinic: Clinic) -> None:
     assert clinic.limit().active_requests == 1
 
 
+def test_cp_58_a_permit_is_released_only_under_a_known_pair(clinic: Clinic) -> None:
+    """CP-58: a valid permit with an unknown pair: a warning that names it, and nothing changes."""
+    given = clinic.acquire(1000)
+    warnings: list[str] = []
+    clinic.worker.connection.add_notice_handler(lambda n: warnings.append(n.message_primary or ""))
+    for provider, endpoint in (("openai", "model-x"), ("acme", "gpt-4o-mini")):
+        assert not clinic.worker.value(
+            "select clinical.release_api_capacity(%s, %s, 1000, 400, %s)",
+            *(provider, endpoint, given.permit_id),
+        )
+        assert provider in warnings[-1]
+        assert endpoint in warnings[-1]
+    row = clinic.limit()
+    assert (row.active_requests, row.current_tokens_minute) == (1, 1000)
+    assert clinic.release(given.permit_id, 400)
+    assert len(warnings) == 2
+    row = clinic.limit()
+    assert (row.active_requests, row.current_tokens_minute) == (0, 400)
+
+
 def test_cp_s08_a_late_release_leaves_the_new_window_alone(clinic: Clinic) -> None:
     """CP-S08, CP-58: the correction belongs to the window of the estimate."""
     change(clinic, "tokens_per_hour = 100000")

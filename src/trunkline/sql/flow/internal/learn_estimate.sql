@@ -9,6 +9,7 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  c_first constant integer := 1953657470;
   c_often constant double precision := 0.01::double precision;
   v_actual bigint[] := array[coalesce(p_tokens, 0), coalesce(p_units, 0)]::bigint[];
   v_is_drawn boolean;
@@ -19,6 +20,10 @@ begin
   end if;
   select e.* into v_old from trunkline_internal.estimates as e where e.task = p_task and e.gate = p_gate;
   if not found then
+    -- A second insert would wait until the first commits. One that is skipped costs a sample.
+    if not pg_try_advisory_xact_lock(c_first, hashtextextended(p_task, p_gate)::bit(32)::integer) then
+      return;
+    end if;
     insert into trunkline_internal.estimates (task, gate, tokens, units, updated_at)
     values (p_task, p_gate, v_actual[1], v_actual[2], p_now)
     on conflict (task, gate) do nothing;

@@ -73,7 +73,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_claim record;
-  v_is_new boolean;
+  v_is_new boolean := false;
   v_now timestamptz := trunkline.clock();
   v_old jsonb;
   v_record uuid;
@@ -84,22 +84,29 @@ begin
       p_code => 'unknown_file', p_message => format('job %s has no file of its patient', p_job), p_detail => jsonb_build_object('job_id', p_job)
     );
   end if;
-  select to_jsonb(r) into v_old
-  from clinical.clinical_records as r
-  where r.shell_file_id = v_claim.file_id and r.stage = v_claim.job_type and r.record_kind = p_kind and r.record_key = p_key
-  for update;
-  insert into clinical.clinical_records as r (
-    patient_id, shell_file_id, job_id, stage, record_kind, record_key, body, created_at, updated_at
-  )
-  values (v_claim.patient_id, v_claim.file_id, p_job, v_claim.job_type, p_kind, p_key, p_body, v_now, v_now)
-  on conflict (shell_file_id, stage, record_kind, record_key) do update
-  set body = excluded.body, job_id = excluded.job_id, updated_at = excluded.updated_at
-  -- xmax is set if the row existed: two jobs may write the same record at once.
-  returning r.id, r.xmax = 0 into v_record, v_is_new;
+  loop
+    select r.id, r.body into v_record, v_old
+    from clinical.clinical_records as r
+    where r.shell_file_id = v_claim.file_id and r.stage = v_claim.job_type and r.record_kind = p_kind and r.record_key = p_key
+    for update;
+    if found then
+      update clinical.clinical_records as r set body = p_body, job_id = p_job, updated_at = v_now where r.id = v_record;
+      exit;
+    end if;
+    insert into clinical.clinical_records (
+      patient_id, shell_file_id, job_id, stage, record_kind, record_key, body, created_at, updated_at
+    )
+    values (v_claim.patient_id, v_claim.file_id, p_job, v_claim.job_type, p_kind, p_key, p_body, v_now, v_now)
+    on conflict (shell_file_id, stage, record_kind, record_key) do nothing
+    returning id into v_record;
+    v_is_new := found;
+    -- Another job has just inserted the record: the audit event needs the body that this one replaces.
+    exit when v_is_new;
+  end loop;
   perform clinical.write_audit(
     p_table_name => 'clinical_records', p_record_id => v_record::text,
     p_action => case when v_is_new then 'INSERT' else 'UPDATE' end,
-    p_old_values => v_old -> 'body', p_new_values => p_body,
+    p_old_values => v_old, p_new_values => p_body,
     p_reason => coalesce(p_reason, v_claim.job_type || ' wrote ' || p_kind), p_patient_id => v_claim.patient_id, p_job_id => p_job
   );
   return v_record;
