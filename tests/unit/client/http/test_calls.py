@@ -150,6 +150,18 @@ def test_the_timeout_covers_the_connection_too(send: Send) -> None:
     assert taken < 60
 
 
+def test_time_that_is_over_before_a_step_begins_is_a_timeout(send: Send) -> None:
+    """RF-76: on a new connection and on a kept one; no step waits for a negative time."""
+    with Server() as server:
+        with pytest.raises(HttpTimeout):
+            send("GET", server.url, timeout=0)
+        assert send("GET", server.url).ok
+        with pytest.raises(HttpTimeout):
+            send("GET", server.url, timeout=0)
+        assert send("GET", server.url).ok
+    assert len(server.requests) == 2
+
+
 def test_threads_share_what_is_kept() -> None:
     """None of them finds a connection that another one has just taken."""
     link: Any = None
