@@ -79,6 +79,18 @@ def test_a_connection_is_used_again(send: Send) -> None:
     assert (len(server.requests), server.connections) == (3, 1)
 
 
+@pytest.mark.parametrize(("bound", "value"), [("_KEPT", 0.0), ("_MOST_KEPT", 0)])
+def test_one_is_kept_for_a_while_and_only_some_of_them(
+    send: Send, monkeypatch: pytest.MonkeyPatch, bound: str, value: float
+) -> None:
+    for kind in ("_async", "_sync"):
+        monkeypatch.setattr(f"trunkline.client.{kind}.http.{bound}", value)
+    with Server() as server:
+        for _ in range(3):
+            assert send("POST", server.url).text == "ok"
+    assert server.connections == 3
+
+
 def test_one_that_the_server_ends_is_not(send: Send) -> None:
     with Server(answer(b"ok", "Connection: close", close=True)) as server:
         assert send("GET", server.url).ok
