@@ -101,6 +101,42 @@ async def test_the_looker_asks_for_nothing_while_all_runners_are_busy(
         await looker.stop()
 
 
+async def test_what_the_looker_finds_while_the_worker_ends_is_handed_back(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its claim was under way when the end began; nobody would ever start the job."""
+    monkeypatch.setattr("trunkline.worker.looker._EVERY", 0.01)
+    original = LastingConnection.run
+
+    async def run(self: LastingConnection, call: Call[Any], **more: Any) -> Any:
+        answer = await original(self, call, **more)
+        if "trunkline.claim(" in call.sql and answer.jobs:
+            on.executor.accepting = False
+        return answer
+
+    @scene.app.task
+    async def work() -> None:
+        pass
+
+    Calls(scene.superuser).register("work")
+    (job,) = Calls(scene.superuser).fill(1)
+    monkeypatch.setattr(LastingConnection, "run", run)
+    async with stage(scene.app) as on:
+        looker = Looker(
+            scene.database.dsn,
+            "w",
+            None,
+            ["work"],
+            executor=on.executor,
+            roster=Roster(),
+            position=lambda: "{}",
+        )
+        looker.start()
+        await eventually(lambda: scene.job(job).reason == "shutting down", "it is handed back")
+        await looker.stop()
+    assert (scene.job(job).state, scene.job(job).failures) == ("ready", 0)
+
+
 def count_calls(monkeypatch: pytest.MonkeyPatch, function: str) -> Any:
     original = LastingConnection.run
     count = 0
