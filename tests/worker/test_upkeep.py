@@ -161,6 +161,8 @@ async def test_the_hard_limit_interrupts_by_monotonic_time() -> None:
     async with stage(app) as on:
         roster = Roster()
         now = a_job().claimed_at
+        # Has not started, so there is nothing to interrupt, and no attempt to blame.
+        (waiting,) = roster.add([a_job(hard_deadline=now)])
         (short,) = roster.add([a_job(hard_deadline=now + timedelta(seconds=0.3))])
         (long,) = roster.add([a_job()])
         watch = Watch(roster, on.executor, on.reports.append)
@@ -172,6 +174,7 @@ async def test_the_hard_limit_interrupts_by_monotonic_time() -> None:
         assert on.reports[0].error is not None
         assert on.reports[0].error["code"] == "hard_limit_exceeded"
         assert long.stop is None
+        assert waiting.stop is None
 
 
 async def test_jobs_claimed_too_early_are_handed_back_in_their_order(
