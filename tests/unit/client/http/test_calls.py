@@ -120,6 +120,17 @@ def test_only_what_may_be_repeated_is_repeated(send: Send, method: str, sent: in
         assert len(server.requests) == sent
 
 
+def test_a_request_whose_answer_has_begun_is_not_repeated(send: Send) -> None:
+    """Not even a GET: the provider has counted it, and part of the answer was paid for."""
+    begun = b"HTTP/1.1 200 OK\r\n"
+    with Server(answer(), cut_off(begun)) as server:
+        assert send("GET", server.url).ok
+        with pytest.raises(HttpFailed) as caught:
+            send("GET", server.url)
+        assert len(server.requests) == 2
+    assert caught.value.received == len(begun)
+
+
 @pytest.mark.parametrize("part", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\n\r\nhalf"])
 def test_one_timeout_covers_headers_and_body(send: Send, part: bytes) -> None:
     """RF-76: a provider that sends a byte now and then does not outlast it."""
