@@ -11,6 +11,8 @@ import pytest
 
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from tests.support.proxy import FaultProxy
+from tests.support.waiting import until
 
 TRUNKLINE = str(Path(sys.executable).with_name("trunkline"))
 
@@ -105,6 +107,52 @@ def test_refusals_say_what_to_do(database: Database, arguments: tuple[str, ...],
     done = trunkline(database, *arguments, code=1)
     assert f"Code: {code}" in done.stderr
     assert "Hint: " in done.stderr
+
+
+def test_a_single_wake_up_fails_when_the_database_does(database: Database) -> None:
+    """RC-24: a cron entry notices by the exit code that nobody was woken."""
+    trunkline(database, "install", "executor")
+    once = ("wake", "executor", "--once")
+    with FaultProxy.before(database.dsn) as proxy:
+        proxy.refuse()
+        away = trunkline(database, *once, "--dsn", proxy.dsn(database.dsn), code=1)
+    assert "Code: database_unreachable" in away.stderr
+    assert "Hint: " in away.stderr
+    database.superuser().execute(
+        "create or replace function executor.run_wake_ups() returns text"
+        " language plpgsql as $$ begin raise exception 'made to fail'; end $$"
+    )
+    failed = trunkline(database, *once, code=1)
+    assert "made to fail" in failed.stderr
+    assert "Code: database_problem" in failed.stderr
+    assert (away.stdout, failed.stdout) == ("", "")
+
+
+def test_lasting_wake_ups_outlive_an_absent_server(database: Database, tmp_path: Path) -> None:
+    """RC-24: they go on when the server is back, and nobody has to start them again."""
+    trunkline(database, "install", "executor")
+    said = tmp_path / "said"
+    with FaultProxy.before(database.dsn) as proxy, said.open("w", encoding="utf-8") as output:
+        proxy.refuse()
+        process = subprocess.Popen(
+            [TRUNKLINE, "profile", "wake", "executor", "--dsn", proxy.dsn(database.dsn)],
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            stdout=output,
+            stderr=output,
+        )
+        try:
+            _until_said(said, "; trying again", process)
+            assert "process_orchestrator_jobs" not in said.read_text()
+            proxy.open()
+            _until_said(said, "process_orchestrator_jobs", process)
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _until_said(said: Path, word: str, process: subprocess.Popen[bytes]) -> None:
+    until(lambda: word in said.read_text() or process.poll() is not None, word)
+    assert process.poll() is None, said.read_text()
 
 
 @pytest.mark.slow

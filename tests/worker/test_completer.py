@@ -115,12 +115,15 @@ async def test_each_job_gets_its_own_result(scene: Scene) -> None:
     assert results == [*(str(job.job_id) for job in jobs[:4]), None]
 
 
-async def test_jobs_are_handed_back_each_with_its_own_reason(scene: Scene) -> None:
+@pytest.mark.parametrize("end", [End.RELEASE, End.HAND_BACK, End.SNOOZE])
+async def test_jobs_come_back_each_with_its_own_reason(scene: Scene, end: End) -> None:
+    """One call of the engine has one reason for all its jobs."""
+    delay = 60.0 if end is End.SNOOZE else None
     async with recording(scene, start=False) as desk:
         one, other = desk.claim(2)
         desk.add(
-            Report(one, End.RELEASE, reason="claimed too early"),
-            Report(other, End.RELEASE, reason="deadlock or serialization failure"),
+            Report(one, end, delay=delay, reason="claimed too early"),
+            Report(other, end, delay=delay, reason="deadlock or serialization failure"),
         )
         desk.completer.start()
         await desk.completer.drained()

@@ -7,11 +7,15 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
 from tests.worker.scene import DEADLINE, Scene, eventually
+from trunkline.db.call import Call
 from trunkline.db.calls import work
+from trunkline.db.lasting import LastingConnection
+from trunkline.errors import ConnectionLost
 from trunkline.worker.heart import Heart
 from trunkline.worker.roster import Held, Roster, Stop
 
@@ -128,6 +132,31 @@ async def test_a_job_with_a_reason_to_ask_is_asked_about_at_once(scene: Scene) -
         await eventually(lambda: chest.stopped, "it is interrupted")
         assert chest.stopped == [(asked, Stop.CANCELLED)]
         assert not asked.beat_now
+
+
+async def test_a_job_is_asked_about_again_when_no_answer_came(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = LastingConnection.run
+    lost = 0
+
+    async def run(self: LastingConnection, call: Call[Any], **more: Any) -> Any:
+        nonlocal lost
+        if "trunkline.heartbeat(" in call.sql and lost < 2:
+            lost += 1
+            raise ConnectionLost("gone")
+        return await original(self, call, **more)
+
+    monkeypatch.setattr(LastingConnection, "run", run)
+    async with beating(scene) as chest:
+        (asked,) = chest.hold(1)
+        # No beat is due.
+        asked.last_beat = time.monotonic() + 3600
+        scene.rows("select * from trunkline.cancel(%s)", asked.job.job_id)
+        asked.beat_now = True
+        await eventually(lambda: chest.stopped, "it is interrupted")
+        assert chest.stopped == [(asked, Stop.CANCELLED)]
+    assert lost == 2
 
 
 async def test_a_blocked_event_loop_does_not_cost_the_other_jobs_their_leases(

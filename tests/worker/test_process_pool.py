@@ -3,8 +3,10 @@
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,11 +14,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.processes import REPOSITORY
+from tests.support.waiting import until
 from tests.support.worker_process import lives
 from tests.worker import process_app
-from tests.worker.scene import Scene, eventually
+from tests.worker.scene import Scene, eventually, held_job, no_services
 from tests.worker.stage import Stage, stage
 from trunkline import Trunkline
+from trunkline.worker.process_pool import ProcessPool
 from trunkline.worker.report import End
 from trunkline.worker.roster import Held, Stop
 
@@ -95,12 +99,45 @@ async def test_a_process_that_dies_fails_its_attempt_and_is_replaced(how: str, s
         assert (await on.run("add", '{"a": 1, "b": 1}')).result == "2"
 
 
+@asynccontextmanager
+async def pool_of_processes() -> AsyncIterator[ProcessPool]:
+    pool = ProcessPool(no_services())
+    try:
+        yield pool
+    finally:
+        await pool.close()
+
+
+async def run_in(pool: ProcessPool, task: str, payload: str = "{}") -> str | None:
+    return (await pool.run(held_job(task, payload), process_app.app.tasks[task])).result
+
+
 async def test_a_process_that_died_while_idle_is_not_used() -> None:
-    async with processes() as on:
-        child = int((await on.run("pid")).result or "0")
-        os.kill(child, 9)
-        await eventually(lambda: has_ended(child), "it is dead")
-        assert (await on.run("add", '{"a": 1, "b": 1}')).result == "2"
+    """Also before the event loop has heard of its death: only the socket tells so far."""
+    async with pool_of_processes() as pool:
+        child = int(await run_in(pool, "pid") or "0")
+        os.kill(child, signal.SIGKILL)
+        # Blocks, so that the loop has no chance to hear of it before the next job.
+        until(lambda: has_ended(child), "it is dead")
+        assert await run_in(pool, "add", '{"a": 1, "b": 1}') == "2"
+
+
+async def test_a_dead_process_whose_socket_is_still_open_is_not_used() -> None:
+    """A process that the handler forked holds the other end: only the exit tells."""
+    async with pool_of_processes() as pool:
+        child, heir = json.loads(await run_in(pool, "fork") or "[]")
+        try:
+            os.kill(child, signal.SIGKILL)
+            await eventually(lambda: not waits_for_exits(), "the loop was told")
+            await asyncio.sleep(0)
+            assert await run_in(pool, "add", '{"a": 1, "b": 1}') == "2"
+        finally:
+            os.kill(heir, signal.SIGKILL)
+
+
+def waits_for_exits() -> bool:
+    """Whether a thread of asyncio still waits for the exit of a process."""
+    return any(thread.name.startswith("asyncio-waitpid") for thread in threading.enumerate())
 
 
 async def test_the_hard_limit_kills_the_process(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from trunkline.errors import (
     DatabaseProblem,
     DatabaseReadOnly,
     DatabaseUnreachable,
+    LimitExhausted,
     PayloadMismatch,
     ResultNotStorable,
     ServerNotReady,
@@ -263,9 +264,60 @@ def test_a_traceback_is_the_handlers_own_and_bounded() -> None:
     assert report.error["type"] == "ValueError"
 
 
+def test_a_traceback_has_its_innermost_lines() -> None:
+    def ping(left: int) -> None:
+        if not left:
+            raise ValueError("at the bottom")
+        pong(left - 1)
+
+    def pong(left: int) -> None:
+        # Taken in turns: equal frames in a row would be one line.
+        ping(left)
+
+    with pytest.raises(ValueError, match="at the bottom") as caught:
+        ping(50)
+    report = of_error(a_job(), caught.value)
+    assert report is not None
+    assert report.error is not None
+    assert 10 < report.error["traceback"].count("File ") < 30
+    assert report.error["traceback"].endswith("ValueError: at the bottom\n")
+
+
 @pytest.mark.parametrize("error", [Retry(), Discard("?"), PayloadMismatch("?")])
 def test_errors_that_explain_themselves_have_no_traceback(error: Exception) -> None:
     report = of_error(a_job(), error)
     assert report is not None
     assert report.error is not None
     assert "traceback" not in report.error
+
+
+@pytest.mark.parametrize(
+    ("reason", "free_in", "delay"),
+    [
+        ("concurrency", None, 5.0),
+        ("concurrency", 3600.0, 5.0),
+        ("tokens", None, None),
+        ("tokens", 3600.0, 3600.0),
+        ("tokens", 0.0, 0.1),
+        ("quota", 60.0, 60.0),
+        ("quota", 30 * 86400.0, 900.0),
+    ],
+)
+def test_an_attempt_without_room_comes_back_when_there_may_be_some(
+    reason: str, free_in: float | None, delay: float | None
+) -> None:
+    """Never at once, for slots soon, and for a quota that may be raised within 15 minutes."""
+    report = of_error(a_job(), LimitExhausted("no room", reason=reason, free_in=free_in))
+    assert report is not None
+    assert (report.end, report.delay, report.reason) == (End.SNOOZE, delay, "no room")
+
+
+def test_a_cause_behind_a_cancellation_is_not_to_blame() -> None:
+    """What was cancelled because of a deadlock elsewhere did not lose one itself."""
+    cancelled = asyncio.CancelledError()
+    cancelled.__cause__ = psycopg.errors.DeadlockDetected()
+    error = ValueError("of its own")
+    error.__cause__ = cancelled
+    report = of_error(a_job(), error)
+    assert report is not None
+    assert report.end is End.FAIL

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from tests.worker.scene import a_job
+from trunkline.db.lasting import CALL_TIMEOUT
 from trunkline.worker.roster import Held, Roster
 
 
@@ -82,3 +83,14 @@ def test_other_threads_may_look_while_jobs_come_and_go() -> None:
         thread.join()
     assert failures == []
     assert len(roster) == 0
+
+
+def test_a_lost_answer_is_looked_for_at_once_and_once_more() -> None:
+    """A server that takes the call up late claims jobs after the first look."""
+    roster = Roster()
+    before = time.monotonic()
+    roster.doubt()
+    first, second = roster.checks
+    assert before <= first <= time.monotonic()
+    # Longer than the longest call of a worker.
+    assert second - first > CALL_TIMEOUT

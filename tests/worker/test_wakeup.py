@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.support import pgbouncer
+from tests.support.proxy import FaultProxy
 from tests.worker.scene import DEADLINE, Scene, eventually
 from trunkline.db.listener import Listener
 from trunkline.worker.wakeup import Wakeup
@@ -28,8 +29,10 @@ class Ear:
 
 
 @asynccontextmanager
-async def listening(scene: Scene, *, queues: tuple[str, ...] | None = None) -> AsyncIterator[Ear]:
-    ear = Ear(scene.database.dsn, queues)
+async def listening(
+    scene: Scene, *, queues: tuple[str, ...] | None = None, dsn: str | None = None
+) -> AsyncIterator[Ear]:
+    ear = Ear(dsn or scene.database.dsn, queues)
     ear.part.start()
     try:
         await eventually(lambda: ear.part.hears, "it hears")
@@ -86,6 +89,16 @@ async def test_it_hears_again_after_its_connection_was_killed(scene: Scene) -> N
         await eventually(lambda: ear.work == 2, "it listens again")
         notify(scene, "trunkline_wake", "default")
         assert await eventually(lambda: ear.work == 3, "it heard")
+
+
+async def test_a_connection_that_freezes_is_found_and_replaced(scene: Scene) -> None:
+    """It stays open and acknowledges every packet: only the missing echo tells."""
+    with FaultProxy.before(scene.database.dsn) as proxy:
+        async with listening(scene, dsn=proxy.dsn(scene.database.dsn)) as ear:
+            assert proxy.blackhole_present()
+            await eventually(lambda: ear.work == 2, "it listens again")
+            notify(scene, "trunkline_wake", "default")
+            assert await eventually(lambda: ear.work == 3, "it heard")
 
 
 async def test_a_stop_does_not_wait_for_the_silence_to_end(

@@ -132,6 +132,7 @@ def start(
             tail=folder.log_tail(0),
         )
     try:
+        folder.drop_stale_pid()
         _start(
             folder,
             binaries,

@@ -212,11 +212,21 @@ class Folder:
         with self.open_data() as data:
             if data is None:
                 return None
-            text = data.read("postmaster.pid") or ""
-            first = text.split("\n", 1)[0].strip()
-            if not first.isascii() or not first.isdigit():
+            pid = _recorded(data)
+            if pid is None or not postmaster.runs(pid, self.data, data.owner):
                 return None
-            return int(first) if postmaster.runs(int(first), self.data, data.owner) else None
+            return pid
+
+    def drop_stale_pid(self) -> None:
+        """Remove ``postmaster.pid`` if its number belongs to another program by now.
+
+        PostgreSQL would take any process of the same account for a server on the data and refuse
+        to start. Call it with the server lock: no server that we started is left then.
+        """
+        with self.open_data() as data:
+            pid = _recorded(data) if data else None
+            if data and pid is not None and postmaster.is_other_program(pid):
+                data.remove("postmaster.pid")
 
     def open_log(self) -> int:
         """Open the server's log for a program that appends to it."""
@@ -298,6 +308,12 @@ class Folder:
                 return home.read(name, private=private)
         except FileNotFoundError:
             return None
+
+
+def _recorded(data: Directory) -> int | None:
+    """Return the process id in ``postmaster.pid``, whatever runs under it."""
+    first = (data.read("postmaster.pid") or "").split("\n", 1)[0].strip()
+    return int(first) if first.isascii() and first.isdigit() else None
 
 
 def _boot() -> str:

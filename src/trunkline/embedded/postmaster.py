@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["interrupt", "runs"]
+__all__ = ["interrupt", "is_other_program", "runs"]
 
 _PROC = Path("/proc")
 
@@ -15,6 +15,13 @@ def runs(pid: int, data: Path, uid: int) -> bool:
     """Return whether a live process of this user runs on the data folder."""
     owner, arguments = _describe(pid)
     return owner == uid and str(data) in arguments
+
+
+def is_other_program(pid: int) -> bool:
+    """Return whether this process lives and is not PostgreSQL, on whichever data folder."""
+    _, arguments = _describe(pid)
+    program = arguments[0] if arguments else ""
+    return bool(program) and Path(program).name != "postgres"
 
 
 def interrupt(pid: int, still: Callable[[], bool]) -> None:
@@ -57,5 +64,5 @@ def _describe(pid: int) -> tuple[int | None, list[str]]:
         return None, []
     # Without /proc the arguments come joined; the folder is the last one that pg_ctl passes.
     owner, _, command = listed.partition(" ")
-    _, found, path = command.partition(" -D ")
-    return int(owner), [path] if found else []
+    program, found, path = command.strip().partition(" -D ")
+    return int(owner), [program, path] if found else [program]

@@ -40,10 +40,12 @@ class Shutdown:
         self.reason = reason
         self._wanted.set()
 
-    def want_once(self, reason: str) -> None:
-        """Begin to end; a repetition changes nothing."""
-        if not self._wanted.is_set():
-            self.want(reason)
+    def want_once(self, reason: str) -> bool:
+        """Begin to end; a repetition changes nothing. Returns whether this was the first wish."""
+        if self._wanted.is_set():
+            return False
+        self.want(reason)
+        return True
 
     def hurry(self, reason: str) -> None:
         """Begin to end, and grant no grace."""

@@ -283,8 +283,9 @@ class Worker:
             held.beat_now = True
 
     def _restart(self) -> None:
-        self._exit_code = RESTART
-        self._shutdown.want_once("memory limit")
+        # A worker that ends anyway keeps its exit code: nobody asked for a successor.
+        if self._shutdown.want_once("memory limit"):
+            self._exit_code = RESTART
 
     def _on_outdated(self, error: SchemaNewerThanClient) -> None:
         """Drain: the schema was upgraded and no longer supports this package."""

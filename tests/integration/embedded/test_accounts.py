@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from tests.support.processes import User, interpreter_for, package_path
-from trunkline.embedded import acquire, status
+from trunkline.embedded import acquire, binaries, status
 from trunkline.errors import EmbeddedPlatform
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
@@ -86,6 +86,32 @@ def test_where_neither_way_works_the_refusal_says_so(
     assert "root" in refusal.value.message
     assert "TRUNKLINE_HOME" in refusal.value.hint
     assert home.stat().st_mode & 0o777 == 0o700
+
+
+@needs_root
+@pytest.mark.parametrize("out_of_reach", ["programs", "folder"])
+def test_data_of_an_account_that_cannot_use_it_is_refused(home: Path, out_of_reach: str) -> None:
+    """Before anything is created: a half-made folder would be in the way of the remedy."""
+    nobody = _nobody()
+    home.mkdir(mode=0o700)
+    os.chown(home, nobody.pw_uid, nobody.pw_gid)
+    bindir: Path | None = None
+    if out_of_reach == "programs":
+        bindir = home.parent / "private"
+        bindir.mkdir(mode=0o700)
+        found = binaries.find(home / "data", None)
+        for name in ("initdb", "pg_ctl", "postgres"):
+            (bindir / name).symlink_to(found.program(name))
+    else:
+        home.parent.chmod(0o700)
+    with pytest.raises(EmbeddedPlatform) as refusal:
+        acquire(home, bindir=bindir)
+    assert f"user id {nobody.pw_uid}" in refusal.value.message
+    assert str(bindir or home) in refusal.value.message
+    assert refusal.value.hint
+    assert not (home / "data").exists()
+    assert not (home / "data.new").exists()
+    assert not status(home).running
 
 
 @needs_root

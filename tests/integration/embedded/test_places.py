@@ -2,6 +2,7 @@
 
 import os
 import socket
+import subprocess
 from pathlib import Path
 
 import psycopg
@@ -105,12 +106,26 @@ def test_a_pin_from_before_a_crash_of_the_machine_is_void(home: Path) -> None:
 def test_a_stale_process_number_is_not_taken_for_the_server(home: Path) -> None:
     with acquire(home) as server:
         database = server.folder.data
-    # As after a crash of the machine, with the number now another program's.
-    (database / "postmaster.pid").write_text(f"{os.getpid()}\n{database}\n")
     folder = Folder(home)
     folder.pinned = True
-    state = status(home)
-    assert (state.running, state.pinned, state.pid) == (False, False, None)
+    with subprocess.Popen(["/bin/sh", "-c", "read line"], stdin=subprocess.PIPE) as bystander:
+        try:
+            # As after a crash of the machine, with the number now another program's.
+            stale = database / "postmaster.pid"
+            stale.write_text(f"{bystander.pid}\n{database}\n")
+            state = status(home)
+            assert (state.running, state.pinned, state.pid) == (False, False, None)
+            assert not stop(home, force=True)
+            assert bystander.poll() is None
+            stale.write_text(f"{bystander.pid}\n{database}\n")
+            with acquire(home) as server, psycopg.connect(server.dsn) as connection:
+                assert server.pid != bystander.pid
+                assert connection.execute("select 1").fetchone() == (1,)
+            assert not status(home).running
+            assert bystander.poll() is None
+        finally:
+            (database / "postmaster.pid").unlink(missing_ok=True)
+            bystander.kill()
 
 
 @pytest.mark.parametrize("mode", [0o720, 0o702, 0o1777])

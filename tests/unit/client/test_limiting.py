@@ -110,10 +110,18 @@ def test_calls_take_of_the_first_limit_that_is_a_providers(
         ({"breaker": 5}, "breaker of read is int"),
         ({"breaker": {"failures": 5}}, "breaker of read is dict"),
         ({"breaker": Breaker(failures=0)}, "failures is 0"),
+        ({"breaker": Breaker(failures=True)}, "failures is True"),
+        ({"breaker": Breaker(failures=2.5)}, "failures is 2.5"),  # type: ignore[arg-type]
         ({"breaker": Breaker(share=2)}, "share is 2"),
+        ({"breaker": Breaker(share=-0.1)}, "share is -0.1"),
+        ({"breaker": Breaker(share=True)}, "share is True"),
+        ({"breaker": Breaker(share=False)}, "share is False"),
+        ({"breaker": Breaker(share="0.2")}, "share is '0.2'"),  # type: ignore[arg-type]
         ({"breaker": Breaker(window="often")}, "'often' is not a length of time"),
         ({"breaker": Breaker(window="59s")}, "window is '59s'"),
+        ({"breaker": Breaker(window="86401s")}, "window is '86401s'"),
         ({"breaker": Breaker(probe_after=0)}, "probe_after is 0"),
+        ({"breaker": Breaker(probe_after="86401s")}, "probe_after is '86401s'"),
         ({"limit": ["openai", "openai"]}, "twice: openai"),
         ({"limit": "a/{b}", "concurrency": {"a/{b}": 1}}, "twice: a/{b}"),
         ({"limit": "task/read", "concurrency": 1}, "twice: task/read"),

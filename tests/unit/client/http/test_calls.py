@@ -79,6 +79,18 @@ def test_a_connection_is_used_again(send: Send) -> None:
     assert (len(server.requests), server.connections) == (3, 1)
 
 
+@pytest.mark.parametrize(("bound", "value"), [("_KEPT", 0.0), ("_MOST_KEPT", 0)])
+def test_one_is_kept_for_a_while_and_only_some_of_them(
+    send: Send, monkeypatch: pytest.MonkeyPatch, bound: str, value: float
+) -> None:
+    for kind in ("_async", "_sync"):
+        monkeypatch.setattr(f"trunkline.client.{kind}.http.{bound}", value)
+    with Server() as server:
+        for _ in range(3):
+            assert send("POST", server.url).text == "ok"
+    assert server.connections == 3
+
+
 def test_one_that_the_server_ends_is_not(send: Send) -> None:
     with Server(answer(b"ok", "Connection: close", close=True)) as server:
         assert send("GET", server.url).ok
@@ -106,6 +118,17 @@ def test_only_what_may_be_repeated_is_repeated(send: Send, method: str, sent: in
             with pytest.raises(HttpFailed):
                 send(method, server.url)
         assert len(server.requests) == sent
+
+
+def test_a_request_whose_answer_has_begun_is_not_repeated(send: Send) -> None:
+    """Not even a GET: the provider has counted it, and part of the answer was paid for."""
+    begun = b"HTTP/1.1 200 OK\r\n"
+    with Server(answer(), cut_off(begun)) as server:
+        assert send("GET", server.url).ok
+        with pytest.raises(HttpFailed) as caught:
+            send("GET", server.url)
+        assert len(server.requests) == 2
+    assert caught.value.received == len(begun)
 
 
 @pytest.mark.parametrize("part", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\n\r\nhalf"])
@@ -148,6 +171,18 @@ def test_the_timeout_covers_the_connection_too(send: Send) -> None:
             one.close()
     # The system gives up after two minutes.
     assert taken < 60
+
+
+def test_time_that_is_over_before_a_step_begins_is_a_timeout(send: Send) -> None:
+    """RF-76: on a new connection and on a kept one; no step waits for a negative time."""
+    with Server() as server:
+        with pytest.raises(HttpTimeout):
+            send("GET", server.url, timeout=0)
+        assert send("GET", server.url).ok
+        with pytest.raises(HttpTimeout):
+            send("GET", server.url, timeout=0)
+        assert send("GET", server.url).ok
+    assert len(server.requests) == 2
 
 
 def test_threads_share_what_is_kept() -> None:
