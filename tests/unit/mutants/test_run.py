@@ -7,53 +7,57 @@ import os
 import signal
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.processes import REPOSITORY, until
 from tests.unit.mutants import tiny
-from tools.mutants import report
+from tools.mutants import report, sample
 from tools.mutants.baseline import BaselineFailed
 from tools.mutants.project import Project
 from tools.mutants.run import Options, Run
 from tools.mutants.state import Result
 
-EVERYTHING = 100
 GUARD = "if member and amount > 100:"
-NOTICED = {
-    "if amount > 100:",
-    "if True:",
-    "if False:",
-    "if member and amount < 100:",
-    "return 0",
-}
-SURVIVED = {"if member:", "if member and amount >= 100:"}
+# What each break makes of the guard.
+MEMBERS = "if amount > 100:"
+ALL = "if True:"
+AMOUNTS = "if member:"
+BOUND = "if member and amount >= 100:"
 
 
-def run(project: Project, folder: Path, **options: object) -> dict[str, Result]:
-    """Judge the whole sample; give the results by the line that was written."""
-    settings = {"count": EVERYTHING, **options}
-    whole = Run(project, Options(**settings), folder)  # type: ignore[arg-type]
+def prepared(project: Project, folder: Path, *breaks: str, **options: Any) -> Run:
+    """A run of these breaks alone, named by the line that they write."""
+    keys = [one.key for one in sample.draw(project, seed=1, count=100) if one.after in breaks]
+    assert len(keys) == len(breaks)
+    return Run(project, Options(count=100, only=keys, **options), folder)
+
+
+def run(project: Project, folder: Path, *breaks: str, **options: Any) -> dict[str, Result]:
+    """Judge these breaks."""
+    whole = prepared(project, folder, *breaks, **options)
     whole.go()
     return {result.after: result for result in whole.results}
+
+
+def outcomes(results: dict[str, Result]) -> dict[str, str]:
+    return {after: result.outcome for after, result in results.items()}
 
 
 def test_noticed_and_survived_are_told_apart_and_the_tree_is_left_alone(tmp_path: Path) -> None:
     project = tiny.make(tmp_path / "shop")
     before = tiny.content(project.root)
-    results = run(project, tmp_path / "state")
-    assert {after for after, one in results.items() if one.outcome == "noticed"} == NOTICED
-    assert {after for after, one in results.items() if one.outcome == "survived"} == SURVIVED
-    assert results["if amount > 100:"].test == "tests/till/test_till.py::test_others_pay_all"
+    results = run(project, tmp_path / "state", MEMBERS, BOUND)
+    assert outcomes(results) == {MEMBERS: "noticed", BOUND: "survived"}
+    assert results[MEMBERS].test == "tests/till/test_till.py::test_others_pay_all"
     assert tiny.content(project.root) == before
     found = list(results.values())
-    assert report.score(found) == round(len(NOTICED) / (len(NOTICED) + len(SURVIVED)), 3)
     shown = report.table(found, dict.fromkeys((one.key for one in found), "till"))
-    assert f"  - {GUARD}\n  + if member:" in shown
+    assert f"  - {GUARD}\n  + {BOUND}" in shown
     facts = json.loads(json.dumps(report.summary(found, seed=1)))
-    assert (facts["noticed"], facts["survived"]) == (len(NOTICED), len(SURVIVED))
+    assert (facts["noticed"], facts["survived"], facts["score"]) == (1, 1, 0.5)
 
 
 def test_an_interrupted_run_goes_on_without_repeating_what_it_has(tmp_path: Path) -> None:
@@ -64,38 +68,38 @@ def test_an_interrupted_run_goes_on_without_repeating_what_it_has(tmp_path: Path
         told.append(result.key)
         os.kill(os.getpid(), signal.SIGINT)
 
-    options = Options(count=EVERYTHING)
-    first = Run(project, options, tmp_path / "state")
+    breaks = (MEMBERS, AMOUNTS, BOUND)
+    first = prepared(project, tmp_path / "state", *breaks)
     first.go(interrupt)
     assert 1 <= len(told) < len(first.mutations)
-    again = Run(project, options, tmp_path / "state")
+    again = prepared(project, tmp_path / "state", *breaks)
     assert [result.key for result in again.results] == told
     again.go(lambda result: told.append(result.key))
     assert sorted(told) == sorted(mutation.key for mutation in again.mutations)
-    third = Run(project, options, tmp_path / "state")
+    third = prepared(project, tmp_path / "state", *breaks)
     third.go(lambda result: pytest.fail(f"{result.key} was tried again"))
     assert len(third.results) == len(told)
 
 
 def test_a_new_test_gives_survivors_another_chance(tmp_path: Path) -> None:
     project = tiny.make(tmp_path / "shop")
-    run(project, tmp_path / "state")
+    run(project, tmp_path / "state", ALL, BOUND)
     more = "\ndef test_the_bound():\n    assert discount(100, True) == 100\n"
     tiny.write(project.root, "tests/till/test_till.py", tiny.TESTS + more)
     told: list[str] = []
-    again = Run(project, Options(count=EVERYTHING), tmp_path / "state")
+    again = prepared(project, tmp_path / "state", ALL, BOUND)
     again.go(lambda result: told.append(result.after))
-    assert set(told) == SURVIVED
-    assert Counter(result.outcome for result in again.results).keys() == {"noticed"}
+    assert told == [BOUND]
+    assert {result.outcome for result in again.results} == {"noticed"}
 
 
 def test_a_baseline_that_fails_ends_the_run(tmp_path: Path) -> None:
     project = tiny.make(tmp_path / "shop", "def test_nothing_works():\n    assert False\n")
     with pytest.raises(BaselineFailed, match="test_nothing_works"):
-        run(project, tmp_path / "state")
+        run(project, tmp_path / "state", BOUND)
     # Without it first, a test that always fails is no witness.
-    results = run(project, tmp_path / "state", count=1, full_baseline=False)
-    assert [one.outcome for one in results.values()] == ["chance"]
+    results = run(project, tmp_path / "state", BOUND, full_baseline=False)
+    assert outcomes(results) == {BOUND: "chance"}
 
 
 def test_a_failure_that_does_not_repeat_is_chance(
@@ -121,19 +125,17 @@ def test_torn_down(till):
     assert discount(200, True) == 190
 """
     monkeypatch.setenv("MARK", str(tmp_path / "mark"))
-    results = run(tiny.make(tmp_path / "shop", once), tmp_path / "state")
-    bound = results["if member and amount >= 100:"]
-    assert bound.outcome == "chance"
-    assert "test_once" in bound.test
-    assert "test_torn_down" in bound.test
+    results = run(tiny.make(tmp_path / "shop", once), tmp_path / "state", BOUND)
+    assert outcomes(results) == {BOUND: "chance"}
+    assert "test_once" in results[BOUND].test
+    assert "test_torn_down" in results[BOUND].test
 
 
 def test_what_cannot_be_installed_is_invalid(tmp_path: Path) -> None:
     check = ["-c", "import shop.till, sys; sys.exit(shop.till.discount(200, True) != 190)"]
     project = tiny.make(tmp_path / "shop", checks=lambda _: [check])
-    results = run(project, tmp_path / "state")
-    assert results["if False:"].outcome == "invalid"
-    assert results["if member:"].outcome == "survived"
+    results = run(project, tmp_path / "state", "if False:", AMOUNTS)
+    assert outcomes(results) == {"if False:": "invalid", AMOUNTS: "survived"}
 
 
 def test_tests_that_never_end_count_as_noticed(tmp_path: Path) -> None:
@@ -145,14 +147,8 @@ def test_ends():
         pass
 """
     project = tiny.make(tmp_path / "shop", hanging)
-    options = {"count": EVERYTHING, "full_baseline": False}
-    (key,) = (
-        mutation.key
-        for mutation in Run(project, Options(count=EVERYTHING), tmp_path / "state").mutations
-        if mutation.after == "if False:"
-    )
-    results = run(project, tmp_path / "state", **options, only=[key], timeout=0.1)
-    assert [one.outcome for one in results.values()] == ["timeout"]
+    results = run(project, tmp_path / "state", "if False:", full_baseline=False, timeout=0.1)
+    assert outcomes(results) == {"if False:": "timeout"}
 
 
 # Says that it runs, then waits to be killed.
