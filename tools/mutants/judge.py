@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tools.mutants import trial
 from tools.mutants.mutation import Mutation
-from tools.mutants.trial import Failure
+from tools.mutants.trial import Failure, TrialError, Trials
 from tools.mutants.workspace import Workspace
 
 __all__ = ["Verdict", "judge"]
@@ -44,7 +44,7 @@ def judge(
         with workspace.mutated(mutation):
             if obstacle := _obstacle(workspace, mutation):
                 return Verdict("invalid", reason=obstacle)
-            trials = trial.run(workspace, tests, deselected=doubtful, limit=limit)
+            trials = _tried(workspace, tests, doubtful, limit)
             ran, seconds = ran + trials.tests, seconds + trials.seconds
             failure = _first(trials.failures)
             certain = failure is not None and _repeats(workspace, failure, limit)
@@ -58,6 +58,16 @@ def judge(
             break
     outcome = "chance" if doubtful else "survived"
     return Verdict(outcome, ", ".join(doubtful), "", ran, seconds)
+
+
+def _tried(
+    workspace: Workspace, tests: Sequence[str], deselected: Sequence[str], limit: float
+) -> Trials:
+    """Run the tests. Where not even pytest can run, the first test is the one that notices."""
+    try:
+        return trial.run(workspace, tests, deselected=deselected, limit=limit)
+    except TrialError as error:
+        return Trials((Failure(tests[0], "run", str(error)),), tests=0, seconds=0.0)
 
 
 def _first(failures: Sequence[Failure]) -> Failure | None:

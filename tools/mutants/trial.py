@@ -19,6 +19,8 @@ __all__ = ["Failure", "Stopped", "TrialError", "Trials", "run"]
 
 # One test, against hangs; the suite's own limit is for whole machines under load.
 _TEST_SECONDS = 300
+# No test begins or ends: the servers of the tests do not start, for instance.
+_SILENT_SECONDS = 600
 _PASSED, _NOTHING = 0, 5
 # SIGINT stops the servers of the tests, also where our own caller ignores it. The empty entry
 # that -c adds to the path would be whatever folder is current.
@@ -89,7 +91,7 @@ def run(
             start_new_session=True,
         )
         try:
-            code = _wait(process, workspace, begun + limit)
+            code = _wait(process, workspace, Path(name), limit)
         finally:
             _end(process)
         output.seek(0)
@@ -97,9 +99,12 @@ def run(
     return _verdict(Path(name), code, shown, time.monotonic() - begun)
 
 
-def _wait(process: subprocess.Popen[bytes], workspace: Workspace, until: float) -> int | None:
-    """The exit code; none when time is up."""
-    while time.monotonic() < until:
+def _wait(
+    process: subprocess.Popen[bytes], workspace: Workspace, report: Path, limit: float
+) -> int | None:
+    """The exit code; none when time is up or nothing happens any more."""
+    until = time.monotonic() + limit
+    while time.monotonic() < until and time.time() - report.stat().st_mtime < _SILENT_SECONDS:
         if workspace.stopped.is_set():
             raise Stopped
         with suppress(subprocess.TimeoutExpired):

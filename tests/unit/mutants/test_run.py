@@ -131,6 +131,14 @@ def test_torn_down(till):
     assert "test_torn_down" in results[BOUND].test
 
 
+def test_a_break_with_which_pytest_cannot_start_is_noticed(tmp_path: Path) -> None:
+    project = tiny.make(tmp_path / "shop")
+    plugin = "from shop.till import discount\nassert discount(100, True) == 100\n"
+    tiny.write(project.root, "conftest.py", plugin)
+    results = run(project, tmp_path / "state", BOUND, full_baseline=False)
+    assert outcomes(results) == {BOUND: "noticed"}
+
+
 def test_what_cannot_be_installed_is_invalid(tmp_path: Path) -> None:
     check = ["-c", "import shop.till, sys; sys.exit(shop.till.discount(200, True) != 190)"]
     project = tiny.make(tmp_path / "shop", checks=lambda _: [check])
