@@ -2,13 +2,14 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup check generate test demo bench bench-worker bench-backlog bench-flow bench-soak bench-rivals lock system-packages
+.PHONY: help setup check generate test demo bench bench-worker bench-backlog bench-flow bench-soak bench-rivals mutants lock system-packages
 
 BIN := .venv/bin
 STAMP := .venv/.stamp
 # More workers than cores: tests mostly wait for the two servers.
 TEST_PROCESSES ?= 4
 TEST_ARGS ?=
+MUTANTS_ARGS ?=
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-16s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +54,9 @@ bench-soak: setup ## Ten minutes of constant arrival, clean and under what makes
 
 bench-rivals: setup ## Compare all queues side by side, half an hour: table, bench/results/rivals.json and chart
 	$(BIN)/python -m bench rivals
+
+mutants: setup ## Break the sources one small way at a time and report what the tests notice: MUTANTS_ARGS="--seed 1"
+	$(BIN)/python -m tools.mutants $(MUTANTS_ARGS)
 
 lock: setup ## Renew requirements-dev.lock from pyproject.toml
 	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --generate-hashes --no-header -o requirements-dev.lock

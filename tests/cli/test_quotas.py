@@ -164,6 +164,15 @@ def test_an_unknown_quota_is_told_with_the_known_ones(cli: Cli) -> None:
     assert caught.value.detail == {"limit": "api", "known": ["maps"]}
 
 
+def test_the_known_quotas_are_sorted(cli: Cli) -> None:
+    for name in ("fax", "maps", "echo", "dial", "chat", "bulk", "zoom"):
+        cli.text("quotas", "set", name, "--amount", "1")
+    with pytest.raises(UnknownLimit) as caught:
+        cli.run("quotas", "show", "api")
+    known = ["bulk", "chat", "dial", "echo", "fax", "maps", "zoom"]
+    assert caught.value.detail["known"] == known
+
+
 def test_the_books_by_day_task_tenant_and_limit(cli: Cli, calls: Calls, database: Database) -> None:
     """What was settled, told for each limit and summed over none; money once."""
     database.move_to_noon()

@@ -1,11 +1,12 @@
 """ctx.transaction(): a handler's writes and the end of its job commit together, or not at all."""
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
 
-from tests.worker.scene import Scene, eventually
+from tests.worker.scene import DEADLINE, Scene, eventually
 from trunkline import Context, Retry
 from trunkline.errors import InvalidTask, ResultNotStorable, StaleAttempt
 
@@ -52,6 +53,29 @@ async def test_a_transaction_commits_writes_and_completion_together(
     assert seen == ["running", "completed"]
     assert found.result == {"noted": 1}
     assert written(notes) == ["kept"]
+
+
+@pytest.mark.parametrize("kind", ["loop", "thread"])
+async def test_as_many_transactions_are_open_at_once_as_jobs_run(notes: Scene, kind: str) -> None:
+    jobs = 6
+    in_loop, in_threads = asyncio.Barrier(jobs), threading.Barrier(jobs)
+
+    @notes.app.task
+    async def loop(ctx: Context) -> None:
+        async with ctx.transaction() as connection:
+            await connection.execute("insert into notes values ('kept')")
+            await in_loop.wait()
+
+    @notes.app.task
+    def thread(ctx: Context) -> None:
+        with ctx.transaction() as connection:
+            connection.execute("insert into notes values ('kept')")
+            in_threads.wait(DEADLINE)
+
+    async with notes.working(concurrency=jobs):
+        for job in await notes.enqueue(kind, jobs):
+            await notes.until_state(job, "completed")
+    assert written(notes) == ["kept"] * jobs
 
 
 @pytest.mark.parametrize("kind", ["loop", "thread"])

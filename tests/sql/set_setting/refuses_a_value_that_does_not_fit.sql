@@ -1,6 +1,6 @@
 -- CP-38, CP-64: a setting is checked when it is written: type, range, and that three heartbeats fit into the lease.
 \ir ../helpers/tools.sql
-select plan(15);
+select plan(16);
 
 set session authorization trunkline_operator;
 create function pg_temp.code(p_name text, p_value text) returns text language sql as $$
@@ -27,6 +27,11 @@ select is(
   (select (r ->> 'code') || ' ' || ((r -> 'known') ? 'lease')::text from t.refusal($$select trunkline.set_setting(p_name => 'leese', p_value => '1')$$) as r),
   'unknown_setting true',
   'an unknown setting is refused with the known ones'
+);
+select is(
+  t.refusal($$select trunkline.set_setting(p_name => 'leese', p_value => '1')$$) -> 'known',
+  (select jsonb_agg(s.name order by s.name) from trunkline.settings as s),
+  'in the order of their names, whichever of them were changed'
 );
 select is(
   (select array_agg(name || '=' || value order by name) from trunkline.settings where origin = 'operator'),

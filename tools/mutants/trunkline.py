@@ -1,0 +1,135 @@
+"""Trunkline as a project to mutate: which folders of tests belong to which sources."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tools.mutants.mutation import Mutation
+from tools.mutants.project import Domain, Project
+
+__all__ = ["trunkline"]
+
+_ENGINE = "src/trunkline/sql"
+_PROFILES = "src/trunkline/profiles"
+_PACKAGE = "src/trunkline"
+_REFUSALS = ("tests/integration/bad_input", "tests/integration/security")
+_CALLERS = ("tests/client", "tests/cli", "tests/worker", "tests/flow", "tests/profiles")
+
+_DOMAINS = {
+    "queue": Domain(
+        [f"{_ENGINE}/queue"],
+        ["tests/sql", "tests/property", "tests/concurrency"],
+        [*_REFUSALS, "tests/plans", *_CALLERS],
+    ),
+    "flow": Domain(
+        [f"{_ENGINE}/flow"],
+        ["tests/flow", "tests/property"],
+        [*_REFUSALS, "tests/plans", "tests/sql", "tests/concurrency", *_CALLERS],
+    ),
+    "duties": Domain(
+        [f"{_ENGINE}/duties"],
+        ["tests/sql", "tests/concurrency/test_duties.py", "tests/chaos/test_clock.py"],
+        [*_REFUSALS, "tests/concurrency", "tests/plans", "tests/migrations", *_CALLERS],
+    ),
+    "schedules": Domain(
+        [f"{_ENGINE}/schedules"],
+        ["tests/integration/schedules", "tests/property/test_cron.py"],
+        ["tests/sql", *_REFUSALS, "tests/concurrency", *_CALLERS],
+    ),
+    "workers": Domain(
+        [f"{_ENGINE}/workers"],
+        ["tests/sql", "tests/concurrency/test_wake_up.py"],
+        [*_REFUSALS, "tests/concurrency", *_CALLERS],
+    ),
+    "settings": Domain([f"{_ENGINE}/settings"], ["tests/sql"], [*_REFUSALS, *_CALLERS]),
+    "security": Domain(
+        [f"{_ENGINE}/security"],
+        [*_REFUSALS, "tests/sql"],
+        ["tests/integration/catalog", "tests/migrations", *_CALLERS],
+    ),
+    "profiles": Domain([_PROFILES], ["tests/profiles/test_cli.py"], ["tests/profiles"]),
+    "executor": Domain(
+        [f"{_PROFILES}/executor"],
+        [f"tests/profiles/test_{name}.py" for name in ("record", "phases", "reclaim", "wake_ups")],
+        ["tests/profiles"],
+    ),
+    "clinical": Domain(
+        [f"{_PROFILES}/clinical"],
+        [f"tests/profiles/clinical/test_cp_{name}.py" for name in ("work", "enqueue", "audit")],
+        ["tests/profiles"],
+    ),
+    "worker": Domain(
+        [f"{_PACKAGE}/worker"],
+        ["tests/worker"],
+        ["tests/review", "tests/chaos", "tests/client", "tests/cli", "tests/concurrency"],
+    ),
+    "client": Domain(
+        [f"{_PACKAGE}/client"],
+        ["tests/unit/client", "tests/client"],
+        ["tests/testing", "tests/worker", "tests/flow", "tests/cli", "tests/review"],
+    ),
+    "db": Domain(
+        [f"{_PACKAGE}/db"],
+        ["tests/unit/client", "tests/client"],
+        [
+            *("tests/worker", "tests/review", "tests/cli", "tests/chaos", "tests/migrations"),
+            "tests/integration",
+        ],
+    ),
+    "cli": Domain(
+        [f"{_PACKAGE}/cli"],
+        ["tests/cli"],
+        ["tests/profiles", "tests/backup", "tests/migrations", "tests/integration/embedded"],
+    ),
+    "embedded": Domain(
+        [f"{_PACKAGE}/embedded"],
+        ["tests/integration/embedded"],
+        ["tests/review", "tests/chaos", "tests/cli"],
+    ),
+    "schema": Domain(
+        [f"{_PACKAGE}/schema", f"{_ENGINE}/__init__.py"],
+        ["tests/migrations"],
+        ["tests/cli", "tests/integration/catalog", "tests/profiles"],
+    ),
+    "backup": Domain([f"{_PACKAGE}/backup"], ["tests/backup"], ["tests/docs/test_backup.py"]),
+    "testing": Domain([f"{_PACKAGE}/testing"], ["tests/testing"]),
+    "model": Domain(
+        [f"{_PACKAGE}/{name}" for name in ("model", "errors", "telemetry")],
+        ["tests/unit", "tests/client"],
+        ["tests/worker", "tests/cli"],
+    ),
+}
+
+_LEFT_OUT = re.compile(
+    # Released migrations; the generated twin of the asynchronous client; what stands in for
+    # outside services; demonstrations; texts about errors.
+    r"/migrations/|/_sync/|/stubs/|/demo|/sql/validate/|/errors/(?!base|refusals)"
+)
+# They compare generated pages with their sources and would notice any change of a text.
+_NO_TESTS = frozenset({"tests/docs/test_generators.py", "tests/unit/test_requirements_covered.py"})
+
+
+def trunkline(root: Path) -> Project:
+    """The project in this folder, with tests on the embedded server alone."""
+    return Project(
+        root=root,
+        package="trunkline",
+        domains=_DOMAINS,
+        left_out=_LEFT_OUT,
+        no_tests=_NO_TESTS,
+        checks=_checks,
+        written=[f"{_ENGINE}/catalog.json"],
+        processes=3,
+        environment={"TRUNKLINE_TEST_SERVERS": "18"},
+        equivalents=Path(__file__).with_name("equivalents.toml"),
+    )
+
+
+def _checks(mutation: Mutation) -> list[list[str]]:
+    if mutation.path.endswith(".sql"):
+        # Profiles only for their own scripts: if the engine breaks one, the tests should notice.
+        names = ["clinical", "executor"] if "/profiles/" in mutation.path else []
+        return [["-m", "tools.mutants.install", *names]]
+    module = mutation.path.removeprefix("src/").removesuffix(".py").replace("/", ".")
+    return [["-c", f"import {module.removesuffix('.__init__')}"]]
