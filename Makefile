@@ -7,7 +7,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 STAMP := .venv/.stamp
 # More workers than cores: tests mostly wait for the two servers.
-TEST_PROCESSES ?= 4
+TEST_PROCESSES ?= 6
 TEST_ARGS ?=
 MUTANTS_ARGS ?=
 

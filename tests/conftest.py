@@ -3,6 +3,7 @@
 The process that runs pytest starts the servers; workers of pytest-xdist are told where they are.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,9 @@ _NEWEST_ONLY = {"bench", "cli", "client", "review"}
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     signals.give_children_default_signals()
+    # A test that forgets to name a folder for the embedded server must not use the user's own.
+    os.environ["XDG_DATA_HOME"] = os.devnull
+    os.environ.pop("TRUNKLINE_HOME", None)
     config = session.config
     told = getattr(config, "workerinput", {}).get("trunkline_servers")
     if told is not None:

@@ -222,7 +222,8 @@ def _profiles(target: str) -> Iterator[Finding]:
         "fail",
         f"{count(len(found), 'difference')}: {'; '.join(map(str, found[:_SHOWN]))}"
         + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""),
-        "See all with `trunkline schema verify`; repair with `trunkline profile install NAME --again`.",
+        "See all with `trunkline schema verify`; repair with "
+        "`trunkline profile install NAME --again`.",
     )
 
 
