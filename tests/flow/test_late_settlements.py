@@ -112,6 +112,22 @@ def test_a_settlement_waits_for_no_other(desk: Desk, part: str) -> None:
     check(desk, part)
 
 
+def test_a_settlement_that_moves_the_estimate_waits_for_no_other(desk: Desk) -> None:
+    """Every call is sampled here: two at once leave the estimate to one of them."""
+    desk.database.draw(0.0)
+    desk.limit("api", tokens_per_hour=10_000).task("api", cost={"tokens": 400})
+    desk.enqueue(3)
+    first, second, third = desk.claim()
+    settle(desk.worker.connection, first, 100)
+    settling = desk.database.connect("trunkline_worker", autocommit=False)
+    settle(settling, second, 200)
+    # Only a failing test takes it.
+    desk.worker.connection.execute("set lock_timeout = '60s'")
+    settle(desk.worker.connection, third, 300)
+    settling.commit()
+    assert spent(desk, "tokens_per_hour") == 600
+
+
 @pytest.mark.parametrize("part", PARTS)
 def test_a_settlement_and_a_charge_of_one_transaction_count_once_each(
     desk: Desk, part: str
