@@ -22,16 +22,12 @@ class Call:
     # As the engine may count it at most.
     careful: int
     at: int = 0
-    # Settled for a second that the server's clock has yet to reach again.
-    ahead: bool = False
 
     def __post_init__(self) -> None:
         self.at = self.charged
 
     def settle(self, now: int, tokens: int) -> None:
-        """For a second that has not come nothing is given back, and what is added counts there."""
-        if self.charged > now and tokens > self.careful:
-            self.at, self.ahead = self.charged, True
+        """For a second that has not come nothing is given back."""
         self.careful = max(self.careful, tokens) if self.charged > now else tokens
         self.tokens = tokens
 
@@ -75,7 +71,7 @@ class Model:
             self.real += seconds
             return
         for call in self.calls:
-            call.at = call.at if call.ahead else min(call.at, self.now)
+            call.at = min(call.at, self.now)
         self.held_until += seconds
         for grant in self.grants.values():
             if grant.granted > self.now:
@@ -102,14 +98,6 @@ class Model:
         }
         return all(most is None or used[part] <= most for part, most in self.parts.items())
 
-    def at_most(self, tokens: int) -> int:
-        """Return as much of a cost as is not refused at once."""
-        most = self.parts.get("tokens_per_minute")
-        return tokens if most is None else min(tokens, most)
-
-    def ever_fits(self, tokens: int) -> bool:
-        return self.at_most(tokens) == tokens
-
     def key_fits(self, key: str | None) -> bool:
         if key is None:
             return True
@@ -120,10 +108,9 @@ class Model:
         return self.calls[-1]
 
     def must_give(self) -> bool:
-        """Tell whether a claim has to find something: there is room for any of those that wait and
-        ever fit, so that nobody stands in another's way, and one of them has its key free."""
-        able = [job for job in self.waiting.values() if self.ever_fits(job.tokens)]
-        if not any(self.key_fits(job.key) for job in able if job.due <= self.now):
+        """Tell whether a claim has to find something: there is room for any of those that wait, so
+        that nobody stands in another's way, and one of them has its key free."""
+        if not any(self.key_fits(job.key) for job in self.waiting.values() if job.due <= self.now):
             return False
-        largest = max(job.tokens for job in able)
+        largest = max(job.tokens for job in self.waiting.values())
         return self.fits(max(largest, 1), careful=True)
