@@ -94,6 +94,22 @@ def test_jobs_that_a_limit_sets_aside_are_shown(cli: Cli, calls: Calls, database
     assert len(calls.claim("w", 9).rows) == 2
 
 
+def test_the_limit_to_raise_is_the_one_with_keys_or_the_quota(cli: Cli, calls: Calls) -> None:
+    """A limit made for one key would not have the other parts of the one with keys."""
+    cli.run("limits", "set", "model/{model}", "--tokens-per-minute", "1000", "--concurrency", "2")
+    calls.register("call", limits=["model/{model}"], cost={"tokens": 1000})
+    (keyed,) = calls.fill(1, task="call", payload={"model": "a"})
+    cli.run("limits", "set", "model/{model}", "--tokens-per-minute", "900")
+    told = cli.text("jobs", "explain", str(keyed))
+    assert "the limit model/a gives at most 900 at once" in told
+    assert "trunkline limits set 'model/{model}'" in told
+    cli.run("quotas", "set", "budget", "--amount", "5000", "--unit", "tokens")
+    calls.register("spend", limits=["budget"], cost={"tokens": 1000})
+    (spending,) = calls.fill(1, task="spend")
+    cli.run("quotas", "set", "budget", "--amount", "100")
+    assert "trunkline quotas set 'budget'" in cli.text("jobs", "explain", str(spending))
+
+
 def checks(cli: Cli) -> list[dict[str, Any]]:
     """What the doctor says about jobs that are set aside."""
     found = json.loads(cli.run("doctor", "--json").stdout)["checks"]

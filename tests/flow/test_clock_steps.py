@@ -8,6 +8,7 @@ from tests.flow.conftest import Desk
 from tests.flow.test_breakers import opened, state
 from tests.flow.test_grants import acquire, settle, settle_job
 from tests.flow.test_holds import observe
+from tests.support.waiting import until
 
 
 def step(desk: Desk, by: str) -> None:
@@ -158,6 +159,19 @@ def test_what_is_given_back_late_opens_no_window_twice(desk: Desk) -> None:
     assert not acquire(desk, tokens=1).granted
 
 
+def test_what_is_given_back_once_its_second_has_come_again_opens_no_window_twice(
+    desk: Desk,
+) -> None:
+    """Its charge, counted as of the step, is over by then."""
+    desk.limit("api", tokens_per_minute=100)
+    grant = acquire(desk, tokens=100)
+    step(desk, "-2 minutes")
+    desk.database.move_time("125 seconds")
+    assert acquire(desk, tokens=100).granted
+    assert settle(desk, grant.grant_id, tokens=0) == "settled"
+    assert not acquire(desk, tokens=1).granted
+
+
 def test_what_a_claim_charged_before_the_step_is_no_grant_long_after_it(desk: Desk) -> None:
     """It looks as if it were of this very second, for as long as the step was."""
     desk.limit("api", requests_per_minute=1).task("api", lease="1 day")
@@ -222,3 +236,39 @@ def test_what_is_handed_back_unstarted_after_the_step_opens_no_window_twice(desk
     desk.database.move_time("25 seconds")
     assert len(desk.claim()) == 3
     assert desk.claim() == []
+
+
+def test_an_amount_added_after_the_step_shuts_the_window_for_a_minute(desk: Desk) -> None:
+    """Its second has not come: counted there, it would shut the window for the length of the step."""
+    desk.limit("api", tokens_per_minute=100).task("api", lease="1 day")
+    desk.enqueue(2, cost={"tokens": 60})
+    (held,) = desk.claim()
+    step(desk, "-1 hour")
+    assert settle_job(desk, held, tokens=160) == "settled"
+    desk.database.move_time("50 seconds")
+    assert desk.claim() == []
+    desk.database.move_time("17 seconds")
+    assert len(desk.claim()) == 1
+
+
+def test_what_claims_charged_side_by_side_is_over_after_a_minute(desk: Desk) -> None:
+    """Claims of a limit with much room leave lines beside its state."""
+    desk.limit("api", tokens_per_minute=100_000).task("api", lease="1 day")
+    desk.enqueue(4, cost={"tokens": 60})
+    assert len(desk.claim(3)) == 3
+    # Lines of a transaction are counted in once all older ones of the server have ended.
+    last = desk.behind.execute("select pg_current_xact_id()").fetchone()
+    until(
+        lambda: (
+            desk.behind.execute(
+                "select pg_snapshot_xmin(pg_current_snapshot()) > %s::text::xid8", last
+            ).fetchone()
+            == (True,)
+        ),
+        "all older transactions ended",
+    )
+    step(desk, "-1 hour")
+    desk.limit("api", tokens_per_minute=200)
+    assert desk.claim() == []
+    desk.database.move_time("67 seconds")
+    assert len(desk.claim()) == 1

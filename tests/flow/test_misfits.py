@@ -214,8 +214,8 @@ def test_a_scheduled_job_that_no_longer_fits_when_due_is_set_aside(desk: Desk) -
     assert reason(desk, later[0])[0] == "set_aside"
 
 
-def test_one_that_is_waited_for_by_workers_alone_says_so_before_it_is_set_aside(desk: Desk) -> None:
-    """A sweep has not come to it yet, nor a claim: explain knows all the same."""
+def test_explain_reports_a_job_that_no_longer_fits_before_it_is_set_aside(desk: Desk) -> None:
+    """Neither a sweep nor a claim has reached it yet."""
     declare(desk, 1000)
     (job,) = desk.enqueue(1, cost=LARGE)
     declare(desk, 900)
@@ -273,7 +273,7 @@ def test_an_open_breaker_and_a_pause_leave_it_set_aside(desk: Desk) -> None:
     assert desk.claimed() == [job]
 
 
-def test_what_waits_for_a_limit_of_zero_or_fits_is_left_alone(desk: Desk) -> None:
+def test_jobs_that_fit_or_wait_for_a_limit_of_zero_stay_in_their_lane(desk: Desk) -> None:
     """A limit of zero is a provider switched off for now."""
     desk.limit("api", requests_per_minute=100, concurrency=1).task("api")
     jobs = desk.enqueue(3, cost={"requests": 50})

@@ -58,7 +58,8 @@ def test_calls_are_bounded_while_jobs_go_and_return(backlog: Database) -> None:
     checked(measure(superuser, WORKER, CLAIM), 500)
     checked(measure(superuser, OPERATOR, SWEEP), 30_000)
     sweep = f"select {SWEEP}".encode()
-    while superuser.execute("select waiting - set_aside from trunkline.limits").fetchone() != (1,):
+    ready = b"select count(*) from trunkline.jobs where state = 'ready'"
+    while superuser.execute(ready).fetchone() != (1,):
         superuser.execute(sweep)
     superuser.execute("analyze")
     work = measure(superuser, WORKER, CLAIM)
@@ -66,4 +67,24 @@ def test_calls_are_bounded_while_jobs_go_and_return(backlog: Database) -> None:
     checked(work, 50)
     checked(measure(superuser, OPERATOR, SWEEP), 50)
     checked(measure(superuser, PRODUCER, "trunkline.enqueue('small')"), 50)
+    # In a session that acts for a tenant without any of them, too.
+    superuser.execute("set trunkline.tenant = 'nobody'")
+    checked(measure(superuser, OPERATOR, "trunkline.health()"), 11_000)
+    superuser.execute("reset trunkline.tenant")
     checked(measure(superuser, OPERATOR, RAISE), 50_000)
+
+
+def test_few_jobs_that_fit_in_front_of_many_do_not_make_a_call_read_them_again(
+    server: Server, template: str
+) -> None:
+    """Each job set aside brings another into the first thousand of its lane."""
+    with databases.fresh(server, template) as database:
+        superuser = database.superuser()
+        superuser.execute(_SETTING.encode())
+        superuser.execute(
+            "select trunkline.enqueue_batch('small',"
+            " (select jsonb_agg('{}'::jsonb) from generate_series(1, 999)))"
+        )
+        superuser.execute(_FILLING.encode(), (FEW,))
+        superuser.execute("analyze")
+        checked(measure(superuser, OPERATOR, LOWER), 30_000)

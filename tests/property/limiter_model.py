@@ -27,7 +27,9 @@ class Call:
         self.at = self.charged
 
     def settle(self, now: int, tokens: int) -> None:
-        """For a second that has not come nothing is given back."""
+        """Nothing is given back for a second that has not come; what is added counts from now."""
+        if tokens > self.careful:
+            self.at = min(self.charged, now)
         self.careful = max(self.careful, tokens) if self.charged > now else tokens
         self.tokens = tokens
 
@@ -98,6 +100,14 @@ class Model:
         }
         return all(most is None or used[part] <= most for part, most in self.parts.items())
 
+    def at_most(self, tokens: int) -> int:
+        """Return as much of a cost as is not refused at once."""
+        most = self.parts.get("tokens_per_minute")
+        return tokens if most is None else min(tokens, most)
+
+    def ever_fits(self, tokens: int) -> bool:
+        return self.at_most(tokens) == tokens
+
     def key_fits(self, key: str | None) -> bool:
         if key is None:
             return True
@@ -108,9 +118,10 @@ class Model:
         return self.calls[-1]
 
     def must_give(self) -> bool:
-        """Tell whether a claim has to find something: there is room for any of those that wait, so
-        that nobody stands in another's way, and one of them has its key free."""
-        if not any(self.key_fits(job.key) for job in self.waiting.values() if job.due <= self.now):
+        """Tell whether a claim has to find something: there is room for any of those that wait and
+        ever fit, so that nobody stands in another's way, and one of them has its key free."""
+        able = [job for job in self.waiting.values() if self.ever_fits(job.tokens)]
+        if not any(self.key_fits(job.key) for job in able if job.due <= self.now):
             return False
-        largest = max(job.tokens for job in self.waiting.values())
+        largest = max(job.tokens for job in able)
         return self.fits(max(largest, 1), careful=True)

@@ -104,14 +104,17 @@ def _limit(detail: Detail, until: str) -> str:
 
 
 def _set_aside(detail: Detail, until: str) -> str:
+    if "cost" not in detail:
+        return f"It was set aside. {clean(detail.get('hint'))}"
     limit, unit = clean(detail.get("limit")), clean(detail.get("unit"))
     dies = f" It becomes a dead letter at {until}." if until else ""
     cost, most = amount(int(detail.get("cost", 0))), amount(int(detail.get("most", 0)))
-    command = "quotas" if unit == "units" else "limits"
+    command = "quotas" if detail.get("quota") else "limits"
     return (
         f"It is set aside: it costs {cost} {unit}, and the limit {limit} gives at most {most} at"
-        f" once.{dies} It returns to its place when you raise the limit (trunkline {command} set"
-        f" '{limit}'); or cancel it: trunkline jobs cancel ID"
+        f" once.{dies} Raise the limit with: trunkline {command} set"
+        f" '{clean(detail.get('template', limit))}'; the job then returns to its place. Or cancel"
+        " it with: trunkline jobs cancel ID"
     )
 
 

@@ -18,14 +18,14 @@ def of_set_aside(row: checks.HealthCheck) -> Finding:
     detail = row.detail or {}
     if row.ok:
         jobs = int(detail.get("jobs", 0))
-        told = f"{count(jobs, 'job')}; see: trunkline limits list" if jobs else "none"
-        return Finding(row.check, "ok", told)
+        message = f"{count(jobs, 'job')}; see: trunkline limits list" if jobs else "none"
+        return Finding(row.check, "ok", message)
     return Finding(
         row.check,
         "warn",
-        f"{count(int(detail.get('overdue', 0)), 'job')} set aside for too long, because a limit"
-        " never gives as much at once as they cost",
-        "See the limits with: trunkline limits list; raise them, or cancel the jobs",
+        f"{count(int(detail.get('overdue', 0)), 'job')} set aside for too long, because they cost"
+        " more than their limit ever gives at once",
+        "Find the limits with: trunkline limits list; raise them, or cancel the jobs",
     )
 
 

@@ -66,14 +66,14 @@ def columns(title: str, now: datetime, out: Console) -> list[Column[Any]]:
 
 
 def _state(row: LimitRow, now: datetime) -> str:
-    told = []
+    notes = []
     if row.status != "active":
-        told.append(f"{row.status}: {row.reason}" if row.reason else str(row.status))
+        notes.append(f"{row.status}: {row.reason}" if row.reason else str(row.status))
     if row.held_until is not None:
-        told.append(f"held for {age(row.held_until - now)}")
+        notes.append(f"held for {age(row.held_until - now)}")
     if row.set_aside:
-        told.append(f"{capped(row.set_aside, row.counted_up_to)} set aside")
-    return "; ".join(told)
+        notes.append(f"{capped(row.set_aside, row.counted_up_to)} set aside")
+    return "; ".join(notes)
 
 
 def with_key(limit: LimitRow, gate: GateRow) -> LimitRow:
@@ -173,8 +173,8 @@ def _set_aside(limit: LimitRow) -> Text | None:
     jobs = "job" if limit.set_aside == 1 else "jobs"
     return Text(
         f"{capped(limit.set_aside, limit.counted_up_to)} {jobs}, which {verb} more than the limit"
-        " ever gives at once:"
-        " raise it with trunkline limits set, or cancel them",
+        " ever gives at once; raise the limit with trunkline limits set, or cancel the"
+        f" {jobs}",
         style="yellow",
     )
 

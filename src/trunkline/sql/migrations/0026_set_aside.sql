@@ -1,7 +1,7 @@
--- why: a lowered limit must not kill the jobs that wait for it: what no longer fits is set aside until it fits again
+-- why: a lowered limit must not kill the jobs that wait for it: a job that no longer fits is set aside until it fits again
 -- breaking: no
 
--- Beside waiting, where it costs nothing: neither claims nor enqueues touch it while nothing is set aside.
+-- Apart from waiting, so that it costs nothing: claims and enqueues do not touch it while nothing is set aside.
 create table trunkline_internal.set_aside (
   job_id uuid not null constraint set_aside_pkey primary key,
   gate bigint not null,

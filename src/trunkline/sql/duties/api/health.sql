@@ -22,8 +22,7 @@ as $$
   select 'claims', trunkline_internal.setting(p_name => 'claims_enabled')::boolean,
     jsonb_build_object('claims_enabled', trunkline_internal.setting(p_name => 'claims_enabled')::boolean)
   union all
-  -- Those that have been put off for longest come first: all that are over the age are among the first, and as good as all
-  -- that are over the number.
+  -- In the order of their first deferral: jobs over the age come first, and nearly all jobs over the number are among them.
   select 'deferred work', count(*) = 0, jsonb_strip_nulls(jsonb_build_object(
     'jobs', count(*), 'counted_up_to', case when count(*) >= 10000 then 10000 end
   ))
@@ -40,30 +39,21 @@ as $$
     )
     and ((select trunkline.tenant_scope()) is null or w.tenant = (select trunkline.tenant_scope()))
   union all
-  select 'set aside', o.jobs = 0, jsonb_build_object('jobs', a.jobs, 'overdue', o.jobs, 'counted_up_to', 10000)
+  -- Overdue jobs come first. A session that acts for one tenant counts its own among the same rows.
+  select
+    'set aside', count(*) filter (where a.overdue) = 0,
+    jsonb_build_object('jobs', count(*), 'overdue', count(*) filter (where a.overdue), 'counted_up_to', 10000)
   from (
-    select count(*) as jobs
-    from (
-      select
-      from trunkline_internal.set_aside as a
-      where (select trunkline.tenant_scope()) is null or exists (
-        select from trunkline_internal.waiting as w where w.job_id = a.job_id and w.tenant = (select trunkline.tenant_scope())
-      )
-      limit 10000
-    ) as a
+    select
+      a.job_id,
+      a.since < (select trunkline.clock() - trunkline_internal.setting(p_name => 'max_deferral_age')::interval) as overdue
+    from trunkline_internal.set_aside as a
+    order by a.since
+    limit 10000
   ) as a
-  cross join (
-    select count(*) as jobs
-    from (
-      select
-      from trunkline_internal.set_aside as a
-      where a.since < (select trunkline.clock() - trunkline_internal.setting(p_name => 'max_deferral_age')::interval)
-        and ((select trunkline.tenant_scope()) is null or exists (
-          select from trunkline_internal.waiting as w where w.job_id = a.job_id and w.tenant = (select trunkline.tenant_scope())
-        ))
-      limit 10000
-    ) as o
-  ) as o
+  where (select trunkline.tenant_scope() is null) or exists (
+    select from trunkline_internal.waiting as w where w.job_id = a.job_id and w.tenant = (select trunkline.tenant_scope())
+  )
   union all
   select 'breakers', count(*) = 0, jsonb_build_object('open', coalesce(jsonb_agg(n.name order by n.name), '[]'::jsonb))
   from trunkline_internal.breakers as b

@@ -6,8 +6,8 @@
 -- A name with keys in braces, as in openai/{model}, is a limit of its own for each value of them; a limit of a filled-in
 -- name goes before it. A name that could be filled in to the same as that of another limit, or of a task, is refused.
 -- Takes effect at the next claim, whatever waits; a part that is new counts what is claimed from then on.
--- ready -> blocked for waiting jobs that cost more than the limit now ever gives at once, blocked -> ready for those that
--- fit again: at most about 5,000 of each here, the rest by the duty sweep_gates.
+-- ready -> blocked for waiting jobs that cost more than the changed limit ever gives at once, blocked -> ready for jobs
+-- that fit again: about 5,000 of each at most. The duty sweep_gates does the rest.
 create or replace function trunkline.set_limit(
   p_limit text,
   p_parts jsonb default '{}',
@@ -55,7 +55,7 @@ begin
   v_new := trunkline_internal.store_limit(
     p_limit => p_limit, p_parts => v_parts, p_status => p_status, p_reason => p_reason, p_declared => null
   );
-  -- Above READ COMMITTED a job that somebody has changed meanwhile would fail the call.
+  -- Above READ COMMITTED the call would fail if another session has changed one of the jobs: all is left to the duty.
   if current_setting('transaction_isolation') = 'read committed' then
     select g.gates, g.limits
     into v_gates, v_limits

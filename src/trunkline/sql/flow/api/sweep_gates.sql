@@ -1,4 +1,5 @@
--- Duty: closes gates at which nobody waits, sets jobs aside that no longer fit their limits, frees those that fit again and forgets what no window sees any more, at most p_limit a run; tells how many rows it changed.
+-- Duty: closes gates at which nobody waits, sets aside jobs that no longer fit their limits, frees those that fit again, and drops what no window sees any more; returns how many rows it changed.
+-- A run sets aside about 5,000 jobs and frees 5,000 at most; of everything else it changes at most p_limit rows.
 create or replace function trunkline.sweep_gates(p_limit integer default 1000)
 returns integer
 language plpgsql
@@ -52,4 +53,4 @@ begin
   return v_done;
 end;
 $$;
-comment on function trunkline.sweep_gates(integer) is 'Duty: closes gates at which nobody waits, sets jobs aside that no longer fit their limits, frees those that fit again and forgets what no window sees any more, at most p_limit a run; tells how many rows it changed.';
+comment on function trunkline.sweep_gates(integer) is 'Duty: closes gates at which nobody waits, sets aside jobs that no longer fit their limits, frees those that fit again, and drops what no window sees any more; returns how many rows it changed.';

@@ -1,4 +1,4 @@
--- Sends jobs to dead that have been set aside for longer than max_deferral_age, where their tasks say dead_when_deferred; returns how many.
+-- Moves jobs that have been set aside for longer than max_deferral_age to dead, if their tasks say dead_when_deferred; returns how many.
 -- blocked -> dead, at most p_limit in a call. Jobs that fit again by now are left to free_set_aside. Locks the jobs in
 -- id order and skips locked ones.
 create or replace function trunkline_internal.bury_set_aside(p_limit integer, p_now timestamptz)
@@ -82,4 +82,4 @@ begin
   return cardinality(v_jobs);
 end;
 $$;
-comment on function trunkline_internal.bury_set_aside(integer, timestamptz) is 'Sends jobs to dead that have been set aside for longer than max_deferral_age, where their tasks say dead_when_deferred; returns how many.';
+comment on function trunkline_internal.bury_set_aside(integer, timestamptz) is 'Moves jobs that have been set aside for longer than max_deferral_age to dead, if their tasks say dead_when_deferred; returns how many.';

@@ -1,6 +1,7 @@
 -- Notes that a gate was charged too much or too little in a second; counts from the commit on, and waits for nobody.
 -- Whoever waits for what comes free is woken. For a second that has not come, since the clock was set back, nothing is
 -- given back: its charge counts as of the step, is forgotten before what was given back, and the window would be open twice.
+-- An amount added for such a second counts from now, or the window would stay shut until that second is over again.
 create or replace function trunkline_internal.correct_gate(
   p_gate bigint,
   p_at bigint,
@@ -14,16 +15,21 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  c_slack constant integer := 2;
   v_ahead boolean;
   v_least bigint;
+  v_second bigint := floor(extract(epoch from trunkline.clock()))::bigint;
 begin
   if p_requests = 0 and p_tokens = 0 and p_units = 0 then
     return;
   end if;
-  v_ahead := p_at > extract(epoch from trunkline.clock()) + 2;
+  v_ahead := p_at > v_second + c_slack;
   v_least := case when v_ahead then 0 else least(p_requests, p_tokens, p_units) end;
   insert into trunkline_internal.gate_corrections (gate, at, requests, tokens, units)
-  values (p_gate, p_at, greatest(p_requests, v_least), greatest(p_tokens, v_least), greatest(p_units, v_least));
+  values (
+    p_gate, case when v_ahead then v_second else p_at end,
+    greatest(p_requests, v_least), greatest(p_tokens, v_least), greatest(p_units, v_least)
+  );
   if v_least < 0 then
     perform trunkline_internal.wake_gate(p_gate => p_gate);
   end if;

@@ -1,5 +1,6 @@
 -- Explains a job that costs more than one of its limits ever gives at once: which, how much, since when, and what to do; no row for others.
--- Also for one that claims have not come to yet. until is when it becomes a dead letter, where its task says so.
+-- Also explains such a job before it is set aside, and one that fits again but has not been freed yet. until is when it
+-- becomes a dead letter, where its task says so.
 create or replace function trunkline_internal.explain_outgrown(p_job uuid, p_need bigint[], p_task text)
 returns setof trunkline.explanation
 language plpgsql
@@ -10,18 +11,27 @@ begin
   return query
   select
     'set_aside',
-    case when t.dead_when_deferred then a.since + trunkline_internal.setting(p_name => 'max_deferral_age')::interval end,
+    case
+      when t.dead_when_deferred and o.gate is not null
+        then a.since + trunkline_internal.setting(p_name => 'max_deferral_age')::interval
+    end,
     jsonb_strip_nulls(
-      trunkline_internal.outgrown_detail(p_gate => o.gate, p_unit => o.unit, p_cost => o.cost, p_most => o.most)
+      case
+        when o.gate is null then '{}'::jsonb
+        else trunkline_internal.outgrown_detail(p_gate => o.gate, p_unit => o.unit, p_cost => o.cost, p_most => o.most)
+      end
       || jsonb_build_object(
         'since', a.since,
-        'hint', 'Raise the limit with trunkline.set_limit and the job returns to its old place, or cancel it.'
+        'hint', case
+          when o.gate is null then 'The job fits its limits again. The duty sweep_gates returns it to its old place within seconds.'
+          else 'Raise the limit with trunkline.set_limit and the job returns to its old place, or cancel it.'
+        end
       )
     )
   from trunkline_internal.outgrown_limit(p_need => p_need) as o
   left join trunkline_internal.set_aside as a on a.job_id = p_job
   left join trunkline_internal.tasks as t on t.task = p_task
-  where o.gate is not null;
+  where o.gate is not null or a.job_id is not null;
 end;
 $$;
 comment on function trunkline_internal.explain_outgrown(uuid, bigint[], text) is 'Explains a job that costs more than one of its limits ever gives at once: which, how much, since when, and what to do; no row for others.';

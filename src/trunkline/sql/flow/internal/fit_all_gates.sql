@@ -1,8 +1,8 @@
 -- Keeps of limited jobs those that all of their limits have room for; one that another limit refuses goes to wait in that one's lane.
 -- One after the other, best first, each taking its part of what is left. A limit that somebody else holds makes the
 -- job wait where it is, and so does one that shares fairly: elsewhere it would lose its turn. The caller holds the
--- gates in whose lanes they wait. "held" is false where some went elsewhere or were set aside, so that those behind
--- them are next.
+-- gates in whose lanes they wait. "held" is false if some moved to another lane or were set aside: those behind them
+-- are next.
 create or replace function trunkline_internal.fit_all_gates(
   p_found trunkline_internal.found_jobs,
   p_lanes smallint[],
@@ -101,7 +101,7 @@ begin
       select distinct w.queue from trunkline_internal.waiting as w where w.job_id = any(v_moved)
     ));
   end if;
-  -- What stays at the head of its line and can never start would hold up everything behind it.
+  -- A job that stays at the head of its line and can never start would hold up everything behind it.
   if cardinality(v_tids) = 0 and cardinality(v_stays) > 0 then
     v_aside := trunkline_internal.set_aside(p_jobs => v_stays[1:c_asked], p_now => p_now);
   end if;

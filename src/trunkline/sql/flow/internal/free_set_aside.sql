@@ -1,8 +1,8 @@
--- Returns jobs that were set aside and fit their limits again to their old places in their lanes, at most p_most; returns how many.
--- blocked -> ready with the sequence number that the job had. Nothing else reuses a number: a bucket that keeps a place
--- may have passed it, so the caller holds the bucket and the place is dropped with the same commit. A bucket that
--- somebody else holds is left to the next call, and so are rows that somebody has locked. The cheapest jobs of each
--- bucket are freed first, those of one cost in their order: what does not fit yet is never read.
+-- Frees jobs that were set aside and fit their limits again, at most p_most: they return to their old places; returns how many.
+-- blocked -> ready with the sequence number that the job had. Nothing else reuses a number: the place that a bucket keeps
+-- may lie behind it, so this holds the bucket and drops the place with the same commit. Buckets that another transaction
+-- holds, and rows that it has locked, are left to the next call. The cheapest jobs of each bucket are freed first, jobs
+-- of the same cost in their order, so that jobs that do not fit yet are never read.
 create or replace function trunkline_internal.free_set_aside(p_most integer, p_now timestamptz)
 returns integer
 language plpgsql
@@ -15,40 +15,48 @@ set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  -- Each is a lock.
+  -- Each bucket is a lock until the commit.
   c_gates constant integer := 500;
-  v_aside record;
+  v_bucket record;
   v_freed integer := 0;
-  v_gate bigint := -9223372036854775808;
   v_gates bigint[] := array[]::bigint[];
   v_jobs uuid[];
-  v_most bigint;
   v_queues text[] := array[]::text[];
-  v_unit integer := 0;
 begin
-  while v_freed < p_most and cardinality(v_gates) < c_gates loop
-    select a.gate, a.unit, a.limit_id
-    into v_aside
-    from trunkline_internal.set_aside as a
-    where (a.gate, a.unit) > (v_gate, v_unit)
-    order by a.gate, a.unit
-    limit 1;
-    exit when not found;
-    v_gate := v_aside.gate;
-    v_unit := v_aside.unit;
-    select (trunkline_internal.most_at_once(p_limit => l))[v_unit]
-    into v_most
-    from trunkline_internal.limits as l
-    where l.limit_id = trunkline_internal.limit_of(p_gate => v_gate, p_limit => v_aside.limit_id);
+  for v_bucket in
+    -- One row for each bucket and unit whose cheapest job fits.
+    with recursive buckets as (
+      (select a.gate, a.unit, a.limit_id, a.cost from trunkline_internal.set_aside as a order by a.gate, a.unit, a.cost limit 1)
+      union all
+      select n.gate, n.unit, n.limit_id, n.cost
+      from buckets as b
+      cross join lateral (
+        select a.gate, a.unit, a.limit_id, a.cost
+        from trunkline_internal.set_aside as a
+        where (a.gate, a.unit) > (b.gate, b.unit)
+        order by a.gate, a.unit, a.cost
+        limit 1
+      ) as n
+    )
+    select b.gate, b.unit, coalesce(m.most[b.unit], 9223372036854775807) as most
+    from buckets as b
+    left join lateral (
+      select trunkline_internal.most_at_once(p_limit => l) as most
+      from trunkline_internal.limits as l
+      where l.limit_id = trunkline_internal.limit_of(p_gate => b.gate, p_limit => b.limit_id)
+    ) as m on true
+    where b.cost <= coalesce(m.most[b.unit], 9223372036854775807)
+  loop
+    exit when v_freed >= p_most or cardinality(v_gates) >= c_gates;
     v_jobs := array(
       select a.job_id
       from trunkline_internal.set_aside as a
-      where a.gate = v_gate and a.unit = v_unit and a.cost <= coalesce(v_most, 9223372036854775807)
+      where a.gate = v_bucket.gate and a.unit = v_bucket.unit and a.cost <= v_bucket.most
       order by a.cost, a.sequence
       limit p_most - v_freed
     );
     continue when cardinality(v_jobs) = 0;
-    -- In a statement of its own: what was read before a bucket was held may be old.
+    -- A separate statement from the next one: rows read before a bucket was held may be old.
     v_gates := v_gates || array(
       select g.gate
       from (
@@ -67,7 +75,7 @@ begin
       order by w.job_id
       for update of w skip locked
     );
-    -- Another of its limits may be too small by now: that is the one it waits for next.
+    -- If another of its limits is too small by now, the job waits for that one next.
     update trunkline_internal.set_aside as a
     set gate = o.gate, limit_id = o.limit_id, unit = o.unit, cost = o.cost
     from trunkline_internal.waiting as w
@@ -102,4 +110,4 @@ begin
   return v_freed;
 end;
 $$;
-comment on function trunkline_internal.free_set_aside(integer, timestamptz) is 'Returns jobs that were set aside and fit their limits again to their old places in their lanes, at most p_most; returns how many.';
+comment on function trunkline_internal.free_set_aside(integer, timestamptz) is 'Frees jobs that were set aside and fit their limits again, at most p_most: they return to their old places; returns how many.';

@@ -34,6 +34,7 @@ set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  c_slack constant integer := 2;
   v_second bigint := floor(extract(epoch from p_now))::bigint;
 begin
   return query
@@ -115,20 +116,29 @@ begin
     select case when num_nonnulls(
       (g.m).requests_per_minute, (g.m).requests_per_hour, (g.m).tokens_per_minute, (g.m).tokens_per_hour
     ) > 0 then (
+      -- From the newest back, as in gate_free_at: what is given back makes up for charges of its second or before. If the
+      -- clock was set back and such a charge is forgotten already, it does not open the window for others.
       select array[
-        sum(c.requests) filter (where c.at > v_second - 62),
-        sum(c.requests) filter (where c.at > v_second - 3602),
-        sum(c.tokens) filter (where c.at > v_second - 62),
-        sum(c.tokens) filter (where c.at > v_second - 3602)
+        max(c.requests) filter (where c.at > v_second - 62),
+        max(c.requests) filter (where c.at > v_second - 3602),
+        max(c.tokens) filter (where c.at > v_second - 62),
+        max(c.tokens) filter (where c.at > v_second - 3602)
       ]
       from (
-        select c.at, c.requests, c.tokens
-        from unnest((g.state).charged_at, (g.state).charged_requests, (g.state).charged_tokens) as c (at, requests, tokens)
-        union all
-        -- As charge_gate will put them: past the minute by the minute.
-        select case when c.at - c.at % 60 + 59 <= v_second - 62 then c.at - c.at % 60 + 59 else c.at end, c.requests, c.tokens
-        from trunkline_internal.gate_corrections as c
-        where c.gate = g.gate and c.xid >= coalesce((g.state).corrected_below, '0'::xid8)
+        select
+          c.at, sum(c.requests) over (order by c.at desc) as requests, sum(c.tokens) over (order by c.at desc) as tokens
+        from (
+          select c.at, c.requests, c.tokens
+          from unnest((g.state).charged_at, (g.state).charged_requests, (g.state).charged_tokens) as c (at, requests, tokens)
+          union all
+          -- As charge_gate will put them: past the minute by the minute, and nothing given back for a second that has not come.
+          select
+            case when c.at - c.at % 60 + 59 <= v_second - 62 then c.at - c.at % 60 + 59 else c.at end,
+            case when c.at > v_second + c_slack then greatest(c.requests, 0) else c.requests end,
+            case when c.at > v_second + c_slack then greatest(c.tokens, 0) else c.tokens end
+          from trunkline_internal.gate_corrections as c
+          where c.gate = g.gate and c.xid >= coalesce((g.state).corrected_below, '0'::xid8)
+        ) as c
       ) as c
     ) end as sums
     offset 0

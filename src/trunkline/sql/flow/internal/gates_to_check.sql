@@ -1,5 +1,5 @@
--- Returns the buckets in whose lanes a job may no longer fit its limits, those of p_limit first, at most p_most; null: all of them.
--- Left out are buckets whose limits count slots alone and whose jobs have no other limit.
+-- Returns the buckets in whose lanes a job may no longer fit its limits, those of p_limit first, at most p_most (null: all).
+-- Leaves out buckets whose limits count slots alone and whose jobs have no other limit.
 create or replace function trunkline_internal.gates_to_check(
   p_limit text,
   p_most integer,
@@ -37,4 +37,4 @@ begin
   ) as g;
 end;
 $$;
-comment on function trunkline_internal.gates_to_check(text, integer) is 'Returns the buckets in whose lanes a job may no longer fit its limits, those of p_limit first, at most p_most; null: all of them.';
+comment on function trunkline_internal.gates_to_check(text, integer) is 'Returns the buckets in whose lanes a job may no longer fit its limits, those of p_limit first, at most p_most (null: all).';

@@ -121,7 +121,7 @@ begin
       ) as g;
     end if;
     if v_held is not null then
-      -- Where all of them went to wait for their other limits, or were set aside, those behind them are next.
+      -- If all of them moved to the lanes of their other limits, or were set aside, those behind them are next.
       for v_round in 1..5 loop
         if v_plain then
           select g.gates, g.limits, g.slots, g.places, g.rooms, cardinality(p_lanes) = 1
@@ -152,8 +152,8 @@ begin
         if not v_free then
           v_heads := v_found.jobs;
           v_found := trunkline_internal.fit_heads(p_found => v_found, p_left => v_left);
-          -- Heads that can never start would hold up everything behind them. Asked only where nothing can start, and of
-          -- a few first.
+          -- Heads that can never start would hold up everything behind them. Checked only if no head can start, and for
+          -- a few of them first.
           if v_found.tids is null and v_heads is not null and v_round < 5
             and trunkline_internal.set_aside(p_jobs => v_heads[1:c_asked], p_now => p_now) > 0
           then

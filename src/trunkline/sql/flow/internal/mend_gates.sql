@@ -29,6 +29,14 @@ begin
       or s.spent_hour > v_ahead / 3600
       or s.charged_at[cardinality(s.charged_at)] > v_ahead
       or s.started_at[cardinality(s.started_at)] > v_ahead / 60
+    union all
+    -- Claims that share a bucket charge it beside its state, and so do settlements.
+    select c.gate
+    from trunkline_internal.gate_corrections as c
+    where c.at > v_ahead
+      and c.xid >= coalesce((
+        select s.corrected_below from trunkline_internal.gate_states as s where s.gate = c.gate order by s.epoch desc limit 1
+      ), '0'::xid8)
     limit p_limit
   );
   v_gates := array(
@@ -38,19 +46,20 @@ begin
   foreach v_gate in array v_gates loop
     -- In a statement of its own: what was read before the gate was held may be old.
     select s.* into v_state from trunkline_internal.gate_states as s where s.gate = v_gate order by s.epoch desc limit 1;
-    continue when not found;
-    if v_state.held_until is not null then
-      v_state.held_until := least(v_state.held_until - p_back, p_now + c_longest_hold);
+    if found then
+      if v_state.held_until is not null then
+        v_state.held_until := least(v_state.held_until - p_back, p_now + c_longest_hold);
+      end if;
+      v_state.spent_hour := case when v_state.spent_hour <= v_ahead / 3600 then v_state.spent_hour end;
+      select array_agg(b.minute order by b.minute), array_agg(b.starts order by b.minute)
+      into v_state.started_at, v_state.started
+      from (
+        select least(b.minute, v_minute) as minute, sum(b.starts)::bigint as starts
+        from unnest(v_state.started_at, v_state.started) as b (minute, starts)
+        group by least(b.minute, v_minute)
+      ) as b;
+      perform trunkline_internal.next_epoch(p_gate => v_gate, p_state => v_state);
     end if;
-    v_state.spent_hour := case when v_state.spent_hour <= v_ahead / 3600 then v_state.spent_hour end;
-    select array_agg(b.minute order by b.minute), array_agg(b.starts order by b.minute)
-    into v_state.started_at, v_state.started
-    from (
-      select least(b.minute, v_minute) as minute, sum(b.starts)::bigint as starts
-      from unnest(v_state.started_at, v_state.started) as b (minute, starts)
-      group by least(b.minute, v_minute)
-    ) as b;
-    perform trunkline_internal.next_epoch(p_gate => v_gate, p_state => v_state);
     select n.limit_id into v_limit from trunkline_internal.gate_names as n where n.gate = v_gate order by n.limit_id desc limit 1;
     v_limit := trunkline_internal.limit_of(p_gate => v_gate, p_limit => v_limit);
     if v_limit is not null then

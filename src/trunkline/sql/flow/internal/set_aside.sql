@@ -1,6 +1,6 @@
--- Sets those of the given ready jobs aside that cost more than one of their limits ever gives at once; returns how many.
--- ready -> blocked. They keep their place in the lane for later; until then nothing waits behind them. Locks the jobs
--- in id order and skips locked ones. Wakes workers that sleep on their queues, since jobs behind them may start now.
+-- Sets aside those of the given ready jobs that cost more than one of their limits ever gives at once; returns how many.
+-- ready -> blocked. They keep their place in the lane, and hold up nothing meanwhile. Locks the jobs in id order and
+-- skips locked ones. Wakes workers that sleep on their queues, since jobs behind them may start now.
 -- Called by claim for the heads it could not take, by set_limit and by the duty sweep_gates.
 create or replace function trunkline_internal.set_aside(p_jobs uuid[], p_now timestamptz)
 returns integer
@@ -53,4 +53,4 @@ begin
   return cardinality(v_jobs);
 end;
 $$;
-comment on function trunkline_internal.set_aside(uuid[], timestamptz) is 'Sets those of the given ready jobs aside that cost more than one of their limits ever gives at once; returns how many.';
+comment on function trunkline_internal.set_aside(uuid[], timestamptz) is 'Sets aside those of the given ready jobs that cost more than one of their limits ever gives at once; returns how many.';

@@ -32,7 +32,7 @@ select
   coalesce(s.refused, 0) as refused,
   s.refused_at,
   b.state as breaker,
-  -- Those of the waiting jobs that cost more than it ever gives at once, up to counted_up_to as well.
+  -- Waiting jobs that cost more than the limit ever gives at once, counted up to counted_up_to.
   a.jobs as set_aside,
   10000 as counted_up_to
 from (

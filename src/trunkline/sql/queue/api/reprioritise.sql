@@ -47,7 +47,7 @@ begin
       sequence = case when w.state = 'ready' then nextval('trunkline_internal.job_sequence') end
     where w.job_id = p_job and (v_scope is null or w.tenant = v_scope);
     if found then
-      -- One that is set aside keeps its number elsewhere.
+      -- A job that is set aside keeps its number in that table.
       update trunkline_internal.set_aside as a set sequence = nextval('trunkline_internal.job_sequence') where a.job_id = p_job;
       perform trunkline_internal.record_event(
         p_at => trunkline.clock(), p_job => p_job, p_attempt => v_job.attempt, p_kind => 'reprioritised',

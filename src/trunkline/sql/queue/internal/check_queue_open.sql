@@ -20,7 +20,7 @@ begin
     );
   end if;
   if v_queue.max_depth is not null then
-    -- What is ready or set aside counts, by its index, only up to the limit and only for queues that have one.
+    -- Ready jobs and jobs set aside are counted by index, up to the limit, and only for queues that have one.
     select count(*)
     into v_depth
     from (

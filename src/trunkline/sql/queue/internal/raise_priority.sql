@@ -26,7 +26,7 @@ begin
   if not found then
     return false;
   end if;
-  -- One that is set aside keeps its number elsewhere.
+  -- A job that is set aside keeps its number in that table.
   update trunkline_internal.set_aside as a set sequence = nextval('trunkline_internal.job_sequence') where a.job_id = p_job;
   return true;
 end;

@@ -172,8 +172,9 @@ cross join (
 ) as c
 where j.deferrals > (select clinical.configured(p_key => 'queue.max_deferrals')::integer)
   or j.deferrals > 0 and j.created_at < c.before
-  or j.state = 'blocked' and c.before > (
-    select max(e.at) from trunkline.events as e where e.job_id = j.job_id and e.kind = 'set_aside'
+  -- The event may have been removed by now; the job is older still.
+  or j.state = 'blocked' and c.before > coalesce(
+    (select max(e.at) from trunkline.events as e where e.job_id = j.job_id and e.kind = 'set_aside'), j.created_at
   )
 union all
 select 'permits_in_use', l.provider_name || '/' || l.api_endpoint, l.active_requests, false from clinical.api_rate_limits as l
