@@ -12,7 +12,7 @@ select
   greatest(coalesce(c.tokens_of_minute, 0), 0)::bigint as tokens_of_minute,
   greatest(coalesce(c.tokens_of_hour, 0), 0)::bigint as tokens_of_hour,
   q.spent,
-  -- Up to counted_up_to of them: one as large means that or more.
+  -- Counted up to counted_up_to: a number that reaches it means that many or more.
   (
     select least(count(*) + a.jobs, 10000)
     from (
@@ -32,7 +32,7 @@ select
   coalesce(s.refused, 0) as refused,
   s.refused_at,
   b.state as breaker,
-  -- Those of the waiting jobs that cost more than it ever gives at once, up to counted_up_to as well.
+  -- The waiting jobs that cost more than the limit ever gives at once, also up to counted_up_to.
   a.jobs as set_aside,
   10000 as counted_up_to
 from (

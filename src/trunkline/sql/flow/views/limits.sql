@@ -34,7 +34,7 @@ select
   coalesce(sum(g.requests_of_hour), 0)::bigint as requests_of_hour,
   coalesce(sum(g.tokens_of_minute), 0)::bigint as tokens_of_minute,
   coalesce(sum(g.tokens_of_hour), 0)::bigint as tokens_of_hour,
-  -- Over all keys, up to counted_up_to: one as large means that or more.
+  -- Over all keys, up to counted_up_to: a number that reaches it means that many or more.
   least((
     select count(*)
     from (
@@ -94,7 +94,7 @@ select
   -- grant or a settlement, so calls through their own client may have exceeded the limit.
   coalesce(max(t.attempts), 0) as late,
   coalesce(max(t.tasks), '{}') as late_tasks,
-  -- Those of the waiting jobs that cost more than it ever gives at once, up to counted_up_to as well.
+  -- The waiting jobs that cost more than the limit ever gives at once, also up to counted_up_to.
   least(coalesce(sum(g.set_aside), 0), 10000)::bigint as set_aside,
   10000 as counted_up_to
 from trunkline_internal.limits as l

@@ -1,5 +1,5 @@
--- Lists waiting jobs that were put off or set aside, those that have been for longest first; health counts the ones over their bounds.
--- Reads only. In a session that acts for one tenant, that tenant's jobs among the p_limit of all.
+-- Lists waiting jobs that were deferred or set aside, the longest first; health counts those over their bounds.
+-- Reads only. A session that acts for one tenant reads the first p_limit of all tenants and gets its own among them.
 create or replace function trunkline.deferred_jobs(p_limit integer default 100)
 returns setof trunkline.listed_job
 language plpgsql
@@ -47,4 +47,4 @@ begin
   order by d.since;
 end;
 $$;
-comment on function trunkline.deferred_jobs(integer) is 'Lists waiting jobs that were put off or set aside, those that have been for longest first; health counts the ones over their bounds.';
+comment on function trunkline.deferred_jobs(integer) is 'Lists waiting jobs that were deferred or set aside, the longest first; health counts those over their bounds.';
