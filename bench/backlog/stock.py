@@ -10,7 +10,7 @@ from trunkline.profiles import installer
 __all__ = ["fill", "install_profiles"]
 
 # How far apart jobs came: a larger stock reaches further back, the last hour is always the same.
-_SPACING = {"waiting": 0.1, "finished": 0.12, "dead": 1.0, "events": 9.0}
+_SPACING = {"waiting": 0.1, "set_aside": 4.0, "finished": 0.12, "dead": 1.0, "events": 9.0}
 _RUNNING = 500
 # Rows of one statement, so that none of them takes minutes.
 _BATCH = 500_000
@@ -22,6 +22,8 @@ select
   trunkline.register_task('stock'),
   trunkline.register_task('stock_limited', p_limits => '{stock}'),
   trunkline.register_task('stock_keyed', p_limits => '{"stock/{k}"}'),
+  trunkline.set_limit('stock_small', '{"tokens_per_minute": 1000}'),
+  trunkline.register_task('stock_large', p_limits => '{stock_small}', p_cost => '{"tokens": 1000}'),
   trunkline.set_schedule('stock', '@daily', 'stock'),
   executor.set_job_type(
     p_type => 'stock_type', p_ttl => interval '1 hour', p_queue => 'stock_executor'
@@ -39,12 +41,22 @@ select trunkline.enqueue_many(jsonb_agg(j.job)) from (
 ) as j;
 create temporary table stock_prototypes as
 select row_number() over () - 1 as place, w.* from trunkline_internal.waiting as w;
+select trunkline.enqueue('stock_large', p_queue => 'stock');
+select trunkline.set_limit('stock_small', '{"tokens_per_minute": 900}');
+create temporary table stock_set_aside as
+select p.place, p.to_task, p.to_queue, a.gate, a.limit_id, a.unit, a.cost, w.max_attempts, w.lane,
+  w.need, w.gate as waits_for
+from trunkline_internal.set_aside as a
+join trunkline_internal.waiting as w on w.job_id = a.job_id
+cross join (
+  values (0, 'stock_large', 'stock'), (1, 'report_generation', 'clinical')
+) as p (place, to_task, to_queue);
 insert into stock_prototypes
 select (jsonb_populate_record(o.row, jsonb_build_object(
   'place', (select count(*) from stock_prototypes) - 1 + t.place, 'task', t.task, 'queue', t.queue
 ))).*
 from (
-  values (1, 'report_generation', 'stock_clinical'), (2, 'stock_type', 'stock_executor')
+  values (1, 'report_generation', 'clinical'), (2, 'stock_type', 'stock_executor')
 ) as t (place, task, queue)
 cross join (
   select p as row from stock_prototypes as p
@@ -87,6 +99,32 @@ cross join lateral (select now() - n * %(spacing)s * interval '1 second' as at) 
 join stock_prototypes as p on p.place = n %% %(prototypes)s
 """
 
+_SET_ASIDE = f"""
+with jobs as (
+  insert into trunkline_internal.waiting
+    (job_id, run_at, created_at, attempt, deferrals, max_attempts, lane, state, queue, task,
+     payload, gate, need)
+  select {_ID}, t.at, t.at, 0, 0, p.max_attempts, p.lane, 'blocked', p.to_queue, p.to_task,
+    '{{}}', p.waits_for, p.need
+  from generate_series(%(first)s, %(last)s) as n
+  cross join lateral (select now() - n * %(spacing)s * interval '1 second' as at) as t
+  join stock_set_aside as p on p.place = n %% 2
+  returning job_id, created_at, queue, task
+),
+aside as (
+  insert into trunkline_internal.set_aside
+    (job_id, gate, limit_id, unit, cost, sequence, since, queue, task)
+  select j.job_id, p.gate, p.limit_id, p.unit, p.cost,
+    nextval('trunkline_internal.job_sequence'), j.created_at, j.queue, j.task
+  from jobs as j
+  join stock_set_aside as p on p.to_task = j.task
+)
+insert into trunkline_internal.events
+  (at, job_id, attempt, kind, to_state, task, queue, actor, detail)
+select j.created_at, j.job_id, 0, 'set_aside', 'blocked', j.task, j.queue, 'stock', '{{}}'
+from jobs as j
+"""
+
 _FINISHED = f"""
 insert into trunkline_internal.finished
   (job_id, finished_at, claimed_at, run_at, created_at, attempt, failures, deferrals, max_attempts,
@@ -127,6 +165,14 @@ select gen_random_uuid(), n, now(), now() + interval '1 day', now() + interval '
 from generate_series(1, %(running)s) as n
 """
 
+_STATEMENTS = {
+    "waiting": _WAITING,
+    "set_aside": _SET_ASIDE,
+    "finished": _FINISHED,
+    "dead": _DEAD,
+    "events": _EVENTS,
+}
+
 
 def install_profiles(dsn: str) -> None:
     """Install the profiles, whose views are measured as well."""
@@ -135,25 +181,29 @@ def install_profiles(dsn: str) -> None:
         installer.install(dsn, profile, [phase.name for phase in profile.phases])
 
 
-def fill(connection: psycopg.Connection[Any], *, waiting: int, finished: int, dead: int) -> None:
-    """Put in so many jobs, and an event for ten that wait."""
+def fill(
+    connection: psycopg.Connection[Any], *, waiting: int, set_aside: int, finished: int, dead: int
+) -> None:
+    """Insert so many jobs, one event for each ten waiting ones, and one for each set aside."""
     with psycopg.ClientCursor(connection) as cursor:
         cursor.execute(_PROTOTYPES)
         cursor.execute("select count(*) from stock_prototypes")
         (prototypes,) = cursor.fetchone() or (0,)
-        reach = max(finished * _SPACING["finished"], waiting / 10 * _SPACING["events"])
+        rows = {
+            "waiting": waiting,
+            "set_aside": set_aside,
+            "finished": finished,
+            "dead": dead,
+            "events": waiting // 10,
+        }
+        reach = max(rows[table] * _SPACING[table] for table in ("set_aside", "finished", "events"))
         cursor.execute(_DAYS, {"days": int(reach / 86400) + 1})
         cursor.execute(_RUNS, {"running": _RUNNING})
-        for statement, table, rows in (
-            (_WAITING, "waiting", waiting),
-            (_FINISHED, "finished", finished),
-            (_DEAD, "dead", dead),
-            (_EVENTS, "events", waiting // 10),
-        ):
-            for first in range(1, rows + 1, _BATCH):
+        for table, statement in _STATEMENTS.items():
+            for first in range(1, rows[table] + 1, _BATCH):
                 values = {
                     "first": first,
-                    "last": min(first + _BATCH - 1, rows),
+                    "last": min(first + _BATCH - 1, rows[table]),
                     "spacing": _SPACING[table],
                     "prototypes": prototypes,
                 }

@@ -22,6 +22,8 @@ from trunkline.cli.main import cli as whole
 
 # Nine kinds of jobs, of each more than is counted (10,000); dead ones more than searched (20,000).
 SMALL, LARGE = 100_000, 300_000
+# Of set-aside jobs too, over two tasks.
+SMALL_ASIDE, LARGE_ASIDE = 25_000, 100_000
 # What runs, and the jobs of the last hour and day, are the same in both.
 GROWTH = 1.2
 # The most that any of them reads: five queues, four tables that are searched, and what runs.
@@ -76,10 +78,11 @@ class Stock:
         assert row is not None
         return row
 
-    def read(self, query: str) -> Callable[[], object]:
+    def read(self, query: str, tenant: str = "") -> Callable[[], object]:
         def look() -> None:
             with psycopg.connect(self.database.superuser_dsn, autocommit=True) as connection:
                 connection.execute("set session authorization trunkline_operator")
+                connection.execute("select set_config('trunkline.tenant', %s, false)", (tenant,))
                 connection.execute(f"select * from {query}".encode(), self.subjects).fetchall()
 
         return look
@@ -97,13 +100,14 @@ class Stock:
 @pytest.fixture(scope="module")
 def stocks(server: Server, template: str) -> Iterator[tuple[Stock, Stock]]:
     with databases.fresh(server, template) as one, databases.fresh(server, template) as other:
-        yield _stock(one, SMALL), _stock(other, LARGE)
+        yield _stock(one, SMALL, SMALL_ASIDE), _stock(other, LARGE, LARGE_ASIDE)
 
 
-def _stock(database: Database, waiting: int) -> Stock:
+def _stock(database: Database, waiting: int, set_aside: int) -> Stock:
     stock.install_profiles(database.dsn)
     with psycopg.connect(database.superuser_dsn, autocommit=True) as superuser:
-        stock.fill(superuser, waiting=waiting, finished=waiting // 2, dead=waiting // 2)
+        half = waiting // 2
+        stock.fill(superuser, waiting=waiting, set_aside=set_aside, finished=half, dead=half)
         superuser.execute("vacuum analyze")
         subjects = reads.subjects(superuser)
     return Stock(database, subjects, database.superuser())
@@ -143,6 +147,21 @@ def test_views_and_functions_read_no_more_from_a_larger_backlog(
     found = {
         name: (small.cost(small.read(query)), large.cost(large.read(query)))
         for name, query in queries.items()
+    }
+    assert _grown(found) == {}, "\n".join(f"{k}: {v}" for k, v in _grown(found).items())
+
+
+def test_a_session_of_one_tenant_reads_no_more_from_a_larger_backlog(
+    stocks: tuple[Stock, Stock],
+) -> None:
+    """Where none of the jobs is its own."""
+    small, large = stocks
+    found = {
+        name: (
+            small.cost(small.read(f"trunkline.{name}", "acme")),
+            large.cost(large.read(f"trunkline.{name}", "acme")),
+        )
+        for name in ("queues", "health()", "find_jobs()", "deferred_jobs()")
     }
     assert _grown(found) == {}, "\n".join(f"{k}: {v}" for k, v in _grown(found).items())
 

@@ -80,7 +80,9 @@ def list_(
         if (task or queue or tenant) and len(found) < limit:
             beyond = views.dead_letters_beyond(limit=limit, acknowledged=acknowledged)
             if session.ask(beyond):
-                _log.warning("Only the newest dead letters were searched; more with --limit 100000")
+                _log.warning(
+                    "Only the newest dead letters were searched. Search more: --limit 100000"
+                )
     if as_json:
         print_json(found)
         return

@@ -13,7 +13,7 @@ from trunkline import __version__, schema, sql
 from trunkline.cli import workload_checks
 from trunkline.cli.connection import Session
 from trunkline.cli.finding import Finding
-from trunkline.cli.health_findings import of_breakers, of_set_aside
+from trunkline.cli.health_findings import of_breakers, of_deferred, of_set_aside
 from trunkline.cli.output import age, clean, count
 from trunkline.cli.session_settings import session_settings
 from trunkline.db.address import address
@@ -245,6 +245,8 @@ def _health(session: Session) -> Iterator[Finding]:
     for row in rows:
         if row.check == "breakers" and not row.ok:
             yield of_breakers(row)
+        elif row.check == "deferred work":
+            yield of_deferred(row)
         elif row.check == "set aside":
             yield of_set_aside(row)
         elif not _is_duty(row):
@@ -258,8 +260,6 @@ def _is_duty(row: checks.HealthCheck) -> bool:
 def _of_health(row: checks.HealthCheck) -> Finding:
     detail = row.detail or {}
     jobs = count(int(detail.get("jobs", 0)), "job")
-    if "counted_up_to" in detail:
-        jobs = f"{int(detail['jobs']):,} jobs or more"
     if row.ok:
         good = {"breakers": "all closed", "claims": "enabled", "default partitions": "not in use"}
         return Finding(row.check, "ok", good.get(row.check, "none"))
@@ -277,13 +277,6 @@ def _of_health(row: checks.HealthCheck) -> Finding:
                 "warn",
                 "switched off for everybody",
                 "Switch them on with: trunkline settings reset claims_enabled",
-            )
-        case "deferred work":
-            return Finding(
-                row.check,
-                "warn",
-                f"{jobs} put off again and again",
-                "See them with: trunkline db psql -c 'select * from trunkline.deferred_jobs()'",
             )
         case "default partitions":
             used = ", ".join(name for name, in_use in detail.items() if in_use)

@@ -62,9 +62,15 @@ def show_list(
     if as_json:
         print_json(_without_bodies(jobs))
     else:
-        show(_columns(session.now()), jobs, nothing="No jobs" if following is None else "None yet")
+        show(
+            _columns(session.now()),
+            jobs,
+            nothing="No jobs" if following is None else "None among the newest",
+        )
     if following is not None and len(jobs) < limit:
-        _log.warning("Only the newest jobs were searched; go on with --before %s", following)
+        _log.warning(
+            "Only the newest jobs were searched. Search older ones: --before %s", following
+        )
 
 
 def show_one(session: Session, job_id: UUID, *, watch: bool, as_json: bool) -> None:

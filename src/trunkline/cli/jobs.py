@@ -61,7 +61,7 @@ def list_(
 ) -> None:
     """List jobs, newest first.
 
-    With a filter that few jobs fit it searches the newest ones, and says how to go on.
+    If few jobs match the filter, it searches the newest 20,000 and prints the option to continue.
     """
     from trunkline.cli import job_views  # noqa: PLC0415 - see above
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above

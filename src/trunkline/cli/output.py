@@ -145,7 +145,7 @@ def amount(number: int | None) -> str:
 
 
 def capped(number: int, most: int) -> str:
-    """A number that was counted up to a bound; as large as that it means that or more."""
+    """Format a number that was counted up to a bound: with a plus if it reached the bound."""
     return f"{number:,}+" if number >= most else f"{number:,}"
 
 

@@ -32,7 +32,7 @@ def queues() -> None:
 def list_(*, watch: bool, dsn: str | None, as_json: bool) -> None:
     """List queues with what waits and runs in each.
 
-    Jobs are counted up to 10,000; more are shown as 10,000+.
+    Jobs are counted up to 10,000; a plus means that many or more.
     """
     from trunkline.cli.listing import list_rows  # noqa: PLC0415 - see above
     from trunkline.db.calls import views  # noqa: PLC0415 - see above

@@ -1,4 +1,4 @@
-"""What the doctor asks about workers, jobs and disk."""
+"""The checks of `trunkline doctor` that concern workers, jobs and disk space."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def unserved(session: Session) -> Iterator[Finding]:
     rows = [row for row in found if not row.served]
     sample = _sample(found)
     if not rows:
-        yield Finding("unserved jobs", "ok", f"none: each ready job has a living worker{sample}")
+        yield Finding("unserved jobs", "ok", f"none: each ready job has a live worker{sample}")
         return
     named = ", ".join(
         f"{clean(row.task)} in {clean(row.queue)} ({amount(row.jobs)})" for row in rows[:_SHOWN]
@@ -47,13 +47,13 @@ def unserved(session: Session) -> Iterator[Finding]:
     yield Finding(
         "unserved jobs",
         "warn",
-        f"nobody alive takes {named}{more}{sample}",
+        f"no live worker takes {named}{more}{sample}",
         "Start a worker that serves these queues and tasks: trunkline worker APP --queues NAMES",
     )
 
 
 def _sample(found: Sequence[checks.ReadyTask]) -> str:
-    """Say that not every ready job was looked at, if so."""
+    """Return a remark if not every ready job was checked."""
     queues = {row.queue for row in found if row.more}
     if not queues:
         return ""
@@ -69,11 +69,11 @@ def dead(session: Session) -> Iterator[Finding]:
         yield Finding(
             "dead letters",
             "warn",
-            f"{number} nobody has looked at",
+            f"{number} not acknowledged",
             "See them with: trunkline dead list; then replay, discard or acknowledge them.",
         )
     else:
-        yield Finding("dead letters", "ok", "none unseen")
+        yield Finding("dead letters", "ok", "all acknowledged")
 
 
 def disk(session: Session) -> Iterator[Finding]:

@@ -18,6 +18,7 @@ FUNCTIONS: Final = (
     "find_jobs",
     "job",
     "list_jobs",
+    "schema_version",
     "tenant_scope",
 )
 VIEWS: Final = ("jobs",)

@@ -30,9 +30,9 @@ select is(
   'all jobs, the newest first'
 );
 select results_eq(
-  'select * from trunkline.list_jobs()',
-  'select * from trunkline.jobs order by job_id desc',
-  'every column as the view has it'
+  'select to_jsonb(j) from trunkline.list_jobs() as j',
+  $$select to_jsonb(j) - '{payload, result}'::text[] from trunkline.jobs as j order by j.job_id desc$$,
+  'every column as the view has it, but for the bodies'
 );
 select is(
   (select array_agg(state) from trunkline.list_jobs()),

@@ -89,7 +89,10 @@ class AsyncJobs:
         limit: int = 100,
         before: UUID | str | None = None,
     ) -> list[Job]:
-        """Jobs, newest first, without payloads; `before` is the last id of the page before."""
+        """Jobs, newest first, without payloads; `before` is the last id of the page before.
+
+        If few jobs match, it reads until the page is full: seconds per million jobs.
+        """
         states = None if state is None else _states(state)
         place = None if before is None else _id(before)
         return await self._client.run(

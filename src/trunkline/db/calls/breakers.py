@@ -30,7 +30,7 @@ class BreakerRow(NamedTuple):
     changed_at: datetime | None
     changed_by: str | None
     reason: str | None
-    # Jobs are counted up to this: a number as large means that or more.
+    # Jobs are counted up to this bound: a number that reaches it means that many or more.
     counted_up_to: int
 
 

@@ -49,13 +49,13 @@ class HealthCheck(NamedTuple):
 
 
 class ReadyTask(NamedTuple):
-    """The ready jobs of a task in a queue, and whether a living worker takes them."""
+    """The ready jobs of a task in a queue, and whether a live worker takes them."""
 
     queue: str
     task: str
     jobs: int
     served: bool
-    # Of each queue the first so many are counted; whether there are more in this one.
+    # At most this many ready jobs of each queue are counted; `more` is true if it has others.
     counted_up_to: int
     more: bool
 
@@ -132,7 +132,7 @@ def health() -> Call[list[HealthCheck]]:
 
 
 def ready_tasks() -> Call[list[ReadyTask]]:
-    """Ready jobs by queue and task, most first: of the first ones in each queue."""
+    """Count the first ready jobs of each queue by task, most first."""
     return Call(
         "select s.queue, t.task, t.jobs::bigint, exists ("
         "  select from trunkline.workers as w where w.alive and w.state = 'active'"

@@ -73,7 +73,7 @@ class LimitRow(NamedTuple):
     late_tasks: list[str]
     # Waiting jobs that cost more than the limit ever gives at once.
     set_aside: int
-    # Jobs are counted up to this: a number as large means that or more.
+    # Jobs are counted up to this bound: a number that reaches it means that many or more.
     counted_up_to: int
 
 

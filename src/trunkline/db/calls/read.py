@@ -125,7 +125,7 @@ def find_jobs(
     limit: int,
     before: UUID | None,
 ) -> Call[JobPage]:
-    """The same, in a time that does not depend on how many jobs there are: a page may be short."""
+    """Return the same from a bounded search, so a page may be short although more jobs match."""
     names = None if states is None else [str(state) for state in states]
 
     def decode(rows: Sequence[Row]) -> JobPage:

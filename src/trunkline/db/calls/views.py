@@ -33,7 +33,7 @@ _DEAD_COLUMNS: Final[LiteralString] = (
     " created_at, correlation_id, unique_key, tags from "
 )
 _DEAD_ROWS: Final[LiteralString] = "trunkline.dead_letters"
-# All, and those that nobody has acknowledged; the condition is that of their index.
+# All, and those that are not acknowledged; the condition is that of their partial index.
 _DEAD_LOOKED_AT: Final[tuple[LiteralString, LiteralString]] = (
     """(
       select * from trunkline.dead_letters order by died_at desc
@@ -70,7 +70,7 @@ class QueueRow(NamedTuple):
     oldest_ready_at: datetime | None
     oldest_ready_age: timedelta | None
     ageing: bool
-    # Jobs are counted up to this: a number as large means that or more.
+    # Jobs are counted up to this bound: a number that reaches it means that many or more.
     counted_up_to: int
 
 
@@ -236,8 +236,8 @@ def dead_letters(
 ) -> Call[list[DeadLetter]]:
     """Dead letters, newest first; of no more than the given ids, task, queue and tenant.
 
-    With a limit, of the newest 20,000 of them, or of those not acknowledged: that takes as long
-    however many there are and however few of them fit.
+    With a limit, it searches the newest 20,000 (of those not acknowledged, if only these are
+    wanted), so that the time does not depend on how many there are or match.
     """
     rows = _DEAD_ROWS if limit is None else _DEAD_LOOKED_AT[acknowledged is False]
     return Call(

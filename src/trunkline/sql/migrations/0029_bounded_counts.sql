@@ -6,8 +6,8 @@ create index waiting_later on trunkline_internal.waiting (queue, state) where st
 create index waiting_deferred on trunkline_internal.waiting (deferred_since) where deferred_since is not null;
 create index dead_by_queue on trunkline_internal.dead (queue);
 create index dead_unseen on trunkline_internal.dead (died_at) where acknowledged_at is null;
--- Both tables grow at their end, so a few numbers for each 128 pages find a time; an index of every row would cost each
--- completion its own entry.
+-- Both tables are appended to in the order of time, so the range of each 128 pages is enough to find a time. A B-tree would
+-- add an entry for every completion.
 create index finished_by_time on trunkline_internal.finished using brin (finished_at) with (autosummarize = on);
 create index events_by_time on trunkline_internal.events using brin (at) with (autosummarize = on);
 
@@ -22,9 +22,9 @@ create type trunkline.queue_size as (
   ready_tasks jsonb,
   counted_up_to integer
 );
-comment on type trunkline.queue_size is 'What is in one queue, each number counted up to counted_up_to; ready_tasks has the ready jobs by task.';
+comment on type trunkline.queue_size is 'The jobs in one queue, each number counted up to counted_up_to; ready_tasks has the ready jobs by task.';
 
 create type trunkline.job_page as (jobs trunkline.listed_job[], next uuid);
 comment on type trunkline.job_page is 'One page of jobs, and the id before which the next page starts; null after the last one.';
 
-comment on type trunkline.verdict is 'What became of one job of a batch: ok, lost, cancel or already, its new state and when it is due again. The state of a lost one is gone if there is no such job.';
+comment on type trunkline.verdict is 'The outcome for one job of a batch: ok, lost, cancel or already, its new state and when it is due again. The state of a lost one is gone if there is no such job.';

@@ -104,7 +104,7 @@ to trunkline_producer, trunkline_operator, trunkline_reader;
 
 grant execute on function
   trunkline.deferred_jobs(integer),
-  trunkline.queue_sizes(),
+  trunkline.queue_sizes(text[]),
   trunkline.spending_of_job(uuid)
 to trunkline_operator, trunkline_reader;
 
@@ -135,3 +135,27 @@ grant select on
   trunkline.throughput,
   trunkline.workers
 to trunkline_operator, trunkline_reader;
+
+-- Tenant roles of earlier releases may call list_jobs. Clients also need schema_version, and find_jobs, which shows the same
+-- jobs, so an upgrade grants them both.
+do $tenants$
+declare
+  v_role text;
+begin
+  for v_role in
+    select r.rolname
+    from pg_catalog.pg_proc as p
+    cross join lateral aclexplode(p.proacl) as a
+    join pg_catalog.pg_roles as r on r.oid = a.grantee
+    where p.oid = 'trunkline.list_jobs(text[], text, text, text, integer, uuid)'::regprocedure
+      and a.privilege_type = 'EXECUTE'
+      and a.grantee <> p.proowner
+      and r.rolname not in ('trunkline_producer', 'trunkline_worker', 'trunkline_operator', 'trunkline_reader')
+  loop
+    execute format(
+      'grant execute on function trunkline.find_jobs(text[], text, text, text, integer, uuid), trunkline.schema_version() to %I',
+      v_role
+    );
+  end loop;
+end
+$tenants$;

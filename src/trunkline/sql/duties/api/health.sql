@@ -1,4 +1,4 @@
--- Looks at what an operator must know: duties that are late or fail, stale work, deferrals over their bounds, jobs set aside for too long, open breakers, default partitions in use.
+-- Checks what an operator must know: duties that are late or fail, stale work, deferrals over their bounds, jobs set aside for too long, open breakers, default partitions in use.
 create or replace function trunkline.health()
 returns setof trunkline.health_check
 language sql
@@ -22,38 +22,41 @@ as $$
   select 'claims', trunkline_internal.setting(p_name => 'claims_enabled')::boolean,
     jsonb_build_object('claims_enabled', trunkline_internal.setting(p_name => 'claims_enabled')::boolean)
   union all
-  -- In the order of their first deferral: jobs over the age come first, and nearly all jobs over the number are among them.
-  select 'deferred work', count(*) = 0, jsonb_strip_nulls(jsonb_build_object(
-    'jobs', count(*), 'counted_up_to', case when count(*) >= 10000 then 10000 end
+  -- The jobs deferred for longest are read first, so all jobs over the age are among them, and nearly all over the number.
+  -- counted_up_to is there if there may be more, as in a session that acts for one tenant and reads others' jobs as well.
+  select 'deferred work', count(*) filter (where w.over) = 0, jsonb_strip_nulls(jsonb_build_object(
+    'jobs', count(*) filter (where w.over),
+    'counted_up_to', case when count(*) >= 10000 then count(*) filter (where w.over) end
   ))
   from (
-    select w.deferrals, w.deferred_since, w.tenant
+    select
+      (
+        w.deferrals > (select trunkline_internal.setting(p_name => 'max_deferrals')::integer)
+        or w.deferred_since < (select trunkline.clock() - trunkline_internal.setting(p_name => 'max_deferral_age')::interval)
+      )
+      and ((select trunkline.tenant_scope()) is null or w.tenant = (select trunkline.tenant_scope())) as over
     from trunkline_internal.waiting as w
     where w.deferred_since is not null
     order by w.deferred_since
     limit 10000
   ) as w
-  where (
-      w.deferrals > (select trunkline_internal.setting(p_name => 'max_deferrals')::integer)
-      or w.deferred_since < (select trunkline.clock() - trunkline_internal.setting(p_name => 'max_deferral_age')::interval)
-    )
-    and ((select trunkline.tenant_scope()) is null or w.tenant = (select trunkline.tenant_scope()))
   union all
-  -- Overdue jobs come first. A session that acts for one tenant counts its own among the same rows.
-  select
-    'set aside', count(*) filter (where a.overdue) = 0,
-    jsonb_build_object('jobs', count(*), 'overdue', count(*) filter (where a.overdue), 'counted_up_to', 10000)
-  from (
-    select
-      a.job_id,
-      a.since < (select trunkline.clock() - trunkline_internal.setting(p_name => 'max_deferral_age')::interval) as overdue
-    from trunkline_internal.set_aside as a
-    order by a.since
-    limit 10000
-  ) as a
-  where (select trunkline.tenant_scope() is null) or exists (
-    select from trunkline_internal.waiting as w where w.job_id = a.job_id and w.tenant = (select trunkline.tenant_scope())
+  -- The jobs set aside for longest are read first, so the overdue ones are among them.
+  select 'set aside', count(*) filter (where a.overdue) = 0, jsonb_build_object(
+    'jobs', count(*) filter (where a.own), 'overdue', count(*) filter (where a.overdue),
+    'counted_up_to', case when count(*) >= 10000 then count(*) filter (where a.own) else 10000 end
   )
+  from (
+    select o.own, o.own and a.since < (
+      select trunkline.clock() - trunkline_internal.setting(p_name => 'max_deferral_age')::interval
+    ) as overdue
+    from (select a.job_id, a.since from trunkline_internal.set_aside as a order by a.since limit 10000) as a
+    cross join lateral (
+      select (select trunkline.tenant_scope()) is null or exists (
+        select from trunkline_internal.waiting as w where w.job_id = a.job_id and w.tenant = (select trunkline.tenant_scope())
+      ) as own
+    ) as o
+  ) as a
   union all
   select 'breakers', count(*) = 0, jsonb_build_object('open', coalesce(jsonb_agg(n.name order by n.name), '[]'::jsonb))
   from trunkline_internal.breakers as b
@@ -74,4 +77,4 @@ as $$
     select 'events', exists (select from trunkline_internal.events_default)
   ) as p
 $$;
-comment on function trunkline.health() is 'Looks at what an operator must know: duties that are late or fail, stale work, deferrals over their bounds, jobs set aside for too long, open breakers, default partitions in use.';
+comment on function trunkline.health() is 'Checks what an operator must know: duties that are late or fail, stale work, deferrals over their bounds, jobs set aside for too long, open breakers, default partitions in use.';

@@ -15,7 +15,7 @@ select
   b.opened_at,
   b.probe_at,
   b.probe_job,
-  -- Up to counted_up_to of them: one as large means that or more.
+  -- Counted up to counted_up_to: a number that reaches it means that many or more.
   (
     select count(*)
     from (

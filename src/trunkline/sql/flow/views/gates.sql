@@ -12,7 +12,7 @@ select
   greatest(coalesce(c.tokens_of_minute, 0), 0)::bigint as tokens_of_minute,
   greatest(coalesce(c.tokens_of_hour, 0), 0)::bigint as tokens_of_hour,
   q.spent,
-  -- Up to counted_up_to of them: one as large means that or more.
+  -- Counted up to counted_up_to: a number that reaches it means that many or more.
   (
     select least(count(*) + a.jobs, 10000)
     from (

@@ -34,7 +34,7 @@ select
   coalesce(sum(g.requests_of_hour), 0)::bigint as requests_of_hour,
   coalesce(sum(g.tokens_of_minute), 0)::bigint as tokens_of_minute,
   coalesce(sum(g.tokens_of_hour), 0)::bigint as tokens_of_hour,
-  -- Over all keys, up to counted_up_to: one as large means that or more.
+  -- Over all keys, up to counted_up_to: a number that reaches it means that many or more.
   least((
     select count(*)
     from (

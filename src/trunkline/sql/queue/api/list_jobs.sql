@@ -1,6 +1,6 @@
 -- Lists jobs newest first, by state, task, queue and tenant; p_before is the last id of the page before.
--- Null means any. A page costs the rows that are read and not the history. If few jobs fit the filter, it reads on until
--- the page is full or it has read all jobs, which takes long in a large database; find_jobs does not.
+-- Null means any. If many jobs match the filter, it reads little more than the page. If few match, it reads until the page
+-- is full or there are no more jobs, which takes seconds per million jobs: then use find_jobs, which is bounded.
 create or replace function trunkline.list_jobs(
   p_states text[] default null,
   p_task text default null,
@@ -21,7 +21,7 @@ begin
   from trunkline_internal.look_for_jobs(
     p_states => trunkline_internal.check_listing(p_states => p_states, p_limit => p_limit, p_most => 1000),
     p_task => p_task, p_queue => p_queue, p_tenant => p_tenant, p_limit => p_limit,
-    -- The greatest id there can be: a comparison with it, and not one with null, uses the index.
+    -- The greatest possible id: a comparison with it uses the index, one with null does not.
     p_before => coalesce(p_before, 'ffffffff-ffff-ffff-ffff-ffffffffffff'),
     p_look => null, p_scope => trunkline.tenant_scope()
   ) as j;

@@ -1,9 +1,11 @@
--- Counts what waits, runs and died in each queue, each number up to 10,000, so that it takes as long for any backlog.
--- A number of 10,000 means that or more. ready_tasks has the counted ready jobs by task. Below the bound oldest_ready_at is
--- exact; above, it is the oldest of the counted jobs and of the heads of all lanes, which are claimed next. In a session that acts for one
--- tenant the same rows are read and that tenant's are counted; queues without any are left out.
+-- Counts the jobs that wait, run and died in each queue, each number up to 10,000, so that any backlog takes the same time.
+-- A number that is at least counted_up_to means that many or more. ready_tasks has the counted ready jobs by task. Below the
+-- bound oldest_ready_at is exact; above it, it is the oldest of the counted jobs and of the head of each lane, which is
+-- claimed next. p_queues restricts the answer to these queues.
+-- A session that acts for one tenant reads the same rows and counts its own among them. If a queue has more rows than are
+-- read, counted_up_to is the tenant's smallest count that stopped early. Queues without a counted job are left out.
 -- Reads only. Intended plan: index scans with a limit. Guarded by tests/plans.
-create or replace function trunkline.queue_sizes()
+create or replace function trunkline.queue_sizes(p_queues text[] default null)
 returns setof trunkline.queue_size
 language plpgsql
 stable
@@ -17,6 +19,7 @@ declare
   c_most constant integer := 10000;
   v_oldest timestamptz;
   v_queue text;
+  v_rows bigint;
   v_scope text := trunkline.tenant_scope();
   v_size trunkline.queue_size;
 begin
@@ -28,23 +31,31 @@ begin
       from dead_names as n
       where n.queue is not null
     )
-    select l.queue from trunkline_internal.lanes as l
-    union
-    select q.queue from trunkline_internal.queues as q
-    union
-    select r.queue from trunkline_internal.running as r
-    union
-    select n.queue from dead_names as n where n.queue is not null
-    order by 1
+    select k.queue
+    from (
+      select l.queue from trunkline_internal.lanes as l
+      union
+      select q.queue from trunkline_internal.queues as q
+      union
+      select r.queue from trunkline_internal.running as r
+      union
+      select n.queue from dead_names as n where n.queue is not null
+    ) as k
+    where p_queues is null or k.queue = any(p_queues)
+    order by k.queue
   loop
     v_size := null;
     v_size.queue := v_queue;
     v_size.counted_up_to := c_most;
-    -- Of limited jobs too, which wait by gate: a gate may be listed for a queue in which nobody waits for it any more.
-    select coalesce(sum(t.jobs), 0)::bigint, min(t.oldest), coalesce(jsonb_object_agg(t.task, t.jobs), '{}')
-    into v_size.ready, v_size.oldest_ready_at, v_size.ready_tasks
+    -- Limited jobs wait by gate. A gate may be listed for a queue in which no job waits for it any more.
+    select
+      coalesce(sum(t.jobs), 0)::bigint, min(t.oldest), coalesce(jsonb_object_agg(t.task, t.jobs) filter (where t.jobs > 0), '{}'),
+      coalesce(sum(t.rows), 0)::bigint
+    into v_size.ready, v_size.oldest_ready_at, v_size.ready_tasks, v_rows
     from (
-      select r.task, count(*) as jobs, min(r.run_at) as oldest
+      select
+        r.task, count(*) as rows, count(*) filter (where v_scope is null or r.tenant = v_scope) as jobs,
+        min(r.run_at) filter (where v_scope is null or r.tenant = v_scope) as oldest
       from (
         (
           select w.task, w.run_at, w.tenant
@@ -70,36 +81,45 @@ begin
         )
         limit c_most
       ) as r
-      where v_scope is null or r.tenant = v_scope
       group by r.task
     ) as t;
-    if v_size.ready >= c_most then
+    if v_rows >= c_most then
+      v_size.counted_up_to := v_size.ready;
       select min(h.run_at)
       into v_oldest
       from trunkline_internal.lanes as l
       cross join lateral (
-        select w.run_at
+        select w.run_at, w.tenant
         from trunkline_internal.waiting as w
         where w.queue = l.queue and w.lane = l.lane and w.gate is null and w.state = 'ready'
         order by w.sequence
         limit 1
       ) as h
-      where l.queue = v_queue;
+      where l.queue = v_queue and (v_scope is null or h.tenant = v_scope);
       v_size.oldest_ready_at := least(v_size.oldest_ready_at, v_oldest);
     end if;
-    select count(*) into v_size.scheduled
+    select count(*), count(*) filter (where v_scope is null or w.tenant = v_scope)
+    into v_rows, v_size.scheduled
     from (
       select w.tenant from trunkline_internal.waiting as w where w.queue = v_queue and w.state = 'scheduled' limit c_most
-    ) as w
-    where v_scope is null or w.tenant = v_scope;
-    select count(*) into v_size.blocked
+    ) as w;
+    if v_rows >= c_most then
+      v_size.counted_up_to := least(v_size.counted_up_to, v_size.scheduled);
+    end if;
+    select count(*), count(*) filter (where v_scope is null or w.tenant = v_scope)
+    into v_rows, v_size.blocked
     from (
       select w.tenant from trunkline_internal.waiting as w where w.queue = v_queue and w.state = 'blocked' limit c_most
-    ) as w
-    where v_scope is null or w.tenant = v_scope;
-    select count(*) into v_size.dead
-    from (select d.tenant from trunkline_internal.dead as d where d.queue = v_queue limit c_most) as d
-    where v_scope is null or d.tenant = v_scope;
+    ) as w;
+    if v_rows >= c_most then
+      v_size.counted_up_to := least(v_size.counted_up_to, v_size.blocked);
+    end if;
+    select count(*), count(*) filter (where v_scope is null or d.tenant = v_scope)
+    into v_rows, v_size.dead
+    from (select d.tenant from trunkline_internal.dead as d where d.queue = v_queue limit c_most) as d;
+    if v_rows >= c_most then
+      v_size.counted_up_to := least(v_size.counted_up_to, v_size.dead);
+    end if;
     select count(*) into v_size.running
     from trunkline_internal.running as r
     where r.queue = v_queue and (v_scope is null or r.tenant = v_scope);
@@ -109,4 +129,4 @@ begin
   end loop;
 end;
 $$;
-comment on function trunkline.queue_sizes() is 'Counts what waits, runs and died in each queue, each number up to 10,000, so that it takes as long for any backlog.';
+comment on function trunkline.queue_sizes(text[]) is 'Counts the jobs that wait, run and died in each queue, each number up to 10,000, so that any backlog takes the same time.';

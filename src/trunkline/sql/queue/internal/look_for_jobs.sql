@@ -1,7 +1,7 @@
--- Returns a page of jobs, newest first, from the newest p_look rows of each table before an id; null looks at all rows.
--- Ids begin with their time, so their order is that of the enqueues (any, but always the same, within a millisecond), and
--- each table gives it by its index on the id. Only the tables that hold the given states are opened. A page that is full
--- reads no more than it shows; if few jobs fit the filter, p_look bounds what is read.
+-- Returns a page of jobs, newest first, from the newest p_look rows of each table before an id; null reads all rows.
+-- Ids start with their time, so the index on the id of each table has the order of the enqueues (within a millisecond an
+-- arbitrary but stable one). Only the tables that hold the given states are read. If many jobs match, little more than the
+-- page is read; if few match, p_look bounds it.
 -- Called by list_jobs and find_jobs. Reads only. Intended plan: a merge of index scans. Guarded by tests/plans.
 create or replace function trunkline_internal.look_for_jobs(
   p_states text[],
@@ -104,4 +104,4 @@ begin
   limit p_limit;
 end;
 $$;
-comment on function trunkline_internal.look_for_jobs(text[], text, text, text, integer, uuid, integer, text) is 'Returns a page of jobs, newest first, from the newest p_look rows of each table before an id; null looks at all rows.';
+comment on function trunkline_internal.look_for_jobs(text[], text, text, text, integer, uuid, integer, text) is 'Returns a page of jobs, newest first, from the newest p_look rows of each table before an id; null reads all rows.';

@@ -1,6 +1,6 @@
 -- Returns gone if a job of a lost attempt does not exist, or not for the caller's tenant; null if it does.
--- A job that was claimed disappears when the server restarts without its last transactions, as after an asynchronous
--- failover, or when somebody discards it. Otherwise another attempt owns it, or it has ended.
+-- A claimed job disappears if the server loses its last transactions, as in an asynchronous failover, or if an operator
+-- discards it. Otherwise another attempt owns it, or it has ended.
 create or replace function trunkline_internal.lost_state(p_job uuid, p_scope text)
 returns text
 language plpgsql

@@ -1,5 +1,5 @@
 -- Jobs that used up their attempts or were refused for good, newest first, kept until replayed, discarded or long acknowledged.
--- The scope is asked for as in the view jobs.
+-- Tests the scope as the view jobs does.
 create or replace view trunkline.dead_letters with (security_barrier = true) as
 select
   d.job_id, d.task, d.queue, d.tenant, d.reason, d.died_at, d.attempt, d.failures, d.crashes, d.deferrals,

@@ -1,5 +1,5 @@
 -- What happened to jobs: every exceptional transition, and every transition of audited tasks.
--- The scope is asked for as in the view jobs.
+-- Tests the scope as the view jobs does.
 create or replace view trunkline.events with (security_barrier = true) as
 select e.at, e.job_id, e.attempt, e.kind, e.to_state, e.task, e.queue, e.tenant, e.worker, e.actor, e.detail
 from trunkline_internal.events as e

@@ -1,5 +1,5 @@
 -- Queues with what waits and runs in each, the age of the oldest ready job, whether claims are held up and whether it ages.
--- Numbers are counted up to counted_up_to: one as large means that or more, see queue_sizes.
+-- Numbers are counted up to counted_up_to; one that reaches it means that many or more. See queue_sizes.
 create or replace view trunkline.queues with (security_barrier = true) as
 select
   s.queue,

@@ -119,7 +119,7 @@ select
   j.job_id as id,
   j.task as job_type,
   coalesce(clinical.tag(p_tags => j.tags, p_name => 'job_name'), j.task) as job_name,
-  d.payload as job_payload,
+  j.payload as job_payload,
   coalesce(clinical.tag(p_tags => j.tags, p_name => 'job_category'), 'standard') as job_category,
   j.priority,
   j.run_at as scheduled_at,
@@ -133,7 +133,7 @@ select
   least(j.failures + coalesce(i.retry_count, 0), j.max_attempts - 1 + coalesce(i.retry_count, 0)) as retry_count,
   j.max_attempts - 1 + coalesce(i.retry_count, 0) as max_retries,
   clinical.error_details(p_job => j.job_id, p_since => j.created_at) as error_details,
-  d.result as job_result,
+  j.result as job_result,
   j.created_at,
   greatest(j.created_at, j.claimed_at, j.heartbeat_at, j.finished_at, v.at) as updated_at,
   clinical.as_uuid(p_text => j.tenant) as patient_id,
@@ -145,8 +145,6 @@ select
 from trunkline.jobs as j
 join clinical.job_types as t on t.job_type = j.task
 left join clinical.imported_jobs as i on i.job_id = j.job_id
--- Runs with the privileges of the reading role, so workers cannot read this view.
-cross join lateral trunkline.job(p_job => j.job_id) as d
 cross join lateral (
   -- An old word is shown until something happens to the job here.
   select case

@@ -15,7 +15,7 @@ as $$
   select
     d.job_id, d.task, clinical.as_uuid(p_text => d.tenant), d.died_at, e.details ->> 'dead_letter_reason',
     least(d.failures::integer, d.max_attempts - 1), e.details, d.acknowledged_at, d.acknowledged_by
-  -- The newest of all: where few of them fit, the others would be read as well.
+  -- Bounded before it is filtered, because with a filter that few of them fit, all of them would be read.
   from (select d.* from trunkline.dead_letters as d order by d.died_at desc limit 20000) as d
   join clinical.job_types as t on t.job_type = d.task
   cross join lateral (
@@ -89,26 +89,31 @@ $$;
 comment on function clinical.cancel_job(uuid, text) is 'Cancels a waiting job at once, a running one at its next heartbeat; tells which.';
 
 create or replace view clinical.metrics with (security_barrier = true) as
--- Of each kind the newest 5,000 jobs, or every look would read the whole backlog and a month of jobs; of what has ended
--- those of the last day.
+-- The newest 5,000 jobs of each kind: without a bound, every read would go through the whole backlog and a month of jobs.
+with newest as materialized (
+  select j.job_id, j.task, j.state, j.reason, j.deferrals, j.created_at, j.run_at, j.claimed_at, j.finished_at, t.api_endpoint
+  from (
+    values ('{ready, scheduled, blocked}'::text[]), ('{running}'), ('{dead}'), ('{completed, cancelled}')
+  ) as k (states)
+  cross join lateral trunkline.find_jobs(p_states => k.states, p_limit => 5000) as p
+  cross join lateral unnest(p.jobs) as j
+  join clinical.job_types as t on t.job_type = j.task
+)
+-- Of the finished jobs, those of the last day.
 select
   'jobs' as metric, clinical.job_status(p_state => j.state, p_reason => j.reason) || ' ' || j.task as label,
   count(*)::numeric as value, false as alert
-from (
-  values ('{ready, scheduled, blocked}'::text[]), ('{running}'), ('{dead}'), ('{completed, cancelled}')
-) as k (states)
-cross join lateral trunkline.find_jobs(p_states => k.states, p_limit => 5000) as p
-cross join lateral unnest(p.jobs) as j
-join clinical.job_types as t on t.job_type = j.task
+from newest as j
 where j.state not in ('completed', 'cancelled') or j.finished_at > (select trunkline.clock() - interval '1 day')
 group by 2
 union all
--- Due jobs that nobody has promoted yet are found among the first that are due in the whole database.
+-- Due jobs that are not promoted yet are searched among the first 1,000 due jobs of the whole database.
 select 'oldest_waiting_seconds', null, coalesce(round(extract(epoch from (select trunkline.clock()) - min(w.run_at)), 1), 0), false
 from (
   select s.oldest_ready_at as run_at
-  from trunkline.queue_sizes() as s
-  where s.queue in (select k.queue from trunkline.tasks as k join clinical.job_types as t on t.job_type = k.task)
+  from trunkline.queue_sizes(
+    p_queues => array(select k.queue from trunkline.tasks as k join clinical.job_types as t on t.job_type = k.task)
+  ) as s
   union all
   select d.run_at
   from (
@@ -119,19 +124,22 @@ from (
     limit 1000
   ) as d
   join clinical.job_types as t on t.job_type = d.task
+  union all
+  select j.run_at
+  from trunkline.deferred_jobs(p_limit => 5000) as j
+  join clinical.job_types as t on t.job_type = j.task
+  where j.state = 'blocked'
 ) as w
 union all
--- Objective: 99 of 100 due jobs are claimed within five seconds while a worker is idle. Of types without an endpoint:
--- the others may wait for their limit, which is what it is there for. Of the newest 5,000 that were claimed.
+-- Objective: 99 of 100 due jobs are claimed within five seconds while a worker is idle. Only of types without an endpoint:
+-- the others may wait for their limit.
 select
   'claim_latency_seconds_p99', null,
   coalesce(round((percentile_cont(0.99) within group (order by w.seconds))::numeric, 3), 0),
   coalesce(percentile_cont(0.99) within group (order by w.seconds) >= 5, false)
-from trunkline.find_jobs(p_states => '{running, completed, cancelled, dead}', p_limit => 5000) as p
-cross join lateral unnest(p.jobs) as j
-join clinical.job_types as t on t.job_type = j.task
+from newest as j
 cross join lateral (select greatest(extract(epoch from j.claimed_at - j.run_at), 0)::double precision as seconds) as w
-where t.api_endpoint is null
+where j.api_endpoint is null
   and j.claimed_at > (select trunkline.clock() - interval '1 hour')
   and (j.finished_at is null or j.finished_at > (select trunkline.clock() - interval '1 hour'))
 union all
@@ -157,16 +165,15 @@ from trunkline.events as e
 join clinical.job_types as t on t.job_type = e.task
 where e.kind = 'snoozed' and e.at > (select trunkline.clock() - interval '1 hour')
 union all
--- A job that is put off or set aside for ever would never fail and never be seen.
+-- A job that is deferred or set aside for ever would never fail, so nobody would notice it.
 select 'deferred_without_progress', null, count(*), count(*) > 0
 from (
-  select j.job_id, j.task, j.state, j.deferrals, j.created_at from trunkline.deferred_jobs(p_limit => 5000) as j
+  select j.job_id, j.state, j.deferrals, j.created_at
+  from trunkline.deferred_jobs(p_limit => 5000) as j
+  join clinical.job_types as t on t.job_type = j.task
   union all
-  select j.job_id, j.task, j.state, j.deferrals, j.created_at
-  from trunkline.find_jobs(p_states => '{running}', p_limit => 5000) as p
-  cross join lateral unnest(p.jobs) as j
+  select j.job_id, j.state, j.deferrals, j.created_at from newest as j where j.state = 'running'
 ) as j
-join clinical.job_types as t on t.job_type = j.task
 cross join (
   select trunkline.clock() - make_interval(hours => clinical.configured(p_key => 'queue.max_deferral_age_hours')::integer) as before
 ) as c
@@ -174,7 +181,12 @@ where j.deferrals > (select clinical.configured(p_key => 'queue.max_deferrals'):
   or j.deferrals > 0 and j.created_at < c.before
   -- The event may have been removed by now; the job is older still.
   or j.state = 'blocked' and c.before > coalesce(
-    (select max(e.at) from trunkline.events as e where e.job_id = j.job_id and e.kind = 'set_aside'), j.created_at
+    (
+      select max(e.at)
+      from trunkline.events as e
+      where e.job_id = j.job_id and e.at >= j.created_at - interval '1 minute' and e.kind = 'set_aside'
+    ),
+    j.created_at
   )
 union all
 select 'permits_in_use', l.provider_name || '/' || l.api_endpoint, l.active_requests, false from clinical.api_rate_limits as l

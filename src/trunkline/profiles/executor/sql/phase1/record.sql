@@ -135,7 +135,7 @@ select
   j.unique_key as dedupe_key,
   j.task as type,
   executor.executor_status(p_state => j.state) as status,
-  (select d.payload from trunkline.job(p_job => j.job_id) as d) as payload,
+  j.payload,
   least(j.failures + 1, j.max_attempts) as attempts,
   case when j.state = 'running' then j.claimed_at end as locked_at,
   case when j.state = 'running' then j.worker end as locked_by,
