@@ -144,6 +144,9 @@ def test_a_job_of_another_task_of_the_profile_is_logged_once(
     for _ in range(3):
         other = twin(twin.of(anchor).options(unique_key="d").enqueue(document="d"))
         assert (other.id, other.created) == (first.id, False)
+        # The handle has the task of the job, also where nothing is logged any more.
+        assert (other.task, again.task) == (stamp.name, stamp.name)
+        assert repr(other) == f"<job {first.id} of {stamp.name}>"
     (line,) = warnings(caplog)
     assert line.startswith(f"enqueuing {anchor.name} returned job {first.id} of task {stamp.name}")
     assert "profile evidence" in line
@@ -164,7 +167,7 @@ def test_a_job_of_another_task_is_logged_on_a_connection_of_the_caller(
             await stamp.options(unique_key="d").enqueue(document="d")
             async with ways.ASYNCHRONOUS[name](database) as (connection, _):
                 calls = anchor.options(unique_key="d", connection=connection)
-                await calls.enqueue(document="d")
+                assert (await calls.enqueue(document="d")).task == stamp.name
 
     asyncio.run(main())
     assert len(warnings(caplog)) == 1
@@ -179,5 +182,18 @@ def test_a_job_of_another_task_is_logged_on_a_blocking_connection_of_the_caller(
     stamp, anchor = (task.sync for task in pair)
     with app.sync, ways.by_psycopg(database) as (connection, _):
         stamp.options(unique_key="d").enqueue(document="d")
-        anchor.options(unique_key="d", connection=connection).enqueue(document="d")
+        calls = anchor.options(unique_key="d", connection=connection)
+        assert calls.enqueue(document="d").task == pair[0].name
     assert len(warnings(caplog)) == 1
+
+
+def test_a_batch_of_a_profile_shares_a_key_and_its_handles_have_the_real_task(
+    twin: Twin, pair: tuple[Task[..., None], Task[..., None]]
+) -> None:
+    requests = [
+        twin.of(task).options(unique_key="d").request(document="d")
+        for task in (*pair, *reversed(pair))
+    ]
+    handles = twin(twin.client.enqueue_many(requests))
+    (job,) = {handle.id for handle in handles}
+    assert {handle.task for handle in handles} == {twin(twin.jobs.get(job)).task}

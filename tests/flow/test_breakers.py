@@ -53,6 +53,18 @@ def opened(desk: Desk) -> Desk:
     return desk
 
 
+def deploying(desk: Desk) -> Desk:
+    """The worker of the tests and one with other code serve the task."""
+    for worker in ("w", "new"):
+        desk.worker.value(
+            "select trunkline.register_worker(p_worker => %s, p_pulse_interval => '1 hour',"
+            " p_detail => %s)",
+            worker,
+            Jsonb({"signatures": {"work": worker}}),
+        )
+    return desk
+
+
 def test_ten_failed_attempts_open_it_and_nothing_starts_any_more(desk: Desk) -> None:
     """RF-85, RF-130: with the provider down, no new batch starts once ten attempts have failed."""
     calling(breaker(desk))
@@ -120,8 +132,9 @@ def test_failures_grow_old(desk: Desk) -> None:
 
 def test_what_is_put_off_handed_back_or_cancelled_does_not_count(desk: Desk) -> None:
     """RF-130: not 429, deadlocks or other deferrals."""
-    calling(breaker(desk))
-    desk.enqueue(60)
+    calling(breaker(deploying(desk)))
+    desk.enqueue(72)
+    ended(desk, "hand_over", 12)
     ended(desk, "snooze", 12, delays="1 hour")
     desk.end(desk.claim(12), "release")
     running = desk.claim(12)
@@ -222,13 +235,14 @@ def test_a_lost_probe_has_failed(desk: Desk) -> None:
         ("acknowledge_cancel", {}),
         ("complete", {}),
         ("fail", {}),
+        ("hand_over", {}),
     ],
 )
 def test_a_probe_without_a_verdict_leaves_its_place_to_the_next(
     desk: Desk, how: str, more: dict[str, Any]
 ) -> None:
     """Handed back, put off or cancelled: it says nothing about the provider."""
-    opened(desk)
+    opened(deploying(desk))
     desk.database.move_time("1 minute")
     [probe] = desk.claim()
     if how in {"acknowledge_cancel", "complete", "fail"}:

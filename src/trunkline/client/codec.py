@@ -15,7 +15,13 @@ __all__ = ["Codec", "encode", "is_pydantic", "misplaced_field"]
 def is_pydantic(kind: object) -> bool:
     """Whether this is a pydantic model. Whoever has one has imported pydantic already."""
     pydantic = sys.modules.get("pydantic")
-    return pydantic is not None and isinstance(kind, type) and issubclass(kind, pydantic.BaseModel)
+    return (
+        pydantic is not None
+        and isinstance(kind, type)
+        and issubclass(kind, pydantic.BaseModel)
+        # The class of all models has no fields, and no value can be read as one.
+        and kind is not pydantic.BaseModel
+    )
 
 
 def _encode_unknown(value: Any) -> Any:
@@ -39,9 +45,18 @@ def _validated(kind: Any, value: Any) -> Any:
         return kind.model_validate(value)
     except ValueError:
         # Models are stored by the names of their fields, also where they are read by an alias.
-        if not any(field.validation_alias for field in kind.model_fields.values()):
-            raise
-        return kind.model_validate(value, by_name=True)
+        aliased = any(field.validation_alias for field in kind.model_fields.values())
+        # From JSON, a strict field also takes text as a date.
+        document = _ENCODER.encode(_without_computed(kind, value))
+        return kind.model_validate_json(document, **({"by_name": True} if aliased else {}))
+
+
+def _without_computed(kind: Any, value: Any) -> Any:
+    """Drop computed fields, which a model stores but refuses if it forbids unknown fields."""
+    if not isinstance(value, dict) or kind.model_config.get("extra") != "forbid":
+        return value
+    computed = kind.model_computed_fields
+    return {name: part for name, part in value.items() if name not in computed}
 
 
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=_encode_unknown)

@@ -7,7 +7,7 @@ import hashlib
 import warnings
 from typing import Any, Final
 
-import msgspec
+from msgspec import inspect
 
 from trunkline.client.codec import is_pydantic
 
@@ -15,25 +15,35 @@ __all__ = ["fingerprint"]
 
 _LENGTH: Final = 16
 # Parts of a type that JSON does not show. A default may be an object whose text is never the same.
-_HIDDEN: Final = frozenset(
-    {"cls", "name", "default", "default_factory", "extra", "extra_json_schema"}
+_HIDDEN: Final = frozenset({"cls", "name", "default", "default_factory"})
+# The same in the JSON schema of a pydantic model.
+_COMMENTS: Final = frozenset(
+    {"$defs", "default", "deprecated", "description", "examples", "mapping", "title"}
 )
+_FIELDS: Final = frozenset({"properties", "patternProperties"})
+_SETS: Final = frozenset({"required", "enum", "anyOf", "oneOf", "allOf"})
 
 
 def fingerprint(kind: Any) -> str:
     """Return a short hash of what the type takes: fields, which of them are required, their types.
 
-    Names of classes and modules do not count, so that moving a class changes nothing.
+    Docstrings, defaults, the order of fields and the names of classes and modules do not count.
     """
-    described = repr(_described(msgspec.inspect.type_info(kind), {}))
+    described = repr(_described(inspect.type_info(kind), {}))
     return hashlib.sha256(described.encode()).hexdigest()[:_LENGTH]
 
 
 def _described(part: Any, seen: dict[type, int]) -> Any:
+    if isinstance(part, inspect.Metadata):
+        return _described(part.type, seen)
     if isinstance(part, tuple):
         return [_described(one, seen) for one in part]
-    if not isinstance(part, (msgspec.inspect.Type, msgspec.inspect.Field)):
+    if not isinstance(part, (inspect.Type, inspect.Field)):
         return _plain(part)
+    if isinstance(part, inspect.UnionType):
+        return ("union", _sorted(_described(one, seen) for one in part.types))
+    if isinstance(part, inspect.LiteralType):
+        return ("literal", _sorted(part.values))
     cls = getattr(part, "cls", None)
     if isinstance(cls, type):
         if cls in seen:
@@ -42,12 +52,24 @@ def _described(part: Any, seen: dict[type, int]) -> Any:
         if is_pydantic(cls):
             return _model(cls)
         if issubclass(cls, enum.Enum):
-            return [_plain(member.value) for member in cls]
-    names = [name for name in part.__struct_fields__ if name not in _HIDDEN]
+            return ("enum", _sorted(_plain(member.value) for member in cls))
     return (
         type(part).__name__,
-        [(name, _described(getattr(part, name), seen)) for name in names],
+        [
+            (name, [_described(one, seen) for one in _fields(part)])
+            if name == "fields"
+            else (name, _described(getattr(part, name), seen))
+            for name in part.__struct_fields__
+            if name not in _HIDDEN
+        ],
     )
+
+
+def _fields(part: Any) -> list[inspect.Field]:
+    """By name, unless they are stored by position."""
+    if isinstance(part, inspect.NamedTupleType) or getattr(part, "array_like", False):
+        return list(part.fields)
+    return sorted(part.fields, key=lambda field: field.encode_name)
 
 
 def _model(cls: Any) -> Any:
@@ -55,21 +77,40 @@ def _model(cls: Any) -> Any:
         # About defaults that JSON cannot hold; they do not count here.
         warnings.simplefilter("ignore")
         try:
-            return _without_defaults(cls.model_json_schema())
+            schema = cls.model_json_schema()
         except Exception:  # noqa: BLE001 - a type of the user's without a JSON schema
-            return [(name, field.is_required()) for name, field in cls.model_fields.items()]
+            return sorted((name, field.is_required()) for name, field in cls.model_fields.items())
+    return _schema(schema, schema.get("$defs", {}), {})
 
 
-def _without_defaults(schema: Any, *, of_fields: bool = False) -> Any:
-    if isinstance(schema, list):
-        return [_without_defaults(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
+def _schema(part: Any, models: dict[str, Any], seen: dict[str, int]) -> Any:
+    if isinstance(part, list):
+        return [_schema(one, models, seen) for one in part]
+    if not isinstance(part, dict):
+        return part
+    name = str(part.get("$ref", "")).removeprefix("#/$defs/")
+    if name in models:
+        # Named by the order of their first use: the names are those of classes.
+        if name in seen:
+            return ("again", seen[name])
+        seen[name] = len(seen)
+        return _schema(models[name], models, seen)
     return [
-        (name, _without_defaults(part, of_fields=name in {"properties", "$defs"} and not of_fields))
-        for name, part in schema.items()
-        if of_fields or name != "default"
+        (key, _keyword(key, value, models, seen))
+        for key, value in sorted(part.items())
+        if key not in _COMMENTS
     ]
+
+
+def _keyword(key: str, value: Any, models: dict[str, Any], seen: dict[str, int]) -> Any:
+    if key in _FIELDS and isinstance(value, dict):
+        return [(name, _schema(field, models, seen)) for name, field in sorted(value.items())]
+    described = _schema(value, models, seen)
+    return _sorted(described) if key in _SETS and isinstance(described, list) else described
+
+
+def _sorted(parts: Any) -> list[Any]:
+    return sorted(parts, key=repr)
 
 
 def _plain(value: Any) -> Any:

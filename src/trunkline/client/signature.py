@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from trunkline.client.codec import Codec, encode, misplaced_field
+from trunkline.client.codec import Codec, encode, is_pydantic, misplaced_field
 from trunkline.client.context import Context
 from trunkline.client.fingerprint import fingerprint
 from trunkline.errors import (
@@ -60,7 +60,7 @@ class Schema:
         self._kinds = {name: hints.get(name, Any) for name in self._names}
         self._payload = self._codec(_struct(task, parameters, hints), "parameters")
         self._result = self._result_codec(_without_outcomes(hints.get("return", Any)))
-        self._checks_result = self._result.kind not in {Any, None, types.NoneType}
+        self._checks_result = self._result.kind is not Any
 
     def _check(self, parameter: inspect.Parameter, hints: Mapping[str, Any]) -> None:
         problem = _UNSUPPORTED.get(parameter.kind)
@@ -196,12 +196,24 @@ class Schema:
         if self._checks_result:
             try:
                 self._result.decode(b"null" if document is None else document)
-            except (msgspec.MsgspecError, ValueError) as error:
-                raise WrongResult(
-                    f"The result of {self.task} does not match its annotation: {error}",
-                    value=_cut(document),
-                ) from error
+            except Exception as error:  # noqa: BLE001 - validators of the user's types raise anything
+                if not self._is_valid_model(value):
+                    raise WrongResult(
+                        f"The result of {self.task} does not match its annotation: {error}",
+                        value=_cut(document),
+                    ) from error
         return None if document is None else document.decode()
+
+    def _is_valid_model(self, value: Any) -> bool:
+        """Whether it is the annotated pydantic model, of which JSON leaves out required fields."""
+        kinds = typing.get_args(self._result.kind) or (self._result.kind,)
+        if not is_pydantic(type(value)) or type(value) not in kinds:
+            return False
+        try:
+            type(value).model_validate(vars(value), by_name=True)
+        except Exception:  # noqa: BLE001 - as above
+            return False
+        return True
 
     def result(self, value: Any) -> Any:
         """Return a stored result as the type the handler is annotated with."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 import time
 from typing import Any, Final
+from uuid import UUID
 
 import psycopg
 
-__all__ = ["heed", "log_notice", "on_notice"]
+__all__ = ["heed", "log_notice", "on_notice", "task_in_notice"]
 
 # The SQLSTATEs that note_late.sql and note_other_task.sql send.
 _LATE: Final = "01TL0"
@@ -19,6 +21,12 @@ _EVERY: Final = 3600.0
 
 _limits = logging.getLogger("trunkline.limits")
 _client = logging.getLogger("trunkline.client")
+
+# The tasks of jobs that answered a request of another task, for the handles that the call returns.
+# The oldest are dropped.
+_other_tasks: dict[str, str] = {}
+_MOST_OTHER_TASKS: Final = 10_000
+_other_tasks_lock: Final = threading.Lock()
 
 # When a notice was last logged, by its kind, task, and limit or other task; monotonic time.
 _logged: dict[tuple[str, str, str], float] = {}
@@ -46,6 +54,11 @@ def log_notice(sqlstate: str | None, detail: str | None) -> None:
         return
 
 
+def task_in_notice(job: UUID) -> str | None:
+    """Return the task of a job that answered the request of another one; None if no notice came."""
+    return _other_tasks.get(str(job)) if _other_tasks else None
+
+
 def _log_late(detail: dict[str, Any]) -> None:
     task, limit, seconds = str(detail["task"]), str(detail["limit"]), int(detail["seconds"])
     if not _is_new(_LATE, task, limit):
@@ -64,6 +77,10 @@ def _log_late(detail: dict[str, Any]) -> None:
 
 def _log_other_task(detail: dict[str, Any]) -> None:
     task, job, job_task = str(detail["task"]), str(detail["job"]), str(detail["job_task"])
+    with _other_tasks_lock:
+        if len(_other_tasks) >= _MOST_OTHER_TASKS:
+            del _other_tasks[next(iter(_other_tasks))]
+        _other_tasks[job] = job_task
     if not _is_new(_OTHER_TASK, task, job_task):
         return
     _client.warning(

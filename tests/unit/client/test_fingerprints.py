@@ -58,6 +58,69 @@ class Model(pydantic.BaseModel):
     at: float = time.time()
 
 
+class Corner(pydantic.BaseModel):
+    """Where it is."""
+
+    x: int
+    title: str = pydantic.Field("a", description="A field whose name is also a keyword.")
+
+
+class Shape(pydantic.BaseModel):
+    """Some lines about it."""
+
+    corners: list[Corner]
+    kind: Literal["open", "closed"] = "open"
+    inner: "Shape | None" = None
+
+
+class Point(pydantic.BaseModel):
+    title: str = "b"
+    x: int
+
+
+class Figure(pydantic.BaseModel):
+    """Shape with other words, names, defaults and another order."""
+
+    inner: "Figure | None" = pydantic.Field(None, title="Within", examples=[None])
+    kind: Literal["closed", "open"] = "closed"
+    corners: list[Point]
+
+
+class Untitled(pydantic.BaseModel):
+    x: int
+
+
+class Pair(msgspec.Struct):
+    a: int
+    b: str
+
+
+class Reordered(msgspec.Struct):
+    b: str
+    a: int
+
+
+class Row(msgspec.Struct, array_like=True):
+    a: int
+    b: int
+
+
+class Column(msgspec.Struct, array_like=True):
+    b: int
+    a: int
+
+
+def pair(one: Pair, other: int | str | None = None) -> None: ...
+def reordered(other: "None | str | int" = None, *, one: Reordered) -> None: ...
+def row(row: Row) -> None: ...
+def column(row: Column) -> None: ...
+def shape(shape: Shape) -> None: ...
+def figure(shape: Figure) -> None: ...
+def corner(at: Corner) -> None: ...
+def untitled(at: Untitled) -> None: ...
+def small(size: Literal["s", "m"]) -> None: ...
+def large(size: Literal["m", "s"]) -> None: ...
+def described(to: Annotated[str, msgspec.Meta(description="an address")]) -> None: ...
 def plain(to: str) -> None: ...
 def elsewhere(ctx: Context, to: str) -> int: ...  # type: ignore[empty-body]
 def more(to: str, colour: str) -> None: ...
@@ -78,7 +141,16 @@ def fingerprint(handler: Callable[..., Any]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [(plain, elsewhere), (optional, other_default), (item, moved)]
+    ("one", "other"),
+    [
+        (plain, elsewhere),
+        (plain, described),
+        (optional, other_default),
+        (item, moved),
+        (pair, reordered),
+        (small, large),
+        (shape, figure),
+    ],
 )
 def test_what_the_payload_does_not_show_makes_no_difference(
     one: Callable[..., Any], other: Callable[..., Any]
@@ -96,6 +168,8 @@ def test_what_the_payload_does_not_show_makes_no_difference(
         (size, sizes),
         (bounded, unbounded),
         (item, everything),
+        (row, column),
+        (corner, untitled),
     ],
 )
 def test_a_payload_of_another_shape_makes_a_difference(

@@ -32,6 +32,36 @@ class Aliased(pydantic.BaseModel):
     amount: int = pydantic.Field(alias="theAmount")
 
 
+class Strict(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(strict=True)
+    at: datetime
+    amounts: tuple[Decimal, ...]
+
+
+class Computed(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid")
+    amount: int
+
+    @pydantic.computed_field  # type: ignore[prop-decorator]
+    @property
+    def double(self) -> int:
+        return 2 * self.amount
+
+
+class Secret(pydantic.BaseModel):
+    amount: int
+    token: str = pydantic.Field(exclude=True)
+
+
+@dataclass
+class Positive:
+    amount: int
+
+    def __post_init__(self) -> None:
+        if self.amount < 0:
+            raise LookupError("below zero")
+
+
 class Sums(TypedDict):
     total: int
 
@@ -53,6 +83,12 @@ def by_key() -> dict[UUID, Decimal]: ...  # type: ignore[empty-body]
 def maybe() -> Receipt | None: ...
 def later() -> Receipt | Snooze | Cancel: ...  # type: ignore[empty-body]
 def nothing() -> None: ...
+def only_later() -> Snooze | Cancel: ...  # type: ignore[empty-body]
+def strict() -> Strict: ...  # type: ignore[empty-body]
+def computed() -> list[Computed]: ...  # type: ignore[empty-body]
+def secret() -> Secret | None: ...
+def positive() -> Positive: ...  # type: ignore[empty-body]
+def model() -> pydantic.BaseModel: ...  # type: ignore[empty-body]
 def sums() -> Sums: ...  # type: ignore[empty-body]
 def box() -> Box: ...  # type: ignore[empty-body]
 def share() -> float: ...  # type: ignore[empty-body]
@@ -116,8 +152,14 @@ def test_a_type_that_json_cannot_bring_back_gives_what_json_has() -> None:
         (box, Box(3)),
         (share, 1),
         (pair, [1, "one"]),
-        # What is annotated with nothing, Any or None is stored as it is.
-        (nothing, 5),
+        (nothing, None),
+        (only_later, None),
+        (strict, Strict(at=datetime(2026, 1, 2, tzinfo=UTC), amounts=(Decimal(1),))),
+        (computed, [Computed(amount=3)]),
+        # It cannot be read back, but it is what the handler declares.
+        (secret, Secret(amount=3, token="t")),
+        (model, Total(amount=Decimal(1))),
+        # A result without a type that JSON can be read as is stored as it is.
         (anything, "five"),
         (opaque, {"a": 1}),
         (untold, [1]),
@@ -144,6 +186,13 @@ def test_a_result_whose_json_reads_as_the_annotation_is_accepted(
         (total, {"sum": 1}, '{"sum":1}'),
         (pair, (1, 2), "[1,2]"),
         (later, [], "[]"),
+        (nothing, 5, "5"),
+        (only_later, 5, "5"),
+        (strict, {"at": 5, "amounts": []}, '{"at":5,"amounts":[]}'),
+        (computed, [{"amount": 3, "triple": 9}], '[{"amount":3,"triple":9}]'),
+        (secret, {"amount": 3}, '{"amount":3}'),
+        (secret, Secret.model_construct(amount=3), '{"amount":3}'),
+        (positive, {"amount": -1}, '{"amount":-1}'),
     ],
 )
 def test_a_result_that_nobody_could_read_is_refused_and_kept(

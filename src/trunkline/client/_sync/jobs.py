@@ -13,6 +13,7 @@ from uuid import UUID
 from trunkline.client.codec import encode
 from trunkline.client.request import OptionArguments, Options, Request
 from trunkline.db.calls import produce, read
+from trunkline.db.notices import task_in_notice
 from trunkline.db.patient import CALL_PATIENCE
 from trunkline.errors import (
     ConnectionLost,
@@ -164,11 +165,13 @@ class SyncJobHandle(Generic[R]):
         run_at: datetime,
         *,
         created: bool = True,
+        task: str | None = None,
     ) -> None:
         self._jobs = jobs
         self._decode = request.decode_result
         self._id = job_id
-        self.task = request.task
+        # That of the job: a unique key in a profile may have led to a job of another task.
+        self.task = request.task if task is None else task
         # False when a key led to a job that was there before.
         self.created = created
         # When it was enqueued; `get` has the present.
@@ -178,8 +181,9 @@ class SyncJobHandle(Generic[R]):
     @classmethod
     def of(cls, jobs: SyncJobs, request: Request[R], answer: Enqueued) -> SyncJobHandle[R]:
         """The handle of one job as the engine answered."""
-        state = STATES[answer.state]
-        return cls(jobs, request, answer.job_id, state, answer.run_at, created=answer.created)
+        job, state, created = answer.job_id, STATES[answer.state], answer.created
+        task = None if created else task_in_notice(job)
+        return cls(jobs, request, job, state, answer.run_at, created=created, task=task)
 
     @property
     def id(self) -> UUID:
