@@ -33,7 +33,7 @@ def fingerprint(kind: Any) -> str:
     return hashlib.sha256(described.encode()).hexdigest()[:_LENGTH]
 
 
-def _described(part: Any, seen: dict[type, int]) -> Any:
+def _described(part: Any, seen: dict[type, int]) -> Any:  # noqa: PLR0911 - a table
     if isinstance(part, inspect.Metadata):
         return _described(part.type, seen)
     if isinstance(part, tuple):

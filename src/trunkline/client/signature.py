@@ -196,7 +196,8 @@ class Schema:
         if self._checks_result:
             try:
                 self._result.decode(b"null" if document is None else document)
-            except Exception as error:  # noqa: BLE001 - validators of the user's types raise anything
+            except Exception as error:
+                # Validators of the user's types may raise anything.
                 if not self._is_valid_model(value):
                     raise WrongResult(
                         f"The result of {self.task} does not match its annotation: {error}",
