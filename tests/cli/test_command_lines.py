@@ -126,10 +126,10 @@ def test_workers_and_their_handler_processes(
         )
 
 
-def test_psql(secret: str) -> None:
+def test_psql(secret: str, tmp_path: Path) -> None:
     shown = process(
         "db", "psql", "-At", "-c", "select 6 * 7", "-c", r"\! tr '\0' ' ' < /proc/$PPID/cmdline",
-        dsn=secret,
+        dsn=secret, environment={"TRUNKLINE_HOME": str(tmp_path)},
     )  # fmt: skip
     assert shown.returncode == 0, shown.stderr
     assert "42" in shown.stdout
@@ -137,13 +137,15 @@ def test_psql(secret: str) -> None:
     assert PASSWORD not in shown.stdout
 
 
-def test_psql_still_gets_the_password(secret: str) -> None:
-    shown = process("db", "psql", "-At", "-c", r"\! echo $PGPASSWORD", dsn=secret)
+def test_psql_still_gets_the_password(secret: str, tmp_path: Path) -> None:
+    home = {"TRUNKLINE_HOME": str(tmp_path)}
+    shown = process("db", "psql", "-At", "-c", r"\! echo $PGPASSWORD", dsn=secret, environment=home)
     assert shown.stdout.strip() == PASSWORD
 
 
-def test_psql_does_not_show_the_password_of_a_key() -> None:
-    refused = process("db", "psql", dsn=f"host=nowhere sslpassword={PASSWORD}")
+def test_psql_does_not_show_the_password_of_a_key(tmp_path: Path) -> None:
+    home = {"TRUNKLINE_HOME": str(tmp_path)}
+    refused = process("db", "psql", dsn=f"host=nowhere sslpassword={PASSWORD}", environment=home)
     assert refused.returncode == 1
     assert PASSWORD not in refused.stderr
     assert "service file" in refused.stderr

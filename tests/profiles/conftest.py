@@ -1,6 +1,6 @@
 """The profile installed in a fresh database, and short calls of its outer names."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +10,6 @@ from psycopg.rows import namedtuple_row
 
 from tests.support.calls import Calls
 from tests.support.databases import Database
-from tests.support.platform_roles import no_platform
 from trunkline import profiles
 from trunkline.profiles import Profile, installer
 
@@ -70,15 +69,6 @@ class Desk:
 
     def pass_time(self, interval: str) -> None:
         self.database.move_time(interval)
-
-
-@pytest.fixture(autouse=True)
-def _no_roles_of_a_platform(request: pytest.FixtureRequest) -> Iterator[None]:
-    if "server" not in request.fixturenames or "platform" in request.fixturenames:
-        yield
-    else:
-        with no_platform(request.getfixturevalue("server")):
-            yield
 
 
 @pytest.fixture

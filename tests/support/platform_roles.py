@@ -1,7 +1,7 @@
 """The roles of a platform such as Supabase, to which it gives every new object."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import psycopg
 
@@ -12,6 +12,12 @@ __all__ = ["generous_platform", "no_platform"]
 
 # Roles are the server's: one test at a time makes and drops them.
 _LOCK = 7_230_002
+_DEPENDENT = """
+select distinct d.datname
+from pg_shdepend as s
+join pg_database as d on d.oid = s.dbid
+where s.refclassid = 'pg_authid'::regclass and s.refobjid = any(%s::text[]::regrole[]::oid[])
+"""
 
 
 @contextmanager
@@ -31,7 +37,24 @@ def generous_platform(database: Database, public: tuple[str, ...], *beside: str)
         yield
         # What was given away in this database goes with the roles.
         superuser.execute(f"drop owned by {roles} cascade".encode())
-        superuser.execute(f"drop role {roles}".encode())
+        _drop(admin, database.server, roles)
+
+
+def _drop(admin: psycopg.Connection, server: Server, roles: str) -> None:
+    """Drop the roles; installations in other databases may have granted to them meanwhile."""
+    while True:
+        try:
+            admin.execute(f"drop role {roles}".encode())
+        except psycopg.errors.DependentObjectsStillExist:
+            for (name,) in admin.execute(_DEPENDENT, (roles.split(", "),)).fetchall():
+                # The database may be gone by now.
+                with (
+                    suppress(psycopg.OperationalError),
+                    psycopg.connect(server.dsn(name, superuser=True)) as other,
+                ):
+                    other.execute(f"drop owned by {roles} cascade".encode())
+        else:
+            return
 
 
 @contextmanager
