@@ -51,9 +51,9 @@ as $$
     order by a.since
     limit 10000
   ) as a
-  where (select trunkline.tenant_scope() is null) or exists (
-    select from trunkline_internal.waiting as w where w.job_id = a.job_id and w.tenant = (select trunkline.tenant_scope())
-  )
+  -- A scalar subquery: exists would be planned as a scan of all waiting jobs.
+  where (select trunkline.tenant_scope() is null)
+    or (select w.tenant from trunkline_internal.waiting as w where w.job_id = a.job_id) = (select trunkline.tenant_scope())
   union all
   select 'breakers', count(*) = 0, jsonb_build_object('open', coalesce(jsonb_agg(n.name order by n.name), '[]'::jsonb))
   from trunkline_internal.breakers as b

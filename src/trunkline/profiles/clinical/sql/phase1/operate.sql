@@ -119,6 +119,11 @@ from (
     limit 1000
   ) as d
   join clinical.job_types as t on t.job_type = d.task
+  union all
+  select j.run_at
+  from trunkline.deferred_jobs(p_limit => 1000) as j
+  join clinical.job_types as t on t.job_type = j.task
+  where j.state = 'blocked'
 ) as w
 union all
 -- Objective: 99 of 100 due jobs are claimed within five seconds while a worker is idle. Of types without an endpoint:
