@@ -35,7 +35,9 @@ begin
   v_jobs := array(
     select w.job_id
     from trunkline_internal.waiting as w
-    where w.job_id = any(v_jobs) and (w.state = 'blocked') is true and (trunkline_internal.outgrown_limit(p_need => w.need)).gate is not null
+    where w.job_id = any(v_jobs)
+      and (w.state = 'blocked') is true
+      and (trunkline_internal.outgrown_limit(p_need => w.need)).gate is not null
     order by w.job_id
     for update of w skip locked
   );
