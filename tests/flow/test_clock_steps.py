@@ -239,7 +239,7 @@ def test_what_is_handed_back_unstarted_after_the_step_opens_no_window_twice(desk
 
 
 def test_an_amount_added_after_the_step_shuts_the_window_for_a_minute(desk: Desk) -> None:
-    """Its second has not come: counted there, it would shut the window for the length of the step."""
+    """Counted in its second, which has not come, it would shut the window for an hour."""
     desk.limit("api", tokens_per_minute=100).task("api", lease="1 day")
     desk.enqueue(2, cost={"tokens": 60})
     (held,) = desk.claim()

@@ -52,9 +52,10 @@ as $$
     ) as overdue
     from (select a.job_id, a.since from trunkline_internal.set_aside as a order by a.since limit 10000) as a
     cross join lateral (
-      select (select trunkline.tenant_scope()) is null or exists (
-        select from trunkline_internal.waiting as w where w.job_id = a.job_id and w.tenant = (select trunkline.tenant_scope())
-      ) as own
+      -- A scalar subquery: exists would be planned as a scan of all waiting jobs.
+      select (select trunkline.tenant_scope()) is null
+        or (select w.tenant from trunkline_internal.waiting as w where w.job_id = a.job_id) = (select trunkline.tenant_scope())
+        as own
     ) as o
   ) as a
   union all

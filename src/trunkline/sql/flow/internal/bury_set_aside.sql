@@ -1,6 +1,7 @@
 -- Moves jobs that have been set aside for longer than max_deferral_age to dead, if their tasks say dead_when_deferred; returns how many.
 -- blocked -> dead, at most p_limit in a call. Jobs that fit again by now are left to free_set_aside. Locks the jobs in
 -- id order and skips locked ones.
+-- Jobs are found by id: (state = 'blocked') is true keeps the index of all blocked jobs out of the plan.
 create or replace function trunkline_internal.bury_set_aside(p_limit integer, p_now timestamptz)
 returns integer
 language plpgsql
@@ -34,7 +35,9 @@ begin
   v_jobs := array(
     select w.job_id
     from trunkline_internal.waiting as w
-    where w.job_id = any(v_jobs) and w.state = 'blocked' and (trunkline_internal.outgrown_limit(p_need => w.need)).gate is not null
+    where w.job_id = any(v_jobs)
+      and (w.state = 'blocked') is true
+      and (trunkline_internal.outgrown_limit(p_need => w.need)).gate is not null
     order by w.job_id
     for update of w skip locked
   );

@@ -3,6 +3,7 @@
 -- may lie behind it, so this holds the bucket and drops the place with the same commit. Buckets that another transaction
 -- holds, and rows that it has locked, are left to the next call. The cheapest jobs of each bucket are freed first, jobs
 -- of the same cost in their order, so that jobs that do not fit yet are never read.
+-- Jobs are found by id: (state = 'blocked') is true keeps the index of all blocked jobs out of the plan.
 create or replace function trunkline_internal.free_set_aside(p_most integer, p_now timestamptz)
 returns integer
 language plpgsql
@@ -71,7 +72,7 @@ begin
     v_jobs := array(
       select w.job_id
       from trunkline_internal.waiting as w
-      where w.job_id = any(v_jobs) and w.state = 'blocked' and w.gate = any(v_gates)
+      where w.job_id = any(v_jobs) and (w.state = 'blocked') is true and w.gate = any(v_gates)
       order by w.job_id
       for update of w skip locked
     );

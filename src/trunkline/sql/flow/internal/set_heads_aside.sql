@@ -68,7 +68,7 @@ begin
     from (
       select distinct g.gate, g.limit_id
       from unnest(v_gates, v_limits) as g (gate, limit_id)
-      where g.gate = any(array(select w.gate from trunkline_internal.waiting as w where w.job_id = any(v_jobs) and w.state = 'blocked'))
+      where g.gate = any(array(select w.gate from trunkline_internal.waiting as w where w.job_id = any(v_jobs)))
     ) as g;
     v_depth := greatest(v_depth, c_next);
   end loop;

@@ -126,7 +126,7 @@ from (
   join clinical.job_types as t on t.job_type = d.task
   union all
   select j.run_at
-  from trunkline.deferred_jobs(p_limit => 5000) as j
+  from trunkline.deferred_jobs(p_limit => 1000) as j
   join clinical.job_types as t on t.job_type = j.task
   where j.state = 'blocked'
 ) as w
