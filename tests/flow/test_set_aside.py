@@ -215,12 +215,15 @@ def test_a_backlog_longer_than_one_call_goes_and_returns_in_parts(desk: Desk) ->
     for _ in range(5):
         sweep(desk)
     assert states(desk) == [("blocked", len(large)), ("ready", 2)]
+    # Counted up to 10,000.
+    assert aside(desk) == (10_000, 10_000)
     assert desk.claimed() == small
     desk.limit("api", tokens_per_minute=1_000_000)
     assert states(desk)[0] == ("blocked", len(large) - 5000)
     for _ in range(5):
         sweep(desk)
     assert aside(desk)[1] == 0
+    assert aside(desk) == (10_000, 0)
     assert [job for _ in range(13) for job in desk.claimed(1000)] == large
 
 

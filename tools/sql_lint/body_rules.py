@@ -25,6 +25,7 @@ DYNAMIC = {
     "duties/internal/make_partition.sql",
     "duties/internal/make_partitions.sql",
     "migrations/0021_forced_partitions.sql",
+    "security/grants.sql",
     "security/roles.sql",
 }
 # The only source of random numbers; tests replace it.
