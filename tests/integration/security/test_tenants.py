@@ -224,7 +224,8 @@ def test_the_same_calls_work_on_the_own_tenant(tenants: Tenants) -> None:
             # The state may still be wrong, which only who sees the job is told.
             assert got != expected, own
             assert not isinstance(got, str) or got in {"TL019", "TL018"}, (own, got)
-        elif expected == []:
+        elif expected == [] and "deferred_jobs" not in call:
+            # None of the tenant's jobs was deferred; tests of deferred_jobs have some.
             assert got != [], own
         connection.close()
 

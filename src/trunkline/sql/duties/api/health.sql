@@ -56,6 +56,8 @@ as $$
       select (select trunkline.tenant_scope()) is null
         or (select w.tenant from trunkline_internal.waiting as w where w.job_id = a.job_id) = (select trunkline.tenant_scope())
         as own
+      -- Computed once for each row, although two columns use it.
+      offset 0
     ) as o
   ) as a
   union all
