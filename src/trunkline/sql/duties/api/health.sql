@@ -52,8 +52,9 @@ as $$
     ) as overdue
     from (select a.job_id, a.since from trunkline_internal.set_aside as a order by a.since limit 10000) as a
     cross join lateral (
-      select (select trunkline.tenant_scope()) is null or exists (
-        select from trunkline_internal.waiting as w where w.job_id = a.job_id and w.tenant = (select trunkline.tenant_scope())
+      -- By id, one at a time: EXISTS would read every waiting job into a hash table.
+      select (select trunkline.tenant_scope()) is null or coalesce(
+        (select w.tenant from trunkline_internal.waiting as w where w.job_id = a.job_id) = (select trunkline.tenant_scope()), false
       ) as own
     ) as o
   ) as a

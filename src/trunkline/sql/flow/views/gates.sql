@@ -45,7 +45,11 @@ left join lateral (
 ) as s on true
 left join trunkline_internal.breakers as b on b.gate = n.gate
 cross join lateral (
-  select count(*) as jobs from (select from trunkline_internal.set_aside as a where a.gate = n.gate limit 10000) as a
+  select count(*) as jobs
+  from (
+    -- The order is that of the index. Without it, a gate that has none reads all that are set aside.
+    select from trunkline_internal.set_aside as a where a.gate = n.gate order by a.unit, a.cost, a.sequence limit 10000
+  ) as a
 ) as a
 -- As holder_lives has it, which whoever may read the view need not be allowed to call.
 cross join lateral (

@@ -84,7 +84,7 @@ begin
       group by r.task
     ) as t;
     if v_rows >= c_most then
-      v_size.counted_up_to := v_size.ready;
+      v_size.counted_up_to := v_size.ready::integer;
       select min(h.run_at)
       into v_oldest
       from trunkline_internal.lanes as l
@@ -98,27 +98,29 @@ begin
       where l.queue = v_queue and (v_scope is null or h.tenant = v_scope);
       v_size.oldest_ready_at := least(v_size.oldest_ready_at, v_oldest);
     end if;
+    -- Scheduled is greater than ready and blocked is less. With an equality the planner may choose the index of due jobs,
+    -- which has all queues in it.
     select count(*), count(*) filter (where v_scope is null or w.tenant = v_scope)
     into v_rows, v_size.scheduled
     from (
-      select w.tenant from trunkline_internal.waiting as w where w.queue = v_queue and w.state = 'scheduled' limit c_most
+      select w.tenant from trunkline_internal.waiting as w where w.queue = v_queue and w.state > 'ready' limit c_most
     ) as w;
     if v_rows >= c_most then
-      v_size.counted_up_to := least(v_size.counted_up_to, v_size.scheduled);
+      v_size.counted_up_to := least(v_size.counted_up_to, v_size.scheduled::integer);
     end if;
     select count(*), count(*) filter (where v_scope is null or w.tenant = v_scope)
     into v_rows, v_size.blocked
     from (
-      select w.tenant from trunkline_internal.waiting as w where w.queue = v_queue and w.state = 'blocked' limit c_most
+      select w.tenant from trunkline_internal.waiting as w where w.queue = v_queue and w.state < 'ready' limit c_most
     ) as w;
     if v_rows >= c_most then
-      v_size.counted_up_to := least(v_size.counted_up_to, v_size.blocked);
+      v_size.counted_up_to := least(v_size.counted_up_to, v_size.blocked::integer);
     end if;
     select count(*), count(*) filter (where v_scope is null or d.tenant = v_scope)
     into v_rows, v_size.dead
     from (select d.tenant from trunkline_internal.dead as d where d.queue = v_queue limit c_most) as d;
     if v_rows >= c_most then
-      v_size.counted_up_to := least(v_size.counted_up_to, v_size.dead);
+      v_size.counted_up_to := least(v_size.counted_up_to, v_size.dead::integer);
     end if;
     select count(*) into v_size.running
     from trunkline_internal.running as r

@@ -27,8 +27,10 @@ select
   executor.executor_last_error(p_state => h.to_state, p_error => h.error) as last_error,
   h.run_at as due_at
 from trunkline.reclaim_history as h
-join trunkline.tasks as t on t.task = h.task
-where t.profile = 'executor'
+-- An array as in executor_jobs.
+where h.task = any(array(
+  select t.task from trunkline.tasks as t where t.profile = 'executor'
+))
 order by h.at desc;
 comment on view executor.executor_jobs_reclaim_history is 'Every reclaim, newest first: which job, from whom, its lock and heartbeat times, and where it went.';
 
