@@ -110,19 +110,13 @@ with jobs as (
   cross join lateral (select now() - n * %(spacing)s * interval '1 second' as at) as t
   join stock_set_aside as p on p.place = n %% 2
   returning job_id, created_at, queue, task
-),
-aside as (
-  insert into trunkline_internal.set_aside
-    (job_id, gate, limit_id, unit, cost, sequence, since, queue, task)
-  select j.job_id, p.gate, p.limit_id, p.unit, p.cost,
-    nextval('trunkline_internal.job_sequence'), j.created_at, j.queue, j.task
-  from jobs as j
-  join stock_set_aside as p on p.to_task = j.task
 )
-insert into trunkline_internal.events
-  (at, job_id, attempt, kind, to_state, task, queue, actor, detail)
-select j.created_at, j.job_id, 0, 'set_aside', 'blocked', j.task, j.queue, 'stock', '{{}}'
+insert into trunkline_internal.set_aside
+  (job_id, gate, limit_id, unit, cost, sequence, since, queue, task)
+select j.job_id, p.gate, p.limit_id, p.unit, p.cost,
+  nextval('trunkline_internal.job_sequence'), j.created_at, j.queue, j.task
 from jobs as j
+join stock_set_aside as p on p.to_task = j.task
 """
 
 _FINISHED = f"""
@@ -184,7 +178,7 @@ def install_profiles(dsn: str) -> None:
 def fill(
     connection: psycopg.Connection[Any], *, waiting: int, set_aside: int, finished: int, dead: int
 ) -> None:
-    """Insert so many jobs, one event for each ten waiting ones, and one for each set aside."""
+    """Insert so many jobs, and one event for each ten waiting ones."""
     with psycopg.ClientCursor(connection) as cursor:
         cursor.execute(_PROTOTYPES)
         cursor.execute("select count(*) from stock_prototypes")

@@ -9,6 +9,7 @@ create index dead_unseen on trunkline_internal.dead (died_at) where acknowledged
 -- Both tables are appended to in the order of time, so the range of each 128 pages is enough to find a time. A B-tree would
 -- add an entry for every completion.
 create index finished_by_time on trunkline_internal.finished using brin (finished_at) with (autosummarize = on);
+create index events_lost on trunkline_internal.events (at) where kind = 'lost';
 create index events_by_time on trunkline_internal.events using brin (at) with (autosummarize = on);
 
 create type trunkline.queue_size as (
