@@ -60,7 +60,8 @@ class Schema:
         self._kinds = {name: hints.get(name, Any) for name in self._names}
         self._payload = self._codec(_struct(task, parameters, hints), "parameters")
         self._result = self._result_codec(_without_outcomes(hints.get("return", Any)))
-        self._checks_result = self._result.kind is not Any
+        # A handler that returns nothing may still set ctx.result.
+        self._checks_result = self._result.kind not in {Any, None, types.NoneType}
 
     def _check(self, parameter: inspect.Parameter, hints: Mapping[str, Any]) -> None:
         problem = _UNSUPPORTED.get(parameter.kind)
