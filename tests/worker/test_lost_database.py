@@ -179,7 +179,10 @@ async def test_a_job_that_always_loses_the_database_raises_an_alert(notes: Scene
     assert (found.state, found.failures) == ("scheduled", 0)
     assert found.deferrals > 3
     raised = await asyncio.to_thread(alert, notes)
-    assert (raised["level"], raised["message"]) == ("warn", "1 job put off again and again")
+    assert (raised["level"], raised["message"]) == (
+        "warn",
+        "1 job deferred too often or for too long",
+    )
     # Within the count, but for longer than a day.
     notes.superuser.execute("select trunkline.set_setting('max_deferrals', null)")
     assert (await asyncio.to_thread(alert, notes))["level"] == "ok"

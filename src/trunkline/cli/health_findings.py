@@ -25,11 +25,11 @@ def of_deferred(row: checks.HealthCheck) -> Finding:
         return Finding(
             row.check,
             "warn",
-            f"{_jobs(int(detail.get('jobs', 0)), detail.get('counted_up_to'))} put off again"
-            " and again",
+            f"{_jobs(int(detail.get('jobs', 0)), detail.get('counted_up_to'))} deferred too often"
+            " or for too long",
             "See them with: trunkline db psql -c 'select * from trunkline.deferred_jobs()'",
         )
-    some = " among those put off for longest" if "counted_up_to" in detail else ""
+    some = " among those deferred the longest" if "counted_up_to" in detail else ""
     return Finding(row.check, "ok", f"none{some}")
 
 

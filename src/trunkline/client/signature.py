@@ -186,7 +186,7 @@ class Schema:
     def encode_result(self, value: Any) -> str | None:
         """Return a result as JSON text, None for no result; refuse what `result` could not read.
 
-        Whoever waits for the job would fail on it, long after the work was paid for.
+        A client that waits for the job could not read it, long after the work was paid for.
         """
         try:
             document = None if value is None else encode(value)

@@ -65,6 +65,8 @@ def test_a_task_may_replace_its_own_name(database: Database) -> None:
     operator.execute(TASKS, (json.dumps(declared),))
     declared = [{"task": "v", "limits": ["r/{b}"], "declares": {"r/{b}": {"concurrency": 1}}}]
     operator.execute(TASKS, (json.dumps(declared),))
+    kept = operator.execute("select task, limits from trunkline.tasks order by task").fetchall()
+    assert kept == [("t", ["p/{name}"]), ("u", ["q/{a}"]), ("v", ["r/{b}"])]
 
 
 CALLS: dict[str, Callable[[str], tuple[str, tuple[object, ...]]]] = {
@@ -111,6 +113,10 @@ def test_names_that_are_known_wait_for_nobody(database: Database) -> None:
     worker.execute(TASK, ("t", ["p/{model}"]))
     given = json.dumps([{"task": "t", "limits": ["p/{model}"]}, {"task": "plain", "limits": ["x"]}])
     worker.execute(TASKS, (given,))
+    adding.commit()
+    operator = database.connect("trunkline_operator")
+    kept = operator.execute("select task, limits from trunkline.tasks order by task").fetchall()
+    assert kept == [("plain", ["x"]), ("t", ["p/{model}"])]
 
 
 def test_a_declaration_names_no_limit_of_others_to_one_tenant(database: Database) -> None:

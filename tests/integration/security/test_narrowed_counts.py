@@ -67,4 +67,4 @@ def test_health_says_that_jobs_of_others_may_hide_own_ones(database: Database) -
     assert health(own) == (True, {"jobs": 0, "counted_up_to": 0})
     checks = Cli(f"{database.dsn}&options=-ctrunkline.tenant%3Dours").run("doctor", "--json")
     messages = {check["check"]: check["message"] for check in json.loads(checks.stdout)["checks"]}
-    assert messages["deferred work"] == "none among those put off for longest"
+    assert messages["deferred work"] == "none among those deferred the longest"

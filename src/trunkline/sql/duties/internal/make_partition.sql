@@ -29,9 +29,8 @@ begin
   from trunkline_internal.partitions as p
   where p.parent = p_parent;
   if p_in_use then
-    -- Somebody who is about to insert into the default while ATTACH runs would fail with a
-    -- check violation, because he has chosen his partition already; behind this lock he chooses
-    -- anew. It waits no longer than lock_timeout, and the span is tried again at the next run.
+    -- An insert that has already chosen the default partition would fail with a check violation while ATTACH runs. Behind
+    -- this lock it chooses again. The wait is bounded by lock_timeout; the next run tries the span again.
     execute format('lock table trunkline_internal.%I in access exclusive mode', p_parent);
   end if;
   v_from := trunkline_internal.bound_literal(p_parent => p_parent, p_bound => v_lower);
