@@ -13,7 +13,6 @@ import pytest
 
 from tests.support import databases, servers, signals
 from tests.support.databases import Database
-from tests.support.platform_roles import no_platform
 from tests.support.servers import Server, Servers
 
 _RUNNING = pytest.StashKey[Servers]()
@@ -27,8 +26,6 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("suite")
-# Tests here install schemas or profiles.
-_INSTALLING = {"backup", "bench", "migrations", "plans", "profiles"}
 # What these try is the same on every server; both of them would take minutes more.
 _NEWEST_ONLY = {"bench", "cli", "client", "review"}
 
@@ -79,18 +76,6 @@ def server(request: pytest.FixtureRequest) -> Server:
     """Each server in turn: Debian's PostgreSQL 15 and the embedded 18."""
     found = {server.major: server for server in request.config.stash[servers.STASH]}
     return found[request.param]
-
-
-@pytest.fixture(autouse=True)
-def _no_roles_of_a_platform(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Keep a platform's roles away while a test that may install something runs."""
-    folder = request.path.relative_to(Path(__file__).parent).parts[0]
-    names = request.fixturenames
-    if folder not in _INSTALLING or "server" not in names or "platform" in names:
-        yield
-    else:
-        with no_platform(request.getfixturevalue("server")):
-            yield
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """The profile installed in a fresh database, and short calls of its outer names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +10,8 @@ from psycopg.rows import namedtuple_row
 
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from tests.support.platform_roles import platform_server as running_platform
+from tests.support.servers import Server
 from trunkline import profiles
 from trunkline.profiles import Profile, installer
 
@@ -69,6 +71,13 @@ class Desk:
 
     def pass_time(self, interval: str) -> None:
         self.database.move_time(interval)
+
+
+@pytest.fixture(scope="session")
+def platform_server(server: Server) -> Iterator[Server]:
+    """A server of the same version that has the roles of a platform."""
+    with running_platform(server) as started:
+        yield started
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ import pytest
 
 from tests.profiles.conftest import TYPES
 from tests.support.databases import Database
-from tests.support.platform_roles import generous_platform
+from tests.support.platform_roles import project
+from tests.support.servers import Server
 from trunkline import profiles
 from trunkline.profiles import installer, verification
 
@@ -42,9 +43,9 @@ MONITORS = (
 
 
 @pytest.fixture
-def platform(database: Database) -> Iterator[Database]:
+def platform(platform_server: Server) -> Iterator[Database]:
     """A database whose platform gives every new object to its public roles."""
-    with generous_platform(database, ("anon", "authenticated"), "somebody"):
+    with project(platform_server, "anon", "authenticated") as database:
         yield database
 
 

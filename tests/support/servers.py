@@ -24,7 +24,7 @@ DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
 STASH = pytest.StashKey[list["Server"]]()
 
 # Nothing here survives the run, so nothing needs to reach the disk.
-_SETTINGS = {
+SETTINGS = {
     "autovacuum_naptime": "1h",
     "fsync": "off",
     "full_page_writes": "off",
@@ -94,15 +94,21 @@ class Servers:
                 "with TRUNKLINE_TEST_SERVERS=18"
             )
         home = self._folder / f"pg{major}"
-        embedded = self._stack.enter_context(acquire(home, bindir=bindir, settings=_SETTINGS))
+        embedded = self._stack.enter_context(acquire(home, bindir=bindir, settings=SETTINGS))
         _require_major(embedded, major)
-        with psycopg.connect(embedded.superuser_dsn, autocommit=True) as connection:
-            connection.execute(f"alter role {INSTALLER} createdb")
-        return Server(major, embedded.superuser_dsn, embedded.dsn, str(embedded.bindir))
+        server = Server(major, embedded.superuser_dsn, embedded.dsn, str(embedded.bindir))
+        let_create_databases(server)
+        return server
 
     def close(self) -> None:
         self._stack.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def let_create_databases(server: Server) -> None:
+    """Let the installer create databases, as the tests do."""
+    with psycopg.connect(server.superuser_dsn, autocommit=True) as connection:
+        connection.execute(f"alter role {INSTALLER} createdb")
 
 
 def _require_major(embedded: EmbeddedServer, major: int) -> None:

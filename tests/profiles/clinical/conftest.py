@@ -14,7 +14,8 @@ from psycopg.types.json import Jsonb
 
 from tests.support.calls import Calls
 from tests.support.databases import Database
-from tests.support.platform_roles import generous_platform
+from tests.support.platform_roles import PUBLIC, project
+from tests.support.servers import Server
 from trunkline import profiles
 from trunkline.profiles import Profile, installer
 
@@ -271,9 +272,9 @@ def health() -> Iterator[str]:
 
 
 @pytest.fixture
-def platform(database: Database) -> Iterator[Database]:
+def platform(platform_server: Server) -> Iterator[Database]:
     """A database whose platform gives every new object to its public roles."""
-    with generous_platform(database, (*CLIENTS, "service_role"), "somebody"):
+    with project(platform_server, *PUBLIC) as database:
         database.superuser().execute("grant trunkline_producer, trunkline_worker to service_role")
         installer.install(database.dsn, profiles.get("clinical"), ["1", "2"])
         yield database
