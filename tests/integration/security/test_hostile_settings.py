@@ -137,7 +137,9 @@ def normal(value: Any, key: str = "") -> Any:
     if isinstance(value, dict):
         return {name: normal(part, name) for name, part in value.items()}
     if isinstance(value, list):
-        return [normal(part, key) for part in value]
+        parts = [normal(part, key) for part in value]
+        # Jobs that were enqueued within one millisecond come in any order.
+        return sorted(parts, key=json.dumps) if key == "jobs" else parts
     if isinstance(value, float):
         return round(value, 6)
     if isinstance(value, str):
