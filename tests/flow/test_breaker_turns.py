@@ -10,6 +10,7 @@ import pytest
 from tests.flow.conftest import Desk
 from tests.flow.test_breakers import breaker, calling, opened, seen, state
 from tests.flow.test_grants import acquire
+from tests.flow.test_waits_for_nobody import impatient
 from tests.support.calls import Attempt, Calls
 from tests.support.pause import Pauses, ended_or_blocked
 from tests.support.waiting import DEADLINE
@@ -123,3 +124,21 @@ def test_a_call_waits_until_an_operator_has_reset_the_breaker(desk: Desk) -> Non
         assert asked.result(DEADLINE).granted
     assert waits == [changing.info.backend_pid]
     assert state(desk) == "closed"
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_a_lost_probe_is_recovered_while_an_operator_resets_its_breaker(
+    desk: Desk, end: str
+) -> None:
+    """Recovery does not wait for the operator, and the breaker needs no probe that is gone."""
+    change = _reset(desk)
+    (probe,) = desk.claim()
+    assert state(desk) == "half_open"
+    desk.database.move_time("1 day")
+    changing = desk.database.connect("trunkline_operator", autocommit=False)
+    change(Calls(changing))
+    assert [row.job_id for row in impatient(desk.database).reclaim()] == [probe.job]
+    getattr(changing, end)()
+    assert state(desk) == ("closed" if end == "commit" else "half_open")
+    started = len(desk.claim())
+    assert started > 1 if end == "commit" else started == 1, "all that wait, or the next probe"

@@ -44,8 +44,11 @@ def test_claims_go_round_the_keys(desk: Desk) -> None:
     assert desk.claimed(JOBS) == [], "each key has its one slot taken"
 
 
-def test_a_claim_of_many_looks_at_as_many_keys_as_the_last_one_needed(desk: Desk) -> None:
-    keyed(desk, KEYS, concurrency=1)
+@pytest.mark.parametrize("concurrency", [1, 5000])
+def test_a_claim_of_many_looks_at_as_many_keys_as_the_last_one_needed(
+    desk: Desk, concurrency: int
+) -> None:
+    keyed(desk, KEYS, concurrency=concurrency)
     needed = "select gates from trunkline_internal.begin_gate_turn(p_limit => %s)"
     assert desk.behind.execute(needed, (100,)).fetchone() == (0,), "nobody has looked yet"
     assert len(desk.claimed(100)) == 100
@@ -170,3 +173,15 @@ def test_what_is_charged_is_kept_alike_by_both_who_charge(desk: Desk) -> None:
     assert kept[0] == kept[1]
     assert kept[0][1] == ["first", "grant", "second"]
     assert kept[0][2] == [1, True, None, True, True]
+
+
+def test_no_key_lets_small_jobs_overtake_a_large_one(desk: Desk) -> None:
+    """Each key's jobs start in their order, also when a claim finds jobs of several keys."""
+    desk.limit("key/{key}", concurrency=100, tokens_per_minute=10).task("key/{key}")
+    jobs = [
+        {"task": "work", "payload": {"key": key}, "cost": {"tokens": 6 if place < 2 else 1}}
+        for place in range(30)
+        for key in "ab"
+    ]
+    created = [row.job_id for row in desk.producer.enqueue_many(jobs)]
+    assert set(desk.claimed()) == set(created[:2]), "the second of each key waits for room"

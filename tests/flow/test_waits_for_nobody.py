@@ -20,6 +20,7 @@ LIMITS: dict[str, dict[str, Any]] = {
     "budget/{tenant}": {"quota": 100_000, "quota_unit": "tokens", "quota_window": "1 day"},
     "fair:work/{tenant}": {},
     "key/{key}": {"concurrency": 2},
+    "mended": {"breaker_failures": 1},
     "wide": {"concurrency": 100_000},
 }
 TASKS = ("free", *LIMITS)
@@ -37,6 +38,8 @@ class World:
         worker, operator, producer = desk.worker, desk.operator, desk.producer
         worker.connection.execute("select trunkline.register_worker('gone')")
         worker.connection.execute("select trunkline.sleep('gone')")
+        operator.value("select trunkline.trip_breaker('mended', 'by hand', '1 second')")
+        assert operator.value("select trunkline.reset_breaker('mended')") == 1
         self.enqueue(2)
         self.stale = desk.claim()
         producer.enqueue_many([{"task": "free", "idempotency_key": str(n)} for n in range(2)])
@@ -135,6 +138,10 @@ def _reset(world: World, calls: Calls) -> None:
     assert calls.value("select trunkline.reset_breaker('broken')") == 1
 
 
+def _tripped(world: World, calls: Calls) -> None:
+    calls.value("select trunkline.trip_breaker('mended', 'by hand', '1 second')")
+
+
 def _paused(world: World, calls: Calls) -> None:
     calls.connection.execute("select trunkline.pause_schedule('a')")
     calls.value("select trunkline.pause_queue('default')")
@@ -173,6 +180,7 @@ ACTIONS: dict[Callable[[World, Calls], None], str] = {
     _granted: "worker",
     _replayed: "operator",
     _reset: "operator",
+    _tripped: "operator",
     _paused: "operator",
     _limited: "operator",
     _enqueued: "producer",

@@ -51,7 +51,10 @@ _DOMAINS = {
     "profiles": Domain([_PROFILES], ["tests/profiles/test_cli.py"], ["tests/profiles"]),
     "executor": Domain(
         [f"{_PROFILES}/executor"],
-        [f"tests/profiles/test_{name}.py" for name in ("record", "phases", "reclaim", "wake_ups")],
+        [
+            f"tests/profiles/test_{name}.py"
+            for name in ("record", "phases", "reclaim", "wake_ups", "trouble", "monitoring")
+        ],
         ["tests/profiles"],
     ),
     "clinical": Domain(

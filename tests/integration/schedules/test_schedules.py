@@ -97,6 +97,15 @@ def test_a_backlog_holds_up_nobody(desk: Desk) -> None:
     assert {run["schedule"] for run in desk.run(limit=10)} == {"backlog"}
 
 
+def test_due_schedules_run_in_order_up_to_the_limit(desk: Desk) -> None:
+    """The earliest due time first, then by name; a backlog after those that are on time."""
+    for name, minute in {"backlog": 15, "late": 20, "b": 30, "a": 30}.items():
+        desk.set(name, p_cron=f"{minute} * * * *", p_missed="all" if name == "backlog" else "once")
+    desk.database.move_time("40 minutes")
+    pages = [[row["schedule"] for row in desk.run(limit=2)] for _ in range(3)]
+    assert pages == [["late", "a"], ["b", "backlog"], []]
+
+
 def test_paused_time_is_not_missed(desk: Desk) -> None:
     desk.set("hourly", p_missed="all")
     paused = desk.call("pause_schedule", "hourly")

@@ -1,7 +1,7 @@
 -- Opens a breaker by hand for p_for (null: as long as its limit says), until a probe succeeds; tells when that is due.
 -- p_name is that of a limit without keys, or of one of its keys filled in. What runs goes on; a probe that runs does not
 -- close it any more.
--- Locks: the gate, then the row of its breaker; claims pass it by meanwhile.
+-- Locks: the gate, its turn at counting failures, then the row of its breaker. Claims and recovery skip it meanwhile.
 create or replace function trunkline.trip_breaker(p_name text, p_reason text default null, p_for interval default null)
 returns timestamptz
 language plpgsql
@@ -35,6 +35,7 @@ begin
   end if;
   select g.gate, g.limit_id into v_gate, v_limit from trunkline_internal.breaker_gates(p_name => p_name) as g;
   perform trunkline_internal.hold_gate(p_gate => v_gate);
+  perform trunkline_internal.take_breaker_turns(p_gates => array[v_gate], p_wait => true);
   insert into trunkline_internal.breakers as b (
     gate, limit_id, state, opened_at, probe_at, changed_at, changed_by, reason
   )

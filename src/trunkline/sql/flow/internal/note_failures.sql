@@ -3,7 +3,8 @@
 -- attempts; what was put off, handed back or cancelled does not. A probe that failed keeps its breaker open for as long
 -- again. All of it is a change of state that commits with the failure: nothing is raised.
 -- Locks: turns of the gates that are closed, in order, then rows of breakers in the order of the gates. Recovery waits
--- for no turn: what it could not count, the duty sweep_gates does.
+-- for neither: the duty sweep_gates counts the failures that it could not, and a half-open breaker whose lost probe it
+-- could not record starts the next probe at once.
 create or replace function trunkline_internal.note_failures(p_moves trunkline_internal.move[], p_now timestamptz)
 returns void
 language plpgsql
@@ -20,6 +21,8 @@ declare
   v_gates bigint[];
   v_jobs uuid[];
   v_limits integer[];
+  v_probed bigint[];
+  v_waits boolean := exists (select from unnest(p_moves) as p where p.kind = 'failed');
 begin
   if not exists (select from trunkline_internal.limits as m where m.breaker_failures is not null) then
     return;
@@ -48,8 +51,25 @@ begin
       from unnest(v_gates) as f (gate)
       where not exists (select from trunkline_internal.breakers as b where b.gate = f.gate and b.state <> 'closed')
     ),
-    p_wait => exists (select from unnest(p_moves) as p where p.kind = 'failed')
+    p_wait => v_waits
   );
+  if v_waits then
+    v_probed := array(
+      select b.gate
+      from trunkline_internal.breakers as b
+      where b.gate = any(v_gates) and b.state = 'half_open' and b.probe_job = any(v_jobs)
+      order by b.gate
+      for update
+    );
+  else
+    v_probed := array(
+      select b.gate
+      from trunkline_internal.breakers as b
+      where b.gate = any(v_gates) and b.state = 'half_open' and b.probe_job = any(v_jobs)
+      order by b.gate
+      for update skip locked
+    );
+  end if;
   update trunkline_internal.breakers as b
   set
     state = 'open',
@@ -58,16 +78,9 @@ begin
     changed_at = p_now,
     changed_by = session_user,
     reason = 'the probe failed'
-  from (
-    select b.gate
-    from trunkline_internal.breakers as b
-    where b.gate = any(v_gates) and b.state = 'half_open' and b.probe_job = any(v_jobs)
-    order by b.gate
-    for update
-  ) as p
-  join unnest(v_gates, v_limits) as f (gate, limit_id) on f.gate = p.gate
+  from unnest(v_gates, v_limits) as f (gate, limit_id)
   join trunkline_internal.limits as m on m.limit_id = f.limit_id
-  where b.gate = p.gate;
+  where f.gate = any(v_probed) and b.gate = f.gate;
   if cardinality(v_closed) > 0 then
     perform trunkline_internal.open_breakers(
       p_gates => array_agg(f.gate), p_limits => array_agg(f.limit_id), p_now => p_now
