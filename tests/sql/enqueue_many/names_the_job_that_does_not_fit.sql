@@ -1,6 +1,6 @@
 -- EX-12: a batch of a thousand with one bad job says which one it was, in each way it can be bad.
 \ir ../helpers/tools.sql
-select plan(11);
+select plan(12);
 
 set session authorization trunkline_producer;
 select trunkline.register_task(p_task => 'mail') \g /dev/null
@@ -19,6 +19,7 @@ select is(pg_temp.index_of('{"task": "mail", "delay": "170000000 years"}'), 'inv
 select is(pg_temp.index_of('{"task": "mail", "max_attempts": 3000000000}'), 'invalid_argument 2', 'a number that is too large');
 select is(pg_temp.index_of('{"task": "mail", "tags": "x"}'), 'invalid_argument 2', 'tags that are no list');
 select is(pg_temp.index_of('{"task": "mail", "unique_key": "k", "priority": "high"}'), 'invalid_argument 2', 'beside a key');
+select is(pg_temp.index_of('{"task": "mail", "accepted": "perhaps"}'), 'invalid_argument 2', 'accepted that is no boolean');
 select is(pg_temp.index_of('3'), 'invalid_argument 2', 'a job that is no object');
 select is(pg_temp.index_of('{"task": "mail", "max_attempts": 0}'), 'invalid_argument 2', 'a value of the right type that is refused');
 select is(pg_temp.index_of('{"task": "mail", "payload": 3}'), 'payload_not_object 2', 'a payload likewise');

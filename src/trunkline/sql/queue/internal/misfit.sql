@@ -14,7 +14,7 @@ begin
       from jsonb_to_record(p_jobs -> v_index) as j (
         task text, payload jsonb, queue text, priority integer, run_at timestamptz, delay interval,
         tenant text, unique_key text, idempotency_key text, correlation_id text, max_attempts integer,
-        tags text[]
+        tags text[], cost jsonb, accepted boolean
       );
     exception
       when data_exception or feature_not_supported then
