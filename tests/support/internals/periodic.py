@@ -25,14 +25,15 @@ def make_duties_due(superuser: Superuser) -> None:
 
 def restart_duties(superuser: Superuser) -> None:
     """Reset what duties remember of earlier runs."""
-    superuser.execute("update trunkline_internal.duties set state = '{}', runs = 0, ended_at = null")
+    superuser.execute(
+        "update trunkline_internal.duties set state = '{}', runs = 0, ended_at = null"
+    )
 
 
 def make_schedules_due(superuser: Superuser, at: datetime | None = None) -> None:
-    """Let all schedules be due at the given time, or since a minute."""
+    """Let all schedules be due at the given time, or now."""
     superuser.execute(
-        "update trunkline_internal.schedules"
-        " set next_run_at = coalesce(%s, clock_timestamp() - interval '1 minute')",
+        "update trunkline_internal.schedules set next_run_at = coalesce(%s, clock_timestamp())",
         (at,),
     )
 
