@@ -1,4 +1,4 @@
-"""Buckets, which are limits with their keys filled in: what they count, and how claims visit them."""
+"""Buckets (limits with their keys filled in): what they count and how claims visit them."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,8 +9,6 @@ import psycopg
 __all__ = [
     "BucketState",
     "Turn",
-    "adjustments_from_the_future",
-    "allow_overlapping_limits",
     "begin_turn",
     "bucket_states",
     "buckets",
@@ -62,14 +60,6 @@ cross join lateral trunkline_internal.free_slots(
   p_gates => b.gates, p_limits => b.limits, p_wanted => 5, p_now => trunkline.clock()
 ) as f
 cross join lateral unnest(f.rooms) as r
-"""
-_FROM_THE_FUTURE = """
-select count(*)
-from trunkline_internal.gate_corrections as c
-where c.at > extract(epoch from trunkline.clock()) + 2
-  and c.xid >= coalesce((
-    select max(s.corrected_below) from trunkline_internal.gate_states as s where s.gate = c.gate
-  ), '0')
 """
 
 
@@ -216,25 +206,9 @@ def share_group(superuser: Superuser, limit: str) -> str | None:
     return found
 
 
-def adjustments_from_the_future(superuser: Superuser) -> int:
-    """Count the adjustments that still count and are dated after now."""
-    row = superuser.execute(_FROM_THE_FUTURE).fetchone()
-    assert row is not None
-    found: int = row[0]
-    return found
-
-
 def remove_limit(superuser: Superuser, limit: str) -> None:
     """Let nobody find the limit by its name, while its jobs still run."""
     superuser.execute(
         "update trunkline_internal.limits set name = 'renamed' where name = %s", (limit,)
     )
     superuser.execute("delete from trunkline_internal.gate_names where name = %s", (limit,))
-
-
-def allow_overlapping_limits(superuser: Superuser) -> None:
-    """Switch off the check that no two limit names with keys can mean the same bucket."""
-    superuser.execute(
-        "create or replace function trunkline_internal.lock_limit_templates(p_names text[])"
-        " returns boolean language sql as 'select false'"
-    )

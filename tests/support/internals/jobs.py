@@ -9,11 +9,9 @@ import psycopg
 __all__ = [
     "all_due",
     "as_enqueued",
-    "duplicate_finished",
     "inserted_running",
     "last_sequence",
     "make_due",
-    "new_id_prefix",
     "reassign",
     "renumber",
     "waiting_in_order",
@@ -89,22 +87,6 @@ def reassign(superuser: Superuser, job: UUID, worker: str = "other") -> None:
     )
 
 
-def duplicate_finished(superuser: Superuser) -> None:
-    """Record the end of every finished job a second time, past the guard."""
-    superuser.execute("alter table trunkline_internal.finished disable trigger user")
-    superuser.execute(
-        "insert into trunkline_internal.finished select * from trunkline_internal.finished"
-    )
-
-
 def inserted_running(attempt: int, source: str = "trunkline_internal.waiting") -> str:
     """Return the statement that copies waiting jobs into the running ones."""
     return _INSERT_RUNNING.format(attempt=attempt, source=source)
-
-
-def new_id_prefix(superuser: Superuser) -> str:
-    """Return how ids of this moment begin."""
-    row = superuser.execute("select trunkline_internal.new_id_prefix(p_now => now())").fetchone()
-    assert row is not None
-    found: str = row[0]
-    return found

@@ -5,7 +5,7 @@ from typing import Any
 
 import psycopg
 
-__all__ = ["hurry_duties", "make_duties_due", "make_schedules_due", "restart_duties", "set_zone"]
+__all__ = ["hurry_duties", "make_duties_due", "make_schedules_due"]
 
 Superuser = psycopg.Connection[Any]
 
@@ -23,24 +23,9 @@ def make_duties_due(superuser: Superuser) -> None:
     superuser.execute("update trunkline_internal.duties set started_at = null")
 
 
-def restart_duties(superuser: Superuser) -> None:
-    """Reset what duties remember of earlier runs."""
-    superuser.execute(
-        "update trunkline_internal.duties set state = '{}', runs = 0, ended_at = null"
-    )
-
-
 def make_schedules_due(superuser: Superuser, at: datetime | None = None) -> None:
     """Let all schedules be due at the given time, or now."""
     superuser.execute(
         "update trunkline_internal.schedules set next_run_at = coalesce(%s, clock_timestamp())",
         (at,),
-    )
-
-
-def set_zone(superuser: Superuser, schedule: str, zone: str) -> None:
-    """Give a schedule a time zone that set_schedule would refuse."""
-    superuser.execute(
-        "update trunkline_internal.schedules set time_zone = %s where schedule = %s",
-        (zone, schedule),
     )

@@ -1,6 +1,6 @@
 """Internal tables by the words of the product."""
 
-__all__ = ["SCHEMA", "table", "word"]
+__all__ = ["SCHEMA", "table"]
 
 SCHEMA = "trunkline_internal"
 
@@ -12,15 +12,8 @@ _NAMES = {
     "open_buckets": "gate_queues",
     "usage": "spendings",
 }
-_WORDS = {name: word for word, name in _NAMES.items()}
 
 
 def table(name: str) -> str:
     """Return the qualified name of a table, for use in SQL."""
     return f"{SCHEMA}.{_NAMES.get(name, name)}"
-
-
-def word(qualified: str) -> str:
-    """Return the product's word for a qualified table name."""
-    name = qualified.removeprefix(f"{SCHEMA}.")
-    return _WORDS.get(name, name)
