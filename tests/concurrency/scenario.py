@@ -16,6 +16,7 @@ import psycopg
 
 from tests.support.calls import Calls, Position
 from tests.support.databases import Database
+from tests.support.internals import jobs
 from tests.support.waiting import until
 
 __all__ = ["Outcome", "Scene", "naive", "play"]
@@ -88,11 +89,7 @@ def play(
 
 def _all_due(database: Database) -> bool:
     with psycopg.connect(database.superuser_dsn) as superuser:
-        row = superuser.execute(
-            "select max(run_at) < trunkline.clock() from trunkline_internal.waiting "
-            "where state = 'scheduled'"
-        ).fetchone()
-    return row is None or row[0] is not False
+        return jobs.all_due(superuser)
 
 
 def _produce(

@@ -7,6 +7,7 @@ import psycopg
 from tests.support import guard
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from tests.support.internals import rows
 from tests.support.waiting import together
 
 CALLERS = 8
@@ -40,7 +41,7 @@ def test_eight_reclaimers_take_each_stale_job_once(
     assert len(taken) == STALE
     assert set(taken) == set(jobs)
     events = observer.execute(
-        "select count(*), count(distinct job_id) from trunkline_internal.events where kind = 'lost'"
+        "select count(*), count(distinct job_id) from trunkline.events where kind = 'lost'"
     ).fetchone()
     assert events == (STALE, STALE)
     assert guard.books(observer) == (STALE, 0, 0, 0, STALE)
@@ -88,11 +89,9 @@ def test_all_duties_run_by_everybody(database: Database) -> None:
     together([care] * CALLERS)
     assert guard.books(observer) == (400, 0, 0, 0, 400)
     look = Calls(observer)
-    assert look.value(
-        "select count(*) from trunkline_internal.waiting where state = 'ready'"
-    ) >= len(due)
-    assert look.value("select count(*) from trunkline_internal.idempotency_keys") == 0
-    assert look.value("select count(*) from trunkline_internal.events where kind = 'lost'") == 100
+    assert rows.count(observer, "waiting", state="ready") >= len(due)
+    assert rows.count(observer, "idempotency_keys") == 0
+    assert look.value("select count(*) from trunkline.events where kind = 'lost'") == 100
     duties = observer.execute("select duty, runs > 0, failures from trunkline.duties order by 1")
     assert duties.fetchall() == [
         ("maintain_partitions", True, 0),

@@ -10,6 +10,7 @@ from psycopg.types.json import Jsonb
 
 from tests.support.calls import Attempt, Calls
 from tests.support.databases import Database
+from tests.support.internals import locks, rows
 from tests.support.waiting import backend, until_blocked
 
 ENDS = ["complete", "fail", "release", "snooze", "acknowledge_cancel"]
@@ -18,9 +19,7 @@ ENDS = ["complete", "fail", "release", "snooze", "acknowledge_cancel"]
 def _hold(database: Database, attempt: Attempt) -> psycopg.Connection[Any]:
     """Lock one running row until the transaction ends."""
     holder = database.superuser(autocommit=False)
-    holder.execute(
-        "select from trunkline_internal.running where job_id = %s for update", (attempt.job,)
-    )
+    locks.lock_jobs(holder, "running", attempt.job)
     return holder
 
 
@@ -46,11 +45,7 @@ def test_opposite_batches_wait_in_line(
         assert until_blocked(observer, backend(first.connection)) == [backend(holder)]
         two = pool.submit(second.batch, function, "w", held)
         assert until_blocked(observer, backend(second.connection)) == [backend(first.connection)]
-        free = observer.execute(
-            "select count(*) from "
-            "(select from trunkline_internal.running for update skip locked) as f"
-        ).fetchone()
-        assert free == (size - size // 2 - 1,)
+        assert locks.unlocked_running(observer) == size - size // 2 - 1
         holder.rollback()
         done, late = one.result(30), two.result(30)
     assert {verdict.verdict for verdict in done} == {"ok"}
@@ -130,9 +125,7 @@ def test_promotion_passes_a_locked_row_by(
     guarded.move_time("2 minutes")
     worker.connection.execute("set lock_timeout = '1ms'")
     holder = guarded.superuser(autocommit=False)
-    holder.execute(
-        "select from trunkline_internal.waiting where job_id = %s for update", (jobs[1],)
-    )
+    locks.lock_jobs(holder, "waiting", jobs[1])
     assert worker.run_duty("promote()") == 3
     assert sorted(worker.claim("w", 10).jobs) == sorted([jobs[0], jobs[2], jobs[3]])
     holder.rollback()
@@ -183,9 +176,8 @@ def test_reclaim_passes_by_a_flag_that_is_being_taken_back(
     worker.connection.execute("set lock_timeout = '1ms'")
     worker.reclaim()
     other.rollback()
-    failures = "select failures from trunkline_internal.duties where duty = 'reclaim'"
+    failures = "select failures from trunkline.duties where duty = 'reclaim'"
     assert observer.execute(failures).fetchone() == (0,)
-    flags = "select count(*) from trunkline_internal.sleepers"
-    assert observer.execute(flags).fetchone() == (1,)
+    assert rows.count(observer, "sleepers") == 1
     worker.reclaim()
-    assert observer.execute(flags).fetchone() == (0,)
+    assert rows.count(observer, "sleepers") == 0

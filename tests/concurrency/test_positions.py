@@ -13,28 +13,11 @@ import pytest
 from tests.concurrency.scenario import Outcome, Scene, naive, play
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from tests.support.internals import breaks, jobs
 from tests.support.waiting import backend, until_blocked
 
 # Lanes are numbered twice the priority.
 LANE = "default/{}"
-
-# Promotion, which gives the claim its transaction id, is followed by a wait for the test.
-_PAUSE_IN_CLAIM = """
-alter function trunkline_internal.promote_due(timestamptz, timestamptz, integer)
-  rename to promote_due_itself;
-create function trunkline_internal.promote_due(
-  p_now timestamptz, p_from timestamptz, p_limit integer,
-  out promoted integer, out covered timestamptz
-) language plpgsql security definer as $$
-begin
-  select p.promoted, p.covered into promoted, covered
-  from trunkline_internal.promote_due_itself(p_now, p_from, p_limit) as p;
-  perform pg_advisory_xact_lock_shared(1);
-end;
-$$;
-grant execute on function
-  trunkline_internal.promote_due(timestamptz, timestamptz, integer) to trunkline_owner;
-"""
 
 
 @pytest.fixture
@@ -46,8 +29,7 @@ def queue(database: Database) -> Database:
 
 def _left(database: Database) -> set[UUID]:
     """Return all jobs that wait: nothing in these scenes is due much later."""
-    found = database.superuser().execute("select job_id from trunkline_internal.waiting")
-    return {row[0] for row in found}
+    return set(jobs.waiting_in_order(database.superuser()))
 
 
 def _judge(database: Database, outcome: Outcome) -> set[UUID]:
@@ -73,7 +55,7 @@ def test_nothing_stays_behind_but_what_rolled_back_claims_left(queue: Database) 
     outcome = play(queue, Scene(seconds=10, rolled_back_claims=True))
     assert len(outcome.committed) > 500
     _judge(queue, outcome)
-    bound = Calls(queue.superuser()).value("select last_value from trunkline_internal.job_sequence")
+    bound = jobs.last_sequence(queue.superuser())
     assert _accepted(outcome.position) > bound * 0.9, "the position must have moved"
 
 
@@ -275,7 +257,7 @@ def test_a_claim_in_a_transaction_that_wrote_before_keeps_its_position(queue: Da
 def test_numbers_drawn_while_a_claim_runs_are_not_covered_by_it(queue: Database) -> None:
     """The claim is stopped after it got its id; whoever draws now has a higher one."""
     superuser = queue.superuser()
-    superuser.execute(_PAUSE_IN_CLAIM)
+    breaks.pause_claims_after_promotion(superuser)
     producer = Calls(queue.connect("trunkline_producer"))
     worker = Calls(queue.connect("trunkline_worker"))
     producer.enqueue(delay="1 minute")

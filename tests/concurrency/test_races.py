@@ -19,9 +19,7 @@ WRONG_STATE = "TL019"
 
 
 def _state(observer: psycopg.Connection[Any], job: UUID) -> str:
-    row = observer.execute(
-        "select state from trunkline_internal.all_jobs where job_id = %s", (job,)
-    ).fetchone()
+    row = observer.execute("select state from trunkline.jobs where job_id = %s", (job,)).fetchone()
     assert row is not None, f"job {job} is lost"
     found: str = row[0]
     return found

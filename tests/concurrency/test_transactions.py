@@ -9,6 +9,7 @@ import pytest
 from tests.support import guard
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from tests.support.internals import breaks, jobs, rows
 
 ISOLATION_LEVEL = "TL016"
 
@@ -50,9 +51,8 @@ def test_a_rolled_back_enqueue_never_was(
     assert worker.claim("w", 10).jobs == []
     inside.connection.rollback()
     assert worker.claim("w", 10).jobs == []
-    tables = ["unique_keys", "idempotency_keys", "bodies", "events"]
-    for table in tables:
-        assert Calls(observer).value(f"select count(*) from trunkline_internal.{table}") == 0
+    for table in ("unique_keys", "idempotency_keys", "bodies", "events"):
+        assert rows.count(observer, table) == 0
     assert guard.books(observer).total == 0
     assert inside.enqueue(unique_key="u", idempotency_key="i").created
 
@@ -127,8 +127,7 @@ def test_a_held_snapshot_stops_nothing(
     assert len(worker.reclaim()) == 1
     assert guard.books(observer) == (1, 0, done - 20, 20, done + 1)
     assert guard.books(report) == (5, 0, 0, 0, 5)
-    seen = report.execute("select job_id from trunkline_internal.waiting order by sequence")
-    assert [row[0] for row in seen] == before
+    assert jobs.waiting_in_order(report) == before
 
 
 def _commit(connection: psycopg.Connection[Any], statements: list[str]) -> None:
@@ -141,26 +140,7 @@ def test_the_guard_refuses_what_the_engine_never_does(guarded: Database, produce
     """Invariants 1 and 2: the guard itself, tried on changes made behind the engine's back."""
     job = producer.enqueue().job_id
     superuser = guarded.superuser(autocommit=False)
-    running = (
-        "insert into trunkline_internal.running (job_id, sequence, claimed_at, lease_expires_at, "
-        "hard_deadline, run_at, created_at, attempt, failures, crashes, deferrals, max_attempts, "
-        "lane, audit, queue, task, worker, payload) select job_id, 1, now(), now() + '1 minute', "
-        "now() + '1 minute', run_at, created_at, %s, 0, 0, 0, 4, 0, false, queue, task, 'w', '{}' "
-        "from trunkline_internal.waiting"
-    )
-    delete = "delete from trunkline_internal.waiting"
-    blocked = "update trunkline_internal.waiting set state = 'blocked', sequence = null"
-    attacks = {
-        "TG003": [running % 1],
-        "TG001": [blocked, "update trunkline_internal.waiting set state = 'scheduled'"],
-        "TG002": [
-            "create temporary table w on commit drop as table trunkline_internal.waiting",
-            delete,
-            (running % 2).replace("trunkline_internal.waiting", "w"),
-        ],
-        "TG004": [delete],
-    }
-    for code, attack in attacks.items():
+    for code, attack in breaks.illegal_changes().items():
         with pytest.raises(psycopg.Error) as refused:
             _commit(superuser, attack)
         assert refused.value.sqlstate == code, attack

@@ -7,6 +7,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from tests.flow.conftest import Desk
+from tests.support.internals import flow
 
 FIVE_SECONDS = timedelta(seconds=5)
 
@@ -27,15 +28,14 @@ def put_off(desk: Desk, **fields: Any) -> timedelta:
     """By how much a new job is put off; its state says the same."""
     answer = desk.producer.enqueue(**fields)
     found = desk.behind.execute(
-        "select state, run_at, run_at - created_at, gate from trunkline_internal.waiting"
-        " where job_id = %s",
+        "select state, run_at, run_at - created_at from trunkline.jobs where job_id = %s",
         (answer.job_id,),
     ).fetchone()
     assert found is not None
-    state, run_at, later, gate = found
+    state, run_at, later = found
     assert (answer.state, answer.run_at) == (state, run_at)
     assert state == ("ready" if later == timedelta() else "scheduled")
-    assert gate is not None
+    assert flow.waits_for_bucket(desk.behind, answer.job_id)
     assert isinstance(later, timedelta)
     return later
 

@@ -7,6 +7,7 @@ from psycopg.types.json import Jsonb
 
 from tests.flow.conftest import Desk
 from tests.support.calls import Calls
+from tests.support.internals import rows
 
 
 def breaker(desk: Desk, name: str = "api", **parts: Any) -> Desk:
@@ -332,6 +333,5 @@ def test_a_limit_without_a_breaker_counts_nothing(desk: Desk) -> None:
     calling(desk.limit("api", concurrency=50))
     desk.enqueue(20)
     ended(desk, "fail", 20)
-    row = desk.behind.execute("select count(*) from trunkline_internal.breaker_failures").fetchone()
-    assert row == (0,)
+    assert rows.count(desk.behind, "breaker_failures") == 0
     assert desk.operator.value("select count(*) from trunkline.breakers") == 0

@@ -10,13 +10,11 @@ import pytest
 from tests.flow.conftest import Desk
 from tests.flow.test_breakers import breaker, calling, ended, opened, seen, state
 from tests.support.calls import Calls
+from tests.support.internals import rows
 
 
 def explained(desk: Desk, job: UUID) -> list[tuple[str, datetime | None, dict[str, Any]]]:
-    desk.behind.execute(
-        "insert into trunkline_internal.workers (worker, started_at, seen_at, pulse_interval)"
-        " values ('w', trunkline.clock(), trunkline.clock(), '1 hour') on conflict do nothing"
-    )
+    desk.worker.value("select trunkline.register_worker('w', p_pulse_interval => '1 hour')")
     rows = desk.operator.connection.execute(
         "select reason, until, detail from trunkline.explain(%s)", (job,)
     )
@@ -175,18 +173,18 @@ def test_recovery_waits_for_nobody_and_the_duty_counts_what_it_left(desk: Desk) 
 def test_what_no_window_sees_any_more_goes(desk: Desk) -> None:
     opened(desk)
     desk.operator.value("select trunkline.reset_breaker('api')")
-    counts = (
-        "select (select count(*) from trunkline_internal.breaker_failures),"
-        " (select count(*) from trunkline_internal.breakers)"
-    )
+
+    def counts() -> tuple[int, int]:
+        return rows.count(desk.behind, "breaker_failures"), rows.count(desk.behind, "breakers")
+
     desk.worker.run_duty("sweep_gates()")
-    assert desk.behind.execute(counts).fetchone() == (10, 1)
+    assert counts() == (10, 1)
     desk.database.move_time("11 minutes")
     desk.worker.run_duty("sweep_gates(7)")
-    assert desk.behind.execute(counts).fetchone() == (3, 1)
+    assert counts() == (3, 1)
     desk.database.move_time("1 day")
     desk.worker.run_duty("sweep_gates()")
-    assert desk.behind.execute(counts).fetchone() == (0, 0)
+    assert counts() == (0, 0)
     assert state(desk) == "closed"
 
 

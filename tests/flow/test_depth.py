@@ -6,13 +6,12 @@ import psycopg
 import pytest
 
 from tests.flow.conftest import Desk
+from tests.support.internals import rows
 from trunkline.errors import LimitQueueFull
 
 
 def stored(desk: Desk) -> int:
-    row = desk.behind.execute("select count(*) from trunkline_internal.waiting").fetchone()
-    assert row is not None
-    return int(row[0])
+    return rows.count(desk.behind, "waiting")
 
 
 def refusal(desk: Desk, count: int = 1, **fields: Any) -> dict[str, Any]:
@@ -119,7 +118,7 @@ def test_where_it_does_not_refuse_further_jobs_are_put_off(desk: Desk) -> None:
     batch = desk.producer.enqueue_many([{"task": "work"}] * 2)
     assert [row.state for row in [alone, *batch]] == ["scheduled"] * 3
     waits = desk.behind.execute(
-        "select distinct run_at - created_at = '30 seconds' from trunkline_internal.waiting"
+        "select distinct run_at - created_at = '30 seconds' from trunkline.jobs"
         " where state = 'scheduled'"
     ).fetchall()
     assert waits == [(True,)]

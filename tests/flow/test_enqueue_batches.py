@@ -9,20 +9,10 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from tests.flow.conftest import Desk
+from tests.support.internals import flow, rows, usage
+from tests.support.internals import jobs as jobs_
 
 # All of a job but its id, and its number as the order in which it was drawn.
-_ROWS = """
-select
-  w.task, w.queue, w.lane, w.state, w.tenant, w.payload, w.max_attempts, w.tags, w.correlation_id,
-  w.gate, w.need, w.payload_day is null, round(extract(epoch from w.run_at - w.created_at)),
-  rank() over (order by w.sequence nulls last)
-from unnest(%s::uuid[]) with ordinality as j (job_id, place)
-join trunkline_internal.waiting as w on w.job_id = j.job_id
-order by j.place
-"""
-_GATES = "select gate, limit_id, name from trunkline_internal.gate_names order by name"
-_OPEN = "select distinct gate, limit_id, queue, closing from trunkline_internal.gate_queues"
-
 Job = dict[str, Any]
 
 
@@ -39,11 +29,8 @@ def setting(desk: Desk) -> None:
     desk.task("doc/{document}/{page}", "of/{tenant}", "api", task="three", priority=-3)
     desk.task("of/{tenant}", task="tenanted", audit=True)
     desk.task("model/{model}", task="learned", cost={"tokens": 5, "units": 5})
-    desk.behind.execute(
-        "insert into trunkline_internal.estimates (task, gate, tokens, units, updated_at)"
-        " values ('learned', trunkline_internal.gate_of('model/a'), 77, 99, now()),"
-        " ('learned', trunkline_internal.gate_of('model/b'), 0, 9999999, now())"
-    )
+    usage.learn(desk.behind, "learned", "model/a", tokens=77, units=99)
+    usage.learn(desk.behind, "learned", "model/b", tokens=0, units=9999999)
 
 
 JOBS: list[Job] = [
@@ -88,17 +75,17 @@ def kept(desk: Desk, how: Callable[[Desk, Sequence[Job]], list[Any]], jobs: Sequ
         desk.producer.connection = desk.behind
         answers = how(desk, jobs)
         ids = [answer.job_id for answer in answers]
-        rows = desk.behind.execute(_ROWS, (ids,)).fetchall()
-        gates = desk.behind.execute(_GATES).fetchall()
-        opened = sorted(desk.behind.execute(_OPEN).fetchall())
+        written = jobs_.as_enqueued(desk.behind, ids)
+        gates = flow.buckets(desk.behind)
+        opened = flow.open_in_queues(desk.behind)
         events = desk.behind.execute(
             "select e.kind, e.to_state, e.task, e.tenant, e.detail - 'run_at'"
-            " from trunkline_internal.events as e where e.job_id = any(%s)",
+            " from trunkline.events as e where e.job_id = any(%s)",
             (ids,),
         ).fetchall()
         told = [(answer.created, answer.state) for answer in answers]
-    assert len(rows) == len(jobs)
-    return {"rows": rows, "gates": gates, "opened": opened, "events": events, "told": told}
+    assert len(written) == len(jobs)
+    return {"rows": written, "gates": gates, "opened": opened, "events": events, "told": told}
 
 
 def test_a_batch_keeps_what_one_by_one_keeps(desk: Desk) -> None:
@@ -185,8 +172,7 @@ def test_the_one_that_is_wrong_is_named(desk: Desk, job: Job, code: str) -> None
     with pytest.raises(psycopg.Error) as refused:
         desk.producer.enqueue_many([good, good, job, good])
     assert (desk.detail(refused.value)["code"], desk.detail(refused.value)["index"]) == (code, 2)
-    row = desk.behind.execute("select count(*) from trunkline_internal.waiting").fetchone()
-    assert row == (0,)
+    assert rows.count(desk.behind, "waiting") == 0
 
 
 def test_a_batch_is_claimed_in_its_order(desk: Desk) -> None:
@@ -202,8 +188,7 @@ def close_gates(desk: Desk) -> None:
     """Sweep until the empty gates are gone: that takes until other transactions have ended."""
     for _ in range(10_000):
         desk.operator.value("select trunkline.sweep_gates()")
-        left = desk.behind.execute("select from trunkline_internal.gate_queues").fetchall()
-        if not left:
+        if not flow.open_buckets(desk.behind):
             return
     pytest.fail("a gate without jobs is still open")
 
@@ -254,8 +239,4 @@ def test_a_tenants_session_fills_in_its_own_name(desk: Desk) -> None:
     producer.execute("""select trunkline.enqueue_batch('work', '[{"tenant": "other"}, {}]')""")
     producer.execute("""select trunkline.enqueue_many('[{"task": "work"}]')""")
     producer.execute("select trunkline.enqueue('work')")
-    names = desk.behind.execute(
-        "select distinct n.name, count(*) over () from trunkline_internal.waiting as w"
-        " join trunkline_internal.gate_names as n on n.gate = w.gate and w.tenant = 'mine'"
-    ).fetchall()
-    assert names == [("of/mine", 4)]
+    assert flow.names_of_waiting(desk.behind, "mine") == ["of/mine"] * 4

@@ -5,6 +5,7 @@ import threading
 from tests.flow.conftest import Desk
 from tests.flow.test_grants import acquire, settle
 from tests.support.calls import Calls
+from tests.support.internals import rows
 from tests.support.waiting import until_blocked
 
 
@@ -83,8 +84,7 @@ def test_a_concurrency_that_is_changed_lists_nobody_anew(desk: Desk) -> None:
     desk.limit("api", concurrency=5).task("api")
     desk.enqueue(3)
     assert len(desk.claimed(2)) == 2
-    lines = "select count(*) from trunkline_internal.gate_corrections"
-    before = desk.behind.execute(lines).fetchone()
+    before = rows.count(desk.behind, "adjustments")
     desk.limit("api", concurrency=2)
-    assert desk.behind.execute(lines).fetchone() == before
+    assert rows.count(desk.behind, "adjustments") == before
     assert desk.claimed() == []

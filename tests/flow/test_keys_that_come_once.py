@@ -6,27 +6,23 @@ from uuid import UUID
 import pytest
 
 from tests.flow.conftest import Desk
-from tests.flow.test_many_keys import gates_of, keyed
+from tests.flow.test_many_keys import keyed
 from tests.flow.test_woken import sleep
 from tests.support.ear import Ear
+from tests.support.internals import flow
 
 # A claim takes about as many gates.
 MOST = 200
 KEYS = 450
 
 
-def ring_of(desk: Desk) -> list[int]:
-    rows = desk.behind.execute("select distinct gate from trunkline_internal.gate_queues")
-    return sorted(gate for (gate,) in rows)
-
-
 def test_a_claim_that_is_cut_short_is_gone_on_with(desk: Desk) -> None:
     """The next one looks behind it, and not once more over all that the last one left empty."""
     keyed(desk, KEYS, concurrency=1)
-    ring, met = ring_of(desk), 0
+    ring, met = flow.open_buckets(desk.behind), 0
     begin: int | None = None
     while jobs := desk.claimed(1000):
-        taken = gates_of(desk, jobs)
+        taken = flow.buckets_of_running(desk.behind, jobs)
         begin = ring.index(min(taken)) if begin is None else begin
         arc = {ring[(begin + met + step) % KEYS] for step in range(len(taken))}
         assert taken == arc, "the claim went on where the last one ended"
@@ -38,10 +34,9 @@ def test_a_claim_that_is_cut_short_is_gone_on_with(desk: Desk) -> None:
 def test_the_next_claim_begins_where_the_last_one_was_cut_short(desk: Desk) -> None:
     """Not where that one began: what it left empty would be walked over by every claim."""
     keyed(desk, KEYS, concurrency=1)
-    ring = ring_of(desk)
-    taken = gates_of(desk, desk.claimed(1000))
-    asked = "select after from trunkline_internal.begin_gate_turn(p_limit => 1)"
-    ((after,),) = desk.behind.execute(asked).fetchall()
+    ring = flow.open_buckets(desk.behind)
+    taken = flow.buckets_of_running(desk.behind, desk.claimed(1000))
+    after = flow.begin_turn(desk.behind, 1).after
     assert ring[bisect(ring, after) % KEYS] not in taken
     assert ring[bisect(ring, after) - 1] in taken
 
@@ -64,7 +59,7 @@ def test_gates_without_jobs_do_not_hide_one_that_has_some(desk: Desk, limit: int
     keyed(desk, 15 * MOST, concurrency=1)
     while attempts := desk.claim(1000):
         desk.end(attempts)
-    assert len(ring_of(desk)) == 15 * MOST, "nobody has swept yet"
+    assert len(flow.open_buckets(desk.behind)) == 15 * MOST, "nobody has swept yet"
     for key in ("7", "77", "777", "1777", "2777"):
         jobs: list[UUID] = desk.enqueue(1, payload={"key": key})
         assert desk.claimed(limit) == jobs

@@ -7,26 +7,21 @@ import pytest
 from tests.flow.conftest import Desk
 from tests.flow.test_grants import acquire, settle, settle_job
 from tests.support.calls import Attempt
+from tests.support.internals import chance, usage
 
 
 def learned(desk: Desk, gate: str, *, tokens: int, units: int = 0) -> None:
-    desk.behind.execute(
-        "insert into trunkline_internal.estimates (task, gate, tokens, units, updated_at)"
-        " values ('work', trunkline_internal.gate_of(%s), %s, %s, now())",
-        (gate, tokens, units),
-    )
+    usage.learn(desk.behind, "work", gate, tokens=tokens, units=units)
 
 
 def need(desk: Desk, **fields: Any) -> list[int]:
     """What a job will be charged: requests, tokens, units; in a batch the same."""
     alone = desk.producer.enqueue(**fields).job_id
     (batch,) = desk.producer.enqueue_many([{"task": "work", **fields}])
-    found = desk.behind.execute(
-        "select distinct need[1:3] from trunkline_internal.waiting where job_id in (%s, %s)",
-        (alone, batch.job_id),
-    ).fetchall()
-    assert len(found) == 1
-    return list(found[0][0])
+    one, other = usage.costs_of_waiting(desk.behind, alone, batch.job_id)
+    assert one is not None
+    assert one == other
+    return list(one)
 
 
 def test_what_was_learned_goes_before_the_tasks_cost(desk: Desk) -> None:
@@ -70,8 +65,7 @@ def test_the_first_limit_that_counts_such_things_decides(desk: Desk) -> None:
 
 
 def estimates(desk: Desk) -> list[tuple[int, int]]:
-    query = "select tokens, units from trunkline_internal.estimates order by tokens, units"
-    return desk.behind.execute(query).fetchall()
+    return usage.estimates(desk.behind)
 
 
 def take(desk: Desk, **actual: int) -> None:
@@ -109,11 +103,8 @@ def test_one_of_a_hundred_moves_it_by_a_tenth(
 
 def test_the_draw_is_a_draw(desk: Desk) -> None:
     """Nobody replaced it for good."""
-    low = (
-        "select count(*) filter (where trunkline_internal.draw() < 0.5)"
-        " from generate_series(1, 999)"
-    )
-    assert 300 < desk.behind.execute(low.encode()).fetchone()[0] < 700  # type: ignore[index]
+    low = [number for number in chance.draws(desk.behind, 999) if number < 0.5]
+    assert 300 < len(low) < 700
 
 
 def test_what_is_not_known_yet_is_set_without_a_draw(desk: Desk) -> None:

@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from tests.flow.conftest import Desk
+from tests.support.internals import rows
 
 
 def test_slots_are_given_up_to_the_limit_and_come_back_with_every_end(desk: Desk) -> None:
@@ -218,10 +219,7 @@ def test_a_failed_job_waits_for_its_limit_again(desk: Desk) -> None:
     assert desk.claimed() == [second]
     desk.database.move_time("2 seconds")
     assert desk.claim() == []
-    running = desk.behind.execute(
-        "select job_id, attempt from trunkline_internal.running"
-    ).fetchone()
-    assert running is not None
+    assert rows.count(desk.behind, "running") == 1
     desk.database.move_time("301 seconds")
     desk.worker.reclaim()
     assert desk.claimed() == [first]
@@ -265,7 +263,7 @@ def test_what_could_never_run_is_refused(desk: Desk, fields: dict[str, Any], cod
     with pytest.raises(psycopg.Error) as refused:
         desk.enqueue(1, **fields)
     assert refused.value.sqlstate == code
-    assert desk.behind.execute("select count(*) from trunkline_internal.waiting").fetchone() == (0,)
+    assert rows.count(desk.behind, "waiting") == 0
 
 
 @pytest.mark.parametrize(
@@ -288,10 +286,7 @@ def test_a_limit_that_cannot_be_is_refused(desk: Desk, parts: dict[str, Any]) ->
 
 def test_explain_names_the_limit_and_the_time(desk: Desk) -> None:
     desk.limit("api", requests_per_minute=2).task("api")
-    desk.behind.execute(
-        "insert into trunkline_internal.workers (worker, started_at, seen_at, pulse_interval)"
-        " values ('w', trunkline.clock(), trunkline.clock(), '1 hour')"
-    )
+    desk.worker.value("select trunkline.register_worker('w', p_pulse_interval => '1 hour')")
     desk.enqueue(2)
     last = desk.enqueue(3)[-1]
     assert len(desk.claim()) == 2

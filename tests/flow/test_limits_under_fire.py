@@ -9,6 +9,7 @@ import pytest
 
 from tests.flow.conftest import Desk
 from tests.support.calls import Calls
+from tests.support.internals import flow
 from tests.support.waiting import together, until
 
 
@@ -40,22 +41,19 @@ def test_slots_are_never_passed_while_workers_come_and_go(desk: Desk) -> None:
     for model in "abcd":
         desk.enqueue(50, payload={"model": model})
     crew = [Calls(desk.database.connect("trunkline_worker")) for _ in range(6)]
+    readers = [Calls(desk.database.connect("trunkline_reader")) for _ in crew]
+    live = "select exists (select from trunkline.jobs where finished_at is null)"
     over: list[int] = []
     done = threading.Event()
 
     def watch() -> None:
         eyes = desk.database.superuser()
         while not done.is_set():
-            row = eyes.execute(
-                "select coalesce(max(n), 0) from (select count(*) as n"
-                " from trunkline_internal.running group by need[5]) as g"
-            ).fetchone()
-            assert row is not None
-            over.append(row[0])
+            over.append(flow.most_running_per_bucket(eyes))
 
     def work(number: int) -> int:
         hand, worker, ended = crew[number], f"w{number}", 0
-        while hand.value("select count(*) from trunkline.jobs_left()"):
+        while readers[number].value(live):
             attempts = hand.claim(worker, 5).attempts
             for attempt in attempts:
                 how = "release" if attempt.number == 1 and attempt.job.int % 5 == 0 else "complete"
@@ -63,12 +61,6 @@ def test_slots_are_never_passed_while_workers_come_and_go(desk: Desk) -> None:
                 ended += how == "complete"
         return ended
 
-    desk.behind.execute(
-        "create function trunkline.jobs_left() returns setof int language sql security definer"
-        " as $$ select 1 from trunkline_internal.waiting union all"
-        " select 1 from trunkline_internal.running limit 1 $$;"
-        " grant execute on function trunkline.jobs_left() to public"
-    )
     eye = threading.Thread(target=watch)
     eye.start()
     try:
@@ -88,7 +80,7 @@ def test_a_gate_that_closes_leaves_no_late_job_behind(desk: Desk) -> None:
     def close() -> None:
         broom = desk.database.superuser()
         while not stop.is_set():
-            broom.execute("select trunkline_internal.close_empty_gates()")
+            flow.close_empty_buckets(broom)
 
     def produce(number: int) -> list[int]:
         isolation = ("read committed", "repeatable read")[number % 2]
@@ -125,9 +117,8 @@ def test_a_gate_that_closes_leaves_no_late_job_behind(desk: Desk) -> None:
 
     def closed() -> bool:
         # Waits for whoever writes anywhere on the server, since ids of transactions are its own.
-        desk.behind.execute("select trunkline_internal.close_empty_gates()")
-        row = desk.behind.execute("select count(*) from trunkline_internal.gate_queues").fetchone()
-        return row == (0,)
+        flow.close_empty_buckets(desk.behind)
+        return flow.open_buckets(desk.behind) == []
 
     assert until(closed, "all gates are closed")
 
@@ -150,11 +141,7 @@ def test_a_busy_gate_keeps_its_place_and_loses_no_late_job(desk: Desk) -> None:
         found += [row[0] for row in rows]
         if turn in {28, 32, 36}:
             late.pop().connection.commit()
-    row = desk.behind.execute(
-        "select place -> 'lanes' -> 'default/0' ->> 0 from trunkline_internal.gate_states"
-    ).fetchone()
-    assert row is not None
-    assert int(row[0]) > 0, "it kept a place"
+    assert flow.cursor(desk.behind) > 0, "it kept a place"
     while jobs := desk.claimed(25):
         found += jobs
     assert len(found) == len(set(found)) == 100 + 40 * 30 + 6

@@ -1,13 +1,13 @@
 """Many keys with limits of their own: at which of them claims look, and what those have left."""
 
 from typing import Any
-from uuid import UUID
 
 import pytest
 from psycopg.types.json import Jsonb
 
 from tests.flow.conftest import Desk
 from tests.flow.test_grants import acquire
+from tests.support.internals import flow
 
 KEYS = 500
 JOBS = 10
@@ -19,22 +19,14 @@ def keyed(desk: Desk, keys: int, each: int = 1, **parts: int) -> None:
     assert len(desk.producer.enqueue_many(jobs)) == keys * each
 
 
-def gates_of(desk: Desk, jobs: list[UUID]) -> set[int]:
-    rows = desk.behind.execute(
-        "select need[5] from trunkline_internal.running where job_id = any(%s)", (jobs,)
-    )
-    return {gate for (gate,) in rows}
-
-
 def test_claims_go_round_the_keys(desk: Desk) -> None:
     """Where jobs have just been started, slots are taken, and to look there is in vain."""
     keyed(desk, KEYS, each=2, concurrency=1)
-    rows = desk.behind.execute("select distinct gate from trunkline_internal.gate_queues")
-    ring = sorted(gate for (gate,) in rows)
+    ring = flow.open_buckets(desk.behind)
     assert len(ring) == KEYS
     met: list[int] = []
     for _ in range(KEYS // JOBS):
-        taken = gates_of(desk, desk.claimed(JOBS))
+        taken = flow.buckets_of_running(desk.behind, desk.claimed(JOBS))
         assert len(taken) == JOBS
         begin = ring.index(min(taken)) if not met else (ring.index(met[-1]) + 1) % KEYS
         arc = [ring[(begin + step) % KEYS] for step in range(JOBS)]
@@ -49,11 +41,10 @@ def test_a_claim_of_many_looks_at_as_many_keys_as_the_last_one_needed(
     desk: Desk, concurrency: int
 ) -> None:
     keyed(desk, KEYS, concurrency=concurrency)
-    needed = "select gates from trunkline_internal.begin_gate_turn(p_limit => %s)"
-    assert desk.behind.execute(needed, (100,)).fetchone() == (0,), "nobody has looked yet"
+    assert flow.begin_turn(desk.behind, 100).buckets == 0, "nobody has looked yet"
     assert len(desk.claimed(100)) == 100
-    assert desk.behind.execute(needed, (100,)).fetchone() == (100,)
-    assert desk.behind.execute(needed, (10,)).fetchone() == (10,)
+    assert flow.begin_turn(desk.behind, 100).buckets == 100
+    assert flow.begin_turn(desk.behind, 10).buckets == 10
 
 
 def test_what_keys_have_left_is_told_alike_by_both_who_tell_it(desk: Desk) -> None:
@@ -69,49 +60,13 @@ def test_what_keys_have_left_is_told_alike_by_both_who_tell_it(desk: Desk) -> No
     observed = ("key/{key}", Jsonb({"retry_after": 30}), Jsonb({"key": "held"}))
     assert desk.worker.value("select trunkline.observe_limit(%s, %s, %s)", *observed) is not None
     desk.enqueue(payload={"key": "none"})
-    by_all = slots(
-        desk,
-        """
-        select r.gate, r.slots, r.living
-        from gates as g
-        cross join lateral trunkline_internal.gate_room(
-          p_gates => g.gates, p_limits => g.limits, p_now => trunkline.clock(), p_wanted => 5
-        ) as r
-        where r.slots > 0 and r.held_until is null
-        """,
-    )
-    alone = slots(
-        desk,
-        """
-        select r.gate, r.slots, r.living
-        from gates as g
-        cross join lateral trunkline_internal.free_slots(
-          p_gates => g.gates, p_limits => g.limits, p_wanted => 5, p_now => trunkline.clock()
-        ) as f
-        cross join lateral unnest(f.rooms) as r
-        """,
-    )
-    assert alone == by_all
+    alone = flow.free_slots(desk.behind)
+    assert alone == flow.room(desk.behind)
     assert {name: left for name, (left, _) in alone.items()} == {
         "key/none": 2,
         "key/one": 1,
         "key/ended": 2,
     }
-
-
-def slots(desk: Desk, query: str) -> dict[str, tuple[int, Any]]:
-    rows = desk.behind.execute(
-        f"""
-        with gates as (
-          select array_agg(n.gate) as gates, array_agg(n.limit_id) as limits
-          from trunkline_internal.gate_names as n
-        )
-        select n.name, q.slots, q.living
-        from ({query}) as q
-        join trunkline_internal.gate_names as n on n.gate = q.gate
-        """
-    ).fetchall()
-    return {name: (left, sorted(living or [])) for name, left, living in rows}
 
 
 # By what a limit counts beside slots: whether it is asked and charged by the shorter way.
@@ -130,15 +85,14 @@ def slots(desk: Desk, query: str) -> dict[str, tuple[int, Any]]:
 )
 def test_which_limits_count_slots_alone(desk: Desk, parts: dict[str, Any], alone: bool) -> None:
     desk.limit("api", **parts)
-    asked = "select slots_alone from trunkline_internal.limits where name = 'api'"
-    assert desk.behind.execute(asked).fetchone() == (alone,)
+    assert flow.counts_slots_only(desk.behind, "api") is alone
 
 
 def test_pools_do_not_count_slots_alone(desk: Desk) -> None:
     """Which of their keys is next depends on all of them."""
     desk.limit("fair:share/{tenant}", concurrency=3)
-    asked = "select slots_alone, pool from trunkline_internal.limits"
-    assert desk.behind.execute(asked).fetchone() == (False, "fair:share")
+    assert flow.share_group(desk.behind, "fair:share/{tenant}") == "fair:share"
+    assert flow.counts_slots_only(desk.behind, "fair:share/{tenant}") is False
 
 
 def test_what_is_charged_is_kept_alike_by_both_who_charge(desk: Desk) -> None:
@@ -157,19 +111,9 @@ def test_what_is_charged_is_kept_alike_by_both_who_charge(desk: Desk) -> None:
         assert grant.granted
         second = desk.worker.claim("w", 10, queues=[name]).attempts
         assert len(second) == 1
-        row = desk.behind.execute(
-            """
-            select s.epoch, s.holders, s.refused, s.refused_at is not null, s.held_until,
-              s.corrected_below is not null, s.reckoned_by = l.updated_at
-            from trunkline_internal.limits as l
-            join trunkline_internal.gate_states as s on s.gate = l.gate
-            where l.name = %s
-            """,
-            (name,),
-        ).fetchall()
-        ((epoch, holders, *rest),) = row
+        ((revision, holders, *rest),) = flow.bucket_states(desk.behind, name)
         known = {first[2].job: "first", grant.grant_id: "grant", second[0].job: "second"}
-        kept.append((epoch, sorted(known[holder] for holder in holders), rest))
+        kept.append((revision, sorted(known[holder] for holder in holders), rest))
     assert kept[0] == kept[1]
     assert kept[0][1] == ["first", "grant", "second"]
     assert kept[0][2] == [1, True, None, True, True]

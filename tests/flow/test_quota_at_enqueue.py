@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from tests.flow.conftest import Desk
+from tests.support.internals import rows
 from trunkline.errors import QuotaSpent
 
 
@@ -25,8 +26,7 @@ def refusal(desk: Desk, **fields: Any) -> dict[str, Any]:
     assert alone.value.sqlstate == batch.value.sqlstate == QuotaSpent.sqlstate
     detail = desk.detail(alone.value)
     assert desk.detail(batch.value) == detail | {"index": 0}
-    row = desk.behind.execute("select count(*) from trunkline_internal.waiting").fetchone()
-    assert row == (0,)
+    assert rows.count(desk.behind, "waiting") == 0
     return detail
 
 
@@ -151,5 +151,4 @@ def test_several_are_refused_with_the_first_that_is(desk: Desk) -> None:
     with pytest.raises(psycopg.Error) as refused:
         desk.producer.enqueue_many([{"task": "free"}, {"task": "free"}, {"task": "work"}])
     assert desk.detail(refused.value)["index"] == 2
-    row = desk.behind.execute("select count(*) from trunkline_internal.waiting").fetchone()
-    assert row == (0,)
+    assert rows.count(desk.behind, "waiting") == 0

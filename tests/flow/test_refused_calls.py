@@ -1,6 +1,7 @@
 """A call that its provider refused took nothing, and nothing is learned from it."""
 
 from tests.flow.conftest import Desk
+from tests.support.internals import usage
 
 
 def test_what_took_nothing_teaches_nothing(desk: Desk) -> None:
@@ -8,8 +9,7 @@ def test_what_took_nothing_teaches_nothing(desk: Desk) -> None:
     desk.limit("api", tokens_per_minute=1000).task("api")
     desk.enqueue(1)
     (attempt,) = desk.claim()
-    learned = "select tokens from trunkline_internal.estimates"
-    for tokens, estimates in ((0, []), (300, [(300,)])):
+    for tokens, estimates in ((0, []), (300, [(300, 0)])):
         grant = desk.worker.value(
             "select grant_id from trunkline.acquire('api', '{\"tokens\": 500}',"
             " p_job => %s, p_attempt => %s)",
@@ -19,5 +19,5 @@ def test_what_took_nothing_teaches_nothing(desk: Desk) -> None:
         desk.worker.value(
             "select trunkline.settle(%s, jsonb_build_object('tokens', %s::int))", grant, tokens
         )
-        assert desk.behind.execute(learned).fetchall() == estimates
+        assert usage.estimates(desk.behind) == estimates
     assert desk.gate("api")["tokens_of_minute"] == 300

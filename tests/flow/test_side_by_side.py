@@ -7,6 +7,7 @@ import pytest
 
 from tests.flow.conftest import Desk
 from tests.support.calls import Calls
+from tests.support.internals import rows
 
 # The smallest limit of which a claim of two may take its part without holding it.
 MOST = 32
@@ -93,13 +94,10 @@ def test_what_is_beside_the_state_is_counted_in_before_it_grows_long(desk: Desk)
     desk.enqueue(100)
     for _ in range(30):
         assert len(desk.claim(1)) == 1
-    row = desk.behind.execute("select count(*) from trunkline_internal.gate_states").fetchone()
-    assert row == (1,)
+    assert rows.count(desk.behind, "bucket_states") == 1
     assert desk.gate("api")["in_use"] == 30
     desk.operator.value("select trunkline.sweep_gates()")
-    row = desk.behind.execute("select count(*) from trunkline_internal.gate_corrections").fetchone()
-    assert row is not None
-    assert row[0] <= 9
+    assert rows.count(desk.behind, "adjustments") <= 9
     assert desk.gate("api")["in_use"] == 30
 
 

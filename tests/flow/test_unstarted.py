@@ -4,6 +4,7 @@ import psycopg
 import pytest
 
 from tests.flow.conftest import Desk
+from tests.support.internals import usage
 
 
 def claimed(desk: Desk, limit: int, limited: int | None) -> list[str]:
@@ -80,10 +81,8 @@ def test_what_never_started_is_charged_at_none_of_its_limits(desk: Desk) -> None
     assert len(desk.claim()) == 1
     assert desk.gate("api")["tokens_of_minute"] == 400
     # Nothing was spent, and nothing is learned from it.
-    spent = "select coalesce(sum(tokens), 0) from trunkline_internal.spendings"
-    assert desk.behind.execute(spent).fetchone() == (0,)
-    learned = "select count(*) from trunkline_internal.estimates"
-    assert desk.behind.execute(learned).fetchone() == (0,)
+    assert sum(entry.tokens for entry in usage.entries(desk.behind)) == 0
+    assert usage.estimates(desk.behind) == []
 
 
 @pytest.mark.parametrize("how", ["release", "fail", "snooze"])

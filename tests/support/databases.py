@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from tests.support.internals import chance
 from tests.support.servers import Server
 from trunkline.embedded.server import INSTALLER
 
@@ -114,10 +115,7 @@ class Database:
         what it may be.
         """
         with psycopg.connect(self.superuser_dsn, autocommit=True) as connection:
-            connection.execute(
-                "create or replace function trunkline_internal.draw() returns double precision"
-                f" language sql volatile as $$ select {number!r}::double precision $$".encode()
-            )
+            chance.pin(connection, number)
 
     def close(self) -> None:
         for connection in self._connections:

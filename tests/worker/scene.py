@@ -15,6 +15,7 @@ from psycopg.rows import namedtuple_row
 from tests.support import guard
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from tests.support.internals import periodic
 from trunkline import Trunkline
 from trunkline.db.call import Call
 from trunkline.db.calls import work
@@ -40,8 +41,6 @@ select trunkline.set_setting('heartbeat_interval', '1 second');
 select trunkline.set_setting('reclaim_jitter', '0 seconds');
 -- A busy machine may silence a living worker for seconds.
 select trunkline.set_setting('pulse_misses', '30');
-update trunkline_internal.duties set every = '500 milliseconds'
-where duty in ('promote', 'reclaim');
 """
 
 
@@ -54,6 +53,7 @@ class Scene:
         guard.install(database)
         self.superuser = database.superuser()
         self.superuser.execute(_HURRY)
+        periodic.hurry_duties(self.superuser)
 
     @asynccontextmanager
     async def working(
@@ -118,10 +118,10 @@ class Scene:
     async def until_ended(self, jobs: list[UUID]) -> None:
         """Wait until none of the jobs is alive."""
         ended = (
-            "select (select count(*) from trunkline_internal.finished where job_id = any(%s))"
-            " + (select count(*) from trunkline_internal.dead where job_id = any(%s))"
+            "select count(*) from trunkline.jobs"
+            " where job_id = any(%s) and state in ('completed', 'cancelled', 'dead')"
         )
-        await eventually(lambda: self.value(ended, jobs, jobs) == len(jobs), "all jobs ended")
+        await eventually(lambda: self.value(ended, jobs) == len(jobs), "all jobs ended")
 
 
 @asynccontextmanager

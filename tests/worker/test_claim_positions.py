@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.internals import workers
 from tests.support.proxy import FaultProxy
 from tests.worker.scene import Scene, eventually
 from trunkline.db.call import Call
 from trunkline.db.calls import work as calls_of_work
 from trunkline.db.lasting import LastingConnection
 
-_ASLEEP = "select count(*) from trunkline_internal.sleepers"
 # Longer than any test takes.
 _NEVER = 3600.0
 
@@ -59,7 +59,7 @@ def claims(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Claims:
 
 
 async def run_one(scene: Scene) -> None:
-    await eventually(lambda: scene.value(_ASLEEP), "the worker sleeps")
+    await eventually(lambda: workers.sleep_flags(scene.superuser), "the worker sleeps")
     (job,) = await scene.enqueue("work")
     await scene.until_state(job, "completed")
 

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from tests.support.calls import Calls
+from tests.support.internals import rows
+from tests.support.internals.workers import flag_version, sleep_flags
 from tests.worker.scene import Scene, eventually
 from trunkline.db.call import Call
 from trunkline.db.calls import work as calls_of_work
@@ -13,9 +15,6 @@ from trunkline.db.lasting import LastingConnection
 from trunkline.db.listener import Listener
 from trunkline.errors import ConnectionLost
 from trunkline.worker.wakeup import Wakeup
-
-_SLEEPS = "select count(*) from trunkline_internal.sleepers"
-_FLAG = "select xmin::text from trunkline_internal.sleepers"
 
 
 @pytest.fixture
@@ -30,15 +29,15 @@ def quiet(scene: Scene) -> Scene:
 
 
 async def until_asleep(scene: Scene) -> None:
-    await eventually(lambda: scene.value(_SLEEPS), "a worker sleeps")
+    await eventually(lambda: sleep_flags(scene.superuser), "a worker sleeps")
 
 
 async def test_an_idle_worker_asks_to_be_notified(quiet: Scene) -> None:
     async with quiet.working(queues=("default", "other")) as worker:
         await until_asleep(quiet)
-        await eventually(lambda: quiet.value(_SLEEPS) == 2, "one flag for each queue")
-        rows = quiet.rows("select queue, worker from trunkline_internal.sleepers order by queue")
-        assert [tuple(row) for row in rows] == [("default", worker.id), ("other", worker.id)]
+        await eventually(lambda: len(sleep_flags(quiet.superuser)) == 2, "one flag for each queue")
+        flags = [("default", worker.id), ("other", worker.id)]
+        assert sleep_flags(quiet.superuser) == flags
 
 
 async def test_an_idle_worker_is_woken_by_new_work(
@@ -96,15 +95,15 @@ async def test_a_worker_that_is_busy_for_a_while_takes_the_request_back(
     monkeypatch.setattr("trunkline.worker.claimer._BUSY", 0.1)
     async with quiet.working(concurrency=2) as worker:
         await until_asleep(quiet)
-        first = quiet.value(_FLAG)
+        first = flag_version(quiet.superuser)
         busy = asyncio.create_task(keep_busy(quiet))
-        await eventually(lambda: quiet.value(_SLEEPS) == 0, "the flag is taken back")
+        await eventually(lambda: sleep_flags(quiet.superuser) == [], "the flag is taken back")
         busy.cancel()
         await asyncio.wait({busy})
         await until_asleep(quiet)
         # Another flag, of the same worker.
-        assert quiet.value(_FLAG) != first
-        assert quiet.value("select worker from trunkline_internal.sleepers") == worker.id
+        assert flag_version(quiet.superuser) != first
+        assert [name for _, name in sleep_flags(quiet.superuser)] == [worker.id]
 
 
 async def keep_busy(scene: Scene) -> None:
@@ -115,12 +114,12 @@ async def keep_busy(scene: Scene) -> None:
 async def test_a_little_work_does_not_take_the_request_back(quiet: Scene) -> None:
     async with quiet.working() as worker:
         await until_asleep(quiet)
-        flag = quiet.value(_FLAG)
+        flag = flag_version(quiet.superuser)
         for _ in range(3):
             (job,) = await quiet.enqueue("work")
             await quiet.until_state(job, "completed")
-        assert quiet.value(_FLAG) == flag
-        assert quiet.value("select worker from trunkline_internal.sleepers") == worker.id
+        assert flag_version(quiet.superuser) == flag
+        assert [name for _, name in sleep_flags(quiet.superuser)] == [worker.id]
 
 
 async def test_a_job_is_picked_up_when_it_is_due(
@@ -164,7 +163,7 @@ async def test_a_free_runner_gets_work_while_others_are_busy_for_long(
         (quick,) = await scene.enqueue("work", long=False)
         await scene.until_state(quick, "completed")
         # While the three were still at it.
-        assert scene.value("select count(*) from trunkline_internal.running") == 3
+        assert rows.count(scene.superuser, "running") == 3
         assert len(running) == 4
         go.set()
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.internals import jobs
 from tests.worker.scene import Scene, eventually
 from trunkline import Context, Retry
 from trunkline.errors import StaleAttempt
@@ -139,10 +140,7 @@ async def test_progress_stops_a_handler_whose_job_was_lost(scene: Scene, kind: s
     errors: list[BaseException] = []
 
     def lose(ctx: Context) -> None:
-        scene.superuser.execute(
-            "update trunkline_internal.running set worker = 'other' where job_id = %s",
-            (ctx.job_id,),
-        )
+        jobs.reassign(scene.superuser, ctx.job_id)
 
     @scene.app.task
     async def loop(ctx: Context) -> None:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from tests.support.internals import rows, usage
 from tests.worker import flow_app
 from tests.worker.scene import Scene, eventually
 from trunkline import Context
@@ -108,7 +109,8 @@ async def test_an_error_keeps_the_estimate_unless_it_was_settled(scene: Scene, k
             assert scene.job(job).last_error["message"] == "after the call"
     assert gate(scene, "api/told").tokens_of_minute == 7
     assert gate(scene, "api/untold").tokens_of_minute == 100
-    assert scene.value("select bool_and(settled_at is not null) from trunkline_internal.grants")
+    assert rows.count(scene.superuser, "grants") == 2
+    assert usage.unsettled_grants(scene.superuser) == 0
 
 
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
@@ -164,8 +166,8 @@ async def test_what_the_claim_charged_is_settled(scene: Scene, kind: str) -> Non
         await scene.until_state(job, "completed")
     assert seen == [True, False]
     assert gate(scene, "api").tokens_of_minute == 30
-    spent = "select tokens, cost from trunkline_internal.spendings where job_id = %s"
-    assert [tuple(row) for row in scene.rows(spent, job)] == [(30, 0.25)]
+    entries = [entry for entry in usage.entries(scene.superuser) if entry.job == job]
+    assert [(entry.tokens, entry.money) for entry in entries] == [(30, 0.25)]
 
 
 async def test_processes_have_the_same(scene: Scene) -> None:

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from tests.support.internals import jobs
 from tests.worker.scene import Scene, eventually, timed
 from tests.worker.test_grants import KINDS, gate, hold_slot, let_go, limit, until_refused
 from trunkline import Context
@@ -246,10 +247,7 @@ async def test_no_runner_is_kept_for_what_may_last(scene: Scene, kind: str, how:
         limit(scene, "api", SPENT.replace("100", "500") if how == "quota" else "{}")
         scene.rows("select trunkline.set_limit('api', '{}', 'active')")
         scene.rows("select trunkline.observe_limit('api', '{\"retry_after\": 0}')")
-        scene.superuser.execute(
-            "update trunkline_internal.waiting set run_at = trunkline.clock() where job_id = %s",
-            (job,),
-        )
+        jobs.make_due(scene.superuser, job)
         await scene.until_state(job, "completed")
 
 

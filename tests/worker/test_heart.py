@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.internals import jobs, workers
 from tests.worker.scene import DEADLINE, Scene, eventually
 from trunkline.db.call import Call
 from trunkline.db.calls import work
@@ -45,7 +46,8 @@ class Chest:
     def beaten(self) -> set[object]:
         """The jobs that had a heartbeat since their claim."""
         rows = self.scene.rows(
-            "select job_id from trunkline_internal.running where heartbeat_at > claimed_at"
+            "select job_id from trunkline.jobs"
+            " where state = 'running' and heartbeat_at > claimed_at"
         )
         return {row.job_id for row in rows}
 
@@ -98,14 +100,14 @@ async def test_only_jobs_that_run_for_a_while_are_heartbeated(scene: Scene) -> N
 
 async def test_a_heartbeat_extends_the_lease(scene: Scene) -> None:
     """RC-31, CP-40: a recent heartbeat keeps the job."""
-    lease = "select lease_expires_at from trunkline_internal.running"
+    lease = "select lease_expires_at from trunkline.jobs where state = 'running'"
     async with beating(scene) as chest:
         (held,) = chest.hold(1)
         before = scene.value(lease)
         make_old(held)
         await eventually(lambda: scene.value(lease) > before, "the lease is longer")
         assert chest.beaten() == {held.job.job_id}
-        late = "select lease_expires_at - heartbeat_at from trunkline_internal.running"
+        late = "select lease_expires_at - heartbeat_at from trunkline.jobs where state = 'running'"
         assert scene.value(late) == held.job.lease_expires_at - held.job.claimed_at
 
 
@@ -114,10 +116,7 @@ async def test_the_verdicts_cancel_and_lost_interrupt_their_jobs(scene: Scene) -
     async with beating(scene) as chest:
         cancelled, lost, fine = chest.hold(3)
         scene.rows("select * from trunkline.cancel(%s)", cancelled.job.job_id)
-        scene.superuser.execute(
-            "update trunkline_internal.running set worker = 'other' where job_id = %s",
-            (lost.job.job_id,),
-        )
+        jobs.reassign(scene.superuser, lost.job.job_id)
         make_old(cancelled, lost, fine)
         await eventually(lambda: len(chest.stopped) == 2, "two are interrupted")
         assert set(chest.stopped) == {(cancelled, Stop.CANCELLED), (lost, Stop.LOST)}
@@ -286,15 +285,13 @@ async def test_a_worker_that_was_given_up_registers_again_and_is_notified_again(
     async def work() -> int:
         return 1
 
-    sleeps = "select count(*) from trunkline_internal.sleepers where worker = %s"
     async with scene.working() as worker:
-        await eventually(lambda: scene.value(sleeps, worker.id), "it sleeps")
-        scene.superuser.execute("update trunkline_internal.workers set state = 'gone'")
-        scene.superuser.execute("delete from trunkline_internal.sleepers")
+        await eventually(lambda: workers.sleep_flags(scene.superuser, worker.id), "it sleeps")
+        workers.declare_gone(scene.superuser)
         await eventually(
             lambda: scene.value("select state from trunkline.workers") == "active", "it is back"
         )
-        await eventually(lambda: scene.value(sleeps, worker.id), "it sleeps again")
+        await eventually(lambda: workers.sleep_flags(scene.superuser, worker.id), "it sleeps again")
         (job,) = await scene.enqueue("work")
         found = await scene.until_state(job, "completed")
         assert found.worker == worker.id

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from tests.support.internals import flow, usage
 from tests.unit.client.http.server import Server, answer
 from tests.worker import flow_app
 from tests.worker.scene import Scene, ended_in_a_hurry, eventually
@@ -247,8 +248,8 @@ async def test_what_an_answer_took_can_be_said(scene: Scene, provider: Provider)
     async with scene.working():
         (job,) = await scene.enqueue("work")
         await scene.until_state(job, "completed")
-    spent = "select tokens, cost from trunkline_internal.spendings where grant_id is not null"
-    assert sorted(tuple(row) for row in scene.rows(spent)) == [(2, 0.5), (30, 0)]
+    entries = [entry for entry in usage.entries(scene.superuser) if entry.grant is not None]
+    assert sorted((entry.tokens, entry.money) for entry in entries) == [(2, 0.5), (30, 0)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -422,10 +423,7 @@ async def test_a_refused_observation_does_not_fail_the_job(
         return (await ctx.http.get(at, raise_for_limit=False)).status
 
     def busy(connection: socket.socket, request: bytes) -> bool:
-        scene.superuser.execute(
-            "update trunkline_internal.limits set name = 'renamed' where name = 'openai';"
-            "delete from trunkline_internal.gate_names where name = 'openai'"
-        )
+        flow.remove_limit(scene.superuser, "openai")
         return answer(b"", "Retry-After: 30", status="429 Too Many Requests")(connection, request)
 
     with Server(busy) as provider:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.internals import usage
 from tests.unit.client.http.server import Server, answer
 from tests.worker.scene import Scene
 from tests.worker.test_http import KINDS, limit
@@ -40,8 +41,7 @@ async def test_bytes_on_the_wire_are_what_a_quota_counts(scene: Scene, kind: str
         async with scene.working():
             (job,) = await scene.enqueue(kind)
             assert (await scene.until_state(job, "completed")).result == len(whole)
-    spent = "select units from trunkline_internal.spendings order by at"
-    assert [row.units for row in scene.rows(spent)] == [len(whole), 100]
+    assert [entry.units for entry in usage.entries(scene.superuser)] == [len(whole), 100]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -84,8 +84,9 @@ async def test_a_quota_in_bytes_counts_calls_that_say_nothing_of_it(
     assert scene.value(spent) == len(whole) + 100
     # What the first call took is known by the second.
     assert during == [2 * len(whole)]
-    needs = "select need[3] from trunkline_internal.waiting where job_id = %s"
-    assert scene.value(needs, next_job) == len(whole)
+    (cost,) = usage.costs_of_waiting(scene.superuser, next_job)
+    assert cost is not None
+    assert cost.units == len(whole)
 
 
 async def test_a_provider_that_is_not_there_costs_no_bytes(scene: Scene) -> None:

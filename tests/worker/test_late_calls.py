@@ -67,7 +67,10 @@ class Late:
         await eventually(lambda: self._ended() >= jobs, f"{jobs} jobs ended")
 
     def _ended(self) -> int:
-        counted = "select count(*) from trunkline_internal.finished where task <> 'nudge'"
+        counted = (
+            "select count(*) from trunkline.jobs"
+            " where task <> 'nudge' and state in ('completed', 'cancelled')"
+        )
         return int(self.scene.value(counted))
 
     def most(self) -> int:

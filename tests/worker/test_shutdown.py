@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.internals import rows
+from tests.support.internals.workers import sleep_flags
 from tests.worker.scene import DEADLINE, Scene, eventually
 from trunkline.db.call import Call
 from trunkline.db.lasting import LastingConnection
@@ -103,13 +105,13 @@ async def test_jobs_that_have_not_started_are_claimable_by_others_at_once(
         play.go.clear()
         jobs = await scene.enqueue("work", 10)
         await eventually(
-            lambda: scene.value("select count(*) > 1 from trunkline_internal.running"),
+            lambda: rows.count(scene.superuser, "running") > 1,
             "some are claimed ahead",
         )
         await play.until_started(301)
         worker.stop("SIGTERM")
         await eventually(
-            lambda: scene.value("select count(*) = 1 from trunkline_internal.running"),
+            lambda: rows.count(scene.superuser, "running") == 1,
             "only the running one is still claimed",
         )
         states = sorted(scene.state(job) for job in jobs)
@@ -206,14 +208,14 @@ async def test_a_thread_that_hangs_does_not_keep_the_worker_from_ending(scene: S
 async def test_an_idle_worker_ends_at_once_and_says_goodbye(scene: Scene) -> None:
     Play(scene)
     async with scene.running(grace=3600) as (worker, running):
-        await eventually(lambda: scene.rows("select from trunkline_internal.sleepers"), "idle")
+        await eventually(lambda: sleep_flags(scene.superuser), "idle")
         worker.stop("SIGTERM")
         assert await running == 0
         row = scene.rows(
             "select state, running from trunkline.workers where worker = %s", worker.id
         )
         assert [tuple(one) for one in row] == [("stopped", 0)]
-        assert scene.value("select count(*) from trunkline_internal.sleepers") == 0
+        assert sleep_flags(scene.superuser) == []
 
 
 async def test_nothing_of_a_worker_is_left_behind(scene: Scene) -> None:

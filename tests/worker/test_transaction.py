@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.internals import jobs
 from tests.worker.scene import DEADLINE, Scene, eventually
 from trunkline import Context, Retry
 from trunkline.errors import InvalidTask, ResultNotStorable, StaleAttempt
@@ -107,10 +108,7 @@ async def test_a_stale_attempt_commits_nothing(notes: Scene, kind: str) -> None:
     errors: list[BaseException] = []
 
     def lose(ctx: Context) -> None:
-        notes.superuser.execute(
-            "update trunkline_internal.running set worker = 'other' where job_id = %s",
-            (ctx.job_id,),
-        )
+        jobs.reassign(notes.superuser, ctx.job_id)
 
     @notes.app.task
     async def loop(ctx: Context) -> None:
@@ -324,7 +322,7 @@ async def test_a_handler_may_enqueue_in_its_own_transaction(notes: Scene) -> Non
         await notes.until_state(job, "completed")
         ran = await eventually(
             lambda: notes.value(
-                "select count(*) from trunkline_internal.finished where task = 'second'"
+                "select count(*) from trunkline.jobs where task = 'second' and state = 'completed'"
             ),
             "the second ran",
         )

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.calls import Calls
+from tests.support.internals import breaks, jobs, locks, periodic
 from tests.worker.scene import Scene, a_job, eventually
 from tests.worker.stage import stage
 from trunkline import Trunkline
@@ -47,7 +48,7 @@ async def test_the_looker_finds_what_a_rolled_back_claim_left_behind(
         scene.database.move_time("1 second")
     calls.enqueue("work", payload={"number": 0})
     # As if a claim of it had been open while the others went on, and was then rolled back.
-    scene.superuser.execute("update trunkline_internal.waiting set sequence = 1")
+    jobs.renumber(scene.superuser, 1)
     assert calls.claim("w", 10, position=position).jobs == []
     roster = Roster()
     async with stage(scene.app) as on:
@@ -228,14 +229,14 @@ async def test_a_buffer_that_moves_is_left_alone(monkeypatch: pytest.MonkeyPatch
 async def test_duties_run_and_report_what_failed(
     scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
-    scene.superuser.execute("alter table trunkline_internal.idempotency_keys rename to elsewhere")
-    scene.superuser.execute("update trunkline_internal.duties set started_at = null")
+    breaks.break_sweep_idempotency(scene.superuser)
+    periodic.make_duties_due(scene.superuser)
     duties = Duties(scene.database.dsn, pulse=1)
     duties.start()
     await eventually(lambda: "duty sweep_idempotency failed" in caplog.text, "it is told")
     await duties.stop()
     assert scene.value(
-        "select succeeded_at is not null from trunkline_internal.duties where duty = 'reclaim'"
+        "select succeeded_at is not null from trunkline.duties where duty = 'reclaim'"
     )
 
 
@@ -267,9 +268,9 @@ async def test_after_an_outage_duties_wait_for_two_pulses(
 
 
 async def test_duties_that_take_long_do_not_hold_up_the_end(scene: Scene) -> None:
-    scene.superuser.execute("update trunkline_internal.duties set started_at = null")
+    periodic.make_duties_due(scene.superuser)
     locker = scene.database.superuser(autocommit=False)
-    locker.execute("lock table trunkline_internal.duties in access exclusive mode")
+    locks.lock_table(locker, "duties")
     duties = Duties(scene.database.dsn, pulse=1)
     duties.start()
     await eventually(

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.support import pgbouncer
+from tests.support.internals import workers
 from tests.support.proxy import FaultProxy
 from tests.worker.scene import DEADLINE, Scene, eventually
 from trunkline.db.listener import Listener
@@ -153,14 +154,13 @@ async def test_a_deaf_worker_finds_new_work_by_looking(
         return False
 
     monkeypatch.setattr(Listener, "listen", listen)
-    sleeps = "select count(*) from trunkline_internal.sleepers"
 
     @scene.app.task
     async def work() -> None:
         pass
 
     async with scene.working():
-        await eventually(lambda: scene.value(sleeps), "it is idle")
+        await eventually(lambda: workers.sleep_flags(scene.superuser), "it is idle")
         for _ in range(2):
             (job,) = await scene.enqueue("work")
             found = await scene.until_state(job, "completed")
@@ -183,7 +183,7 @@ async def test_a_forged_cancellation_cancels_nothing(scene: Scene) -> None:
         await started.wait()
         notify(scene, "trunkline_cancel", str(job))
         await eventually(
-            lambda: scene.value("select heartbeat_at > claimed_at from trunkline_internal.running"),
+            lambda: scene.value("select heartbeat_at > claimed_at from trunkline.job(%s)", job),
             "the engine was asked",
         )
         go.set()

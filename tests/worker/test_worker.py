@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from psycopg import sql
 
+from tests.support.internals import periodic
 from tests.worker.scene import Scene, eventually
 from trunkline import Context, Schedule, Trunkline
 from trunkline.db.calls import work
@@ -149,10 +150,8 @@ async def test_a_due_schedule_is_run_by_the_worker(scene: Scene) -> None:
         ran.set()
 
     async with scene.working():
-        scene.superuser.execute(
-            "update trunkline_internal.schedules set next_run_at = clock_timestamp();"
-            " update trunkline_internal.duties set started_at = null"
-        )
+        periodic.make_schedules_due(scene.superuser)
+        periodic.make_duties_due(scene.superuser)
         assert await ran.wait()
 
 
@@ -242,7 +241,7 @@ async def test_two_workers_share_the_work(scene: Scene) -> None:
         requests = [scene.app.tasks["work"].request(number=number) for number in range(300)]
         jobs = await scene.app.enqueue_many(requests)
         await scene.until_ended([job.id for job in jobs])
-        workers = scene.value("select count(distinct worker) from trunkline_internal.finished")
+        workers = scene.value("select count(distinct worker) from trunkline.jobs")
     assert sorted(number for number, _ in seen) == list(range(300))
     assert workers == 2
 

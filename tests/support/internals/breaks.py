@@ -1,0 +1,61 @@
+"""Damage done to the engine on purpose, and calls of it that stop half-way."""
+
+from typing import Any
+
+import psycopg
+
+from tests.support.internals.jobs import inserted_running
+
+__all__ = [
+    "break_sweep_idempotency",
+    "illegal_changes",
+    "pause_claims_after_promotion",
+]
+
+Superuser = psycopg.Connection[Any]
+
+# Promotion, which gives the claim its transaction id, is followed by a wait for the test.
+_PAUSE_AFTER_PROMOTION = """
+alter function trunkline_internal.promote_due(timestamptz, timestamptz, integer)
+  rename to promote_due_itself;
+create function trunkline_internal.promote_due(
+  p_now timestamptz, p_from timestamptz, p_limit integer,
+  out promoted integer, out covered timestamptz
+) language plpgsql security definer as $$
+begin
+  select p.promoted, p.covered into promoted, covered
+  from trunkline_internal.promote_due_itself(p_now, p_from, p_limit) as p;
+  perform pg_advisory_xact_lock_shared(1);
+end;
+$$;
+grant execute on function
+  trunkline_internal.promote_due(timestamptz, timestamptz, integer) to trunkline_owner;
+"""
+
+
+def break_sweep_idempotency(superuser: Superuser) -> None:
+    """Let the duty sweep_idempotency fail."""
+    superuser.execute("alter table trunkline_internal.idempotency_keys rename to elsewhere")
+
+
+def pause_claims_after_promotion(superuser: Superuser) -> None:
+    """Let claims wait for advisory lock 1 after they have promoted what is due."""
+    superuser.execute(_PAUSE_AFTER_PROMOTION)
+
+
+def illegal_changes() -> dict[str, list[str]]:
+    """Return changes of the only waiting job that the guard refuses, by its error codes."""
+    delete = "delete from trunkline_internal.waiting"
+    return {
+        "TG003": [inserted_running(attempt=1)],
+        "TG001": [
+            "update trunkline_internal.waiting set state = 'blocked', sequence = null",
+            "update trunkline_internal.waiting set state = 'scheduled'",
+        ],
+        "TG002": [
+            "create temporary table w on commit drop as table trunkline_internal.waiting",
+            delete,
+            inserted_running(attempt=2, source="w"),
+        ],
+        "TG004": [delete],
+    }

@@ -1,0 +1,214 @@
+"""Buckets (limits with their keys filled in): what they count and how claims visit them."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import psycopg
+
+__all__ = [
+    "BucketState",
+    "Turn",
+    "begin_turn",
+    "bucket_states",
+    "buckets",
+    "buckets_of_running",
+    "close_empty_buckets",
+    "counts_slots_only",
+    "cursor",
+    "free_slots",
+    "most_running_per_bucket",
+    "names_of_waiting",
+    "open_buckets",
+    "open_in_queues",
+    "remove_limit",
+    "room",
+    "share_group",
+    "waits_for_bucket",
+]
+
+Superuser = psycopg.Connection[Any]
+
+_STATES = """
+select s.epoch, s.holders, s.refused, s.refused_at is not null, s.held_until,
+  s.corrected_below is not null, s.reckoned_by = l.updated_at
+from trunkline_internal.limits as l
+join trunkline_internal.gate_states as s on s.gate = l.gate
+where l.name = %s
+"""
+_OF_ALL = """
+with buckets as (
+  select array_agg(n.gate) as gates, array_agg(n.limit_id) as limits
+  from trunkline_internal.gate_names as n
+)
+select n.name, q.slots, q.living
+from ({query}) as q
+join trunkline_internal.gate_names as n on n.gate = q.gate
+"""
+_ROOM = """
+select r.gate, r.slots, r.living
+from buckets as b
+cross join lateral trunkline_internal.gate_room(
+  p_gates => b.gates, p_limits => b.limits, p_now => trunkline.clock(), p_wanted => 5
+) as r
+where r.slots > 0 and r.held_until is null
+"""
+_FREE_SLOTS = """
+select r.gate, r.slots, r.living
+from buckets as b
+cross join lateral trunkline_internal.free_slots(
+  p_gates => b.gates, p_limits => b.limits, p_wanted => 5, p_now => trunkline.clock()
+) as f
+cross join lateral unnest(f.rooms) as r
+"""
+
+
+class Turn(NamedTuple):
+    """Where a claim starts in the ring of buckets, and how many it expects to need."""
+
+    after: int
+    buckets: int
+
+
+class BucketState(NamedTuple):
+    """What the state row of a bucket says."""
+
+    revision: int
+    holders: list[UUID]
+    refused: int
+    was_refused: bool
+    paused_until: Any
+    has_adjustments: bool
+    of_current_limit: bool
+
+
+def buckets(superuser: Superuser) -> list[tuple[int, int, str]]:
+    """Return all buckets by name, as (bucket, limit, name)."""
+    return superuser.execute(
+        "select gate, limit_id, name from trunkline_internal.gate_names order by name"
+    ).fetchall()
+
+
+def open_in_queues(superuser: Superuser) -> list[tuple[int, int, str, Any]]:
+    """Return where jobs may wait, as (bucket, limit, queue, closing)."""
+    rows = superuser.execute(
+        "select distinct gate, limit_id, queue, closing from trunkline_internal.gate_queues"
+    )
+    return sorted(rows.fetchall())
+
+
+def open_buckets(superuser: Superuser) -> list[int]:
+    """Return the buckets for which jobs may wait, in the order in which claims visit them."""
+    rows = superuser.execute("select distinct gate from trunkline_internal.gate_queues")
+    return sorted(bucket for (bucket,) in rows)
+
+
+def close_empty_buckets(superuser: Superuser) -> None:
+    """Close the buckets for which no job waits."""
+    superuser.execute("select trunkline_internal.close_empty_gates()")
+
+
+def begin_turn(superuser: Superuser, limit: int) -> Turn:
+    """Ask as a claim of so many jobs does."""
+    row = superuser.execute(
+        "select after, gates from trunkline_internal.begin_gate_turn(p_limit => %s)", (limit,)
+    ).fetchone()
+    assert row is not None
+    return Turn(*row)
+
+
+def buckets_of_running(superuser: Superuser, jobs: Sequence[UUID]) -> set[int]:
+    """Return the first buckets in which these running jobs are charged."""
+    rows = superuser.execute(
+        "select need[5] from trunkline_internal.running where job_id = any(%s)", (list(jobs),)
+    )
+    return {bucket for (bucket,) in rows}
+
+
+def most_running_per_bucket(superuser: Superuser) -> int:
+    """Return how many jobs run in the bucket that has the most."""
+    row = superuser.execute(
+        "select coalesce(max(n), 0) from (select count(*) as n"
+        " from trunkline_internal.running group by need[5]) as g"
+    ).fetchone()
+    assert row is not None
+    found: int = row[0]
+    return found
+
+
+def waits_for_bucket(superuser: Superuser, job: UUID) -> bool:
+    """True if a claim finds this waiting job by its bucket."""
+    row = superuser.execute(
+        "select gate is not null from trunkline_internal.waiting where job_id = %s", (job,)
+    ).fetchone()
+    assert row is not None
+    found: bool = row[0]
+    return found
+
+
+def names_of_waiting(superuser: Superuser, tenant: str) -> list[str]:
+    """Return for each waiting job of the tenant the name of its bucket."""
+    rows = superuser.execute(
+        "select n.name from trunkline_internal.waiting as w"
+        " join trunkline_internal.gate_names as n on n.gate = w.gate and w.tenant = %s",
+        (tenant,),
+    )
+    return [name for (name,) in rows]
+
+
+def bucket_states(superuser: Superuser, limit: str) -> list[BucketState]:
+    """Return the state rows of a limit without keys."""
+    return [BucketState(*row) for row in superuser.execute(_STATES, (limit,))]
+
+
+def cursor(superuser: Superuser, queue: str = "default", lane: int = 0) -> int:
+    """Return the sequence number from which claims of the only bucket scan a lane."""
+    row = superuser.execute(
+        "select place -> 'lanes' -> %s ->> 0 from trunkline_internal.gate_states",
+        (f"{queue}/{lane}",),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def room(superuser: Superuser) -> dict[str, tuple[int, list[UUID]]]:
+    """Return the free slots and the holders of all buckets, by the way that fits every limit."""
+    return _slots(superuser, _ROOM)
+
+
+def free_slots(superuser: Superuser) -> dict[str, tuple[int, list[UUID]]]:
+    """Return the same by the quick way, for limits that count only slots."""
+    return _slots(superuser, _FREE_SLOTS)
+
+
+def _slots(superuser: Superuser, query: str) -> dict[str, tuple[int, list[UUID]]]:
+    rows = superuser.execute(_OF_ALL.format(query=query).encode()).fetchall()
+    return {name: (free, sorted(holders or [])) for name, free, holders in rows}
+
+
+def counts_slots_only(superuser: Superuser, limit: str) -> bool:
+    """True if claims take the quick way for this limit."""
+    row = superuser.execute(
+        "select slots_alone from trunkline_internal.limits where name = %s", (limit,)
+    ).fetchone()
+    assert row is not None
+    found: bool = row[0]
+    return found
+
+
+def share_group(superuser: Superuser, limit: str) -> str | None:
+    """Return the share group of a limit."""
+    row = superuser.execute(
+        "select pool from trunkline_internal.limits where name = %s", (limit,)
+    ).fetchone()
+    assert row is not None
+    found: str | None = row[0]
+    return found
+
+
+def remove_limit(superuser: Superuser, limit: str) -> None:
+    """Let nobody find the limit by its name, while its jobs still run."""
+    superuser.execute(
+        "update trunkline_internal.limits set name = 'renamed' where name = %s", (limit,)
+    )
+    superuser.execute("delete from trunkline_internal.gate_names where name = %s", (limit,))

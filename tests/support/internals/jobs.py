@@ -1,0 +1,92 @@
+"""Rows of jobs: what the views do not show, and changes that no function makes."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import psycopg
+
+__all__ = [
+    "all_due",
+    "as_enqueued",
+    "inserted_running",
+    "last_sequence",
+    "make_due",
+    "reassign",
+    "renumber",
+    "waiting_in_order",
+]
+
+Superuser = psycopg.Connection[Any]
+
+_AS_ENQUEUED = """
+select
+  w.task, w.queue, w.lane, w.state, w.tenant, w.payload, w.max_attempts, w.tags, w.correlation_id,
+  w.gate, w.need, w.payload_day is null, round(extract(epoch from w.run_at - w.created_at)),
+  rank() over (order by w.sequence nulls last)
+from unnest(%s::uuid[]) with ordinality as j (job_id, place)
+join trunkline_internal.waiting as w on w.job_id = j.job_id
+order by j.place
+"""
+_INSERT_RUNNING = """
+insert into trunkline_internal.running (
+  job_id, sequence, claimed_at, lease_expires_at, hard_deadline, run_at, created_at, attempt,
+  failures, crashes, deferrals, max_attempts, lane, audit, queue, task, worker, payload
+)
+select
+  job_id, 1, now(), now() + '1 minute', now() + '1 minute', run_at, created_at, {attempt},
+  0, 0, 0, 4, 0, false, queue, task, 'w', '{{}}'
+from {source}
+"""
+
+
+def waiting_in_order(superuser: Superuser) -> list[UUID]:
+    """Return all waiting jobs by their sequence numbers."""
+    rows = superuser.execute("select job_id from trunkline_internal.waiting order by sequence")
+    return [job for (job,) in rows]
+
+
+def as_enqueued(superuser: Superuser, jobs: Sequence[UUID]) -> list[tuple[Any, ...]]:
+    """Return what enqueue wrote for these jobs, without ids and times; numbers become ranks."""
+    return superuser.execute(_AS_ENQUEUED, (list(jobs),)).fetchall()
+
+
+def last_sequence(superuser: Superuser) -> int:
+    """Return the highest sequence number that was drawn."""
+    row = superuser.execute("select last_value from trunkline_internal.job_sequence").fetchone()
+    assert row is not None
+    found: int = row[0]
+    return found
+
+
+def all_due(superuser: Superuser) -> bool:
+    """True if no scheduled job is due in the future."""
+    row = superuser.execute(
+        "select max(run_at) < trunkline.clock() from trunkline_internal.waiting"
+        " where state = 'scheduled'"
+    ).fetchone()
+    return row is None or row[0] is not False
+
+
+def make_due(superuser: Superuser, job: UUID) -> None:
+    """Let a scheduled job be due now."""
+    superuser.execute(
+        "update trunkline_internal.waiting set run_at = trunkline.clock() where job_id = %s", (job,)
+    )
+
+
+def renumber(superuser: Superuser, sequence: int) -> None:
+    """Give the waiting job an earlier number, as if a claim of it had been rolled back."""
+    superuser.execute("update trunkline_internal.waiting set sequence = %s", (sequence,))
+
+
+def reassign(superuser: Superuser, job: UUID, worker: str = "other") -> None:
+    """Give the attempt to another worker, so that the one that has it has lost it."""
+    superuser.execute(
+        "update trunkline_internal.running set worker = %s where job_id = %s", (worker, job)
+    )
+
+
+def inserted_running(attempt: int, source: str = "trunkline_internal.waiting") -> str:
+    """Return the statement that copies waiting jobs into the running ones."""
+    return _INSERT_RUNNING.format(attempt=attempt, source=source)
