@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from psycopg.types.json import Jsonb
+
 from tests.cli.driving import Cli, process
 from tests.golden.shapes import sorted_shape
 from tests.golden.story import Story
@@ -64,7 +66,7 @@ def lines(story: Story, folder: Path) -> Iterator[str]:
     """Yield the keys that each command prints, after running all of them."""
     printed = Printed(story.database.dsn)
     _jobs(printed, story)
-    _limits(printed)
+    _limits(printed, story)
     _others(printed, story)
     _profiles(printed, story)
     _schema(printed, story, folder)
@@ -90,6 +92,10 @@ def _jobs(printed: Printed, story: Story) -> None:
     run = printed.run
     made = run("jobs", "enqueue", "once", "--correlation-id", "c", "--unique-key", "u")
     run("jobs", "enqueue", "once", "--delay", "1h", "--tenant", "acme", "--tag", "urgent")
+    # The tail shows a day, and most of the story is older.
+    failed = story.start("audited", "printing")
+    story.end("fail", failed, errors=[Jsonb({"type": "ValueError", "message": "no"})])
+    story.end("complete", story.claim("audited", "printing")[0])
     running = story.start("audited", "printing")
     story.worker.value(
         "select trunkline.progress('printing', %s, 1, 50, 'half', 'one')", running.job
@@ -121,11 +127,13 @@ def _dead(printed: Printed) -> list[str]:
     return [row["job_id"] for row in printed.run("dead", "list")]
 
 
-def _limits(printed: Printed) -> None:
+def _limits(printed: Printed, story: Story) -> None:
     run = printed.run
     run("limits", "set", "printed", "--requests-per-minute", 10, "--concurrency", 2)
     run("limits", "set", "printed/{model}", "--tokens-per-hour", 10, "--depth-limit", 5)
     run("limits", "pause", "printed", "--reason", "broken")
+    told = Jsonb({"retry_after": 3600, "reason": "busy"})
+    story.worker.value("select trunkline.observe_limit('told', %s)", told)
     run("limits", "list")
     run("limits", "resume", "printed")
     for name in ("printed", "printed/{model}", "api", "narrow", "told"):
@@ -139,6 +147,8 @@ def _limits(printed: Printed) -> None:
     run("breakers", "set", "printed", "--failures", 3)
     run("breakers", "trip", "printed", "--reason", "nonsense")
     run("breakers", "list")
+    run("limits", "show", "printed")
+    run("limits", "list")
     run("breakers", "reset", "printed")
 
 

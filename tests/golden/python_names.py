@@ -54,8 +54,8 @@ def _value(name: str, value: Any) -> Iterator[str]:
 def _class(name: str, value: type) -> Iterator[str]:
     yield f"{name}: class"
     if issubclass(value, enum.Enum):
-        for member in value:
-            yield f"{name}: member {member.name} = {member.value!r}"
+        for one in value:
+            yield f"{name}: member {one.name} = {one.value!r}"
         return
     # Callers do not construct these classes themselves.
     constructed = not (value.__name__ in MADE or is_typeddict(value))

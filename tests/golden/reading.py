@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-
 from tests.golden import channels, command_lines, errors, json_keys, python_names, sql_objects
 from tests.golden import words as vocabulary
 from tests.golden.story import Story

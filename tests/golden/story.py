@@ -46,6 +46,7 @@ class Story:
         self._wait()
         self._lose()
         self._limit()
+        self._spend()
         self._acquire()
         self._break()
         self._outgrow()
@@ -63,6 +64,15 @@ class Story:
         self.operator.value("select trunkline.set_limit(%s, %s, %s)", name, Jsonb(parts), status)
         for row in self.operator.connection.execute("select status from trunkline.limits"):
             self.tell("status of a limit", row[0])
+
+    def register(self, worker: str, detail: dict[str, Any] | None = None) -> None:
+        """Register a worker that stays alive for an hour, however slow the machine is."""
+        self.worker.value(
+            "select trunkline.register_worker(p_worker => %s, p_pulse_interval => '1 hour',"
+            " p_detail => %s)",
+            worker,
+            detail and Jsonb(detail),
+        )
 
     def start(self, task: str, worker: str = "w1", **arguments: Any) -> Attempt:
         """Enqueue a job of a task and claim it."""
@@ -170,12 +180,7 @@ class Story:
             self.database.move_time("1 minute")
         self.operator.value("select trunkline.set_setting('max_deferrals', null)")
         self.producer.register("handed")
-        register = (
-            "select trunkline.register_worker(p_worker => %s, p_queues => array['elsewhere'],"
-            " p_tasks => array['handed'], p_detail => %s)"
-        )
-        self.worker.value(register, "old", Jsonb({"signatures": {"handed": "1"}}))
-        handed = self.start("handed", "old")
+        handed = self.start("handed")
         self.end("hand_over", handed, errors=[Jsonb({"field": "colour"})])
 
     def _wait(self) -> None:
@@ -189,21 +194,20 @@ class Story:
         self.explain(first)
         self.operator.value("select trunkline.set_setting('claims_enabled', null)")
         self.operator.connection.execute("select trunkline.resume_queue('mail')")
-        self.worker.connection.execute("select trunkline.register_worker('w2')")
+        self.register("w2")
         self.explain(second)
         self.explain(later)
         self.end("complete", self.worker.claim("w2", 1, tasks=["waited"]).attempts[0])
         # Workers of two versions: a job that one of them cannot read waits for the other.
         self.producer.register("shared")
-        register = "select trunkline.register_worker(p_worker => %s, p_detail => %s)"
-        self.worker.value(register, "red", Jsonb({"signatures": {"shared": "1"}}))
-        self.worker.value(register, "blue", Jsonb({"signatures": {"shared": "2"}}))
+        self.register("red", {"signatures": {"shared": "1"}})
+        self.register("blue", {"signatures": {"shared": "2"}})
         handed = self.start("shared", "red")
         self.end("hand_over", handed, errors=[Jsonb({"field": "colour"})])
         self.explain(handed.job)
 
     def _lose(self) -> None:
-        self.producer.register("silent", lease="10 seconds", max_attempts=2)
+        self.producer.register("silent", lease="10 seconds", hard_limit="1 hour", max_attempts=2)
         self.producer.register("endless", lease="1 hour", hard_limit="10 seconds", max_attempts=2)
         self.producer.register("killer", crash_limit=1, lease="1 hour")
         self.producer.register("orphaned", lease="1 hour")
@@ -222,7 +226,7 @@ class Story:
         self.states("worker")
 
     def _limit(self) -> None:
-        self.worker.connection.execute("select trunkline.register_worker('w4')")
+        self.register("w4")
         self.states("worker")
         self.limit("api", requests_per_minute=1, tokens_per_minute=1, concurrency=1)
         self.limit("api", quota=1000, quota_unit="calls", quota_window="24 hours")
@@ -232,7 +236,8 @@ class Story:
         assert self.claim("limited", "w4") == []
         assert self.explain(waiting) == ["limit"]
         self.worker.value(
-            "select trunkline.observe_limit('api', %s)", Jsonb({"retry_after": 60, "reason": "busy"})
+            "select trunkline.observe_limit('api', %s)",
+            Jsonb({"retry_after": 3600, "reason": "busy"}),
         )
         assert self.explain(waiting) == ["limit"]
         self.limit("api", "maintenance")
@@ -241,6 +246,17 @@ class Story:
         # It ends long after its claim, without a grant: the notice of a late call.
         self.end("complete", running)
         self.change("cancel", waiting)
+
+    def _spend(self) -> None:
+        """Settle what a job took, so that there is something in the ledger."""
+        self.limit("spent", tokens_per_hour=1000)
+        self.producer.register("spending", limits=["spent"], cost={"tokens": 10})
+        attempt = self.start("spending", tenant="acme", payload={"size": 1})
+        actual = Jsonb({"tokens": 5, "cost": 0.5})
+        settle = "select trunkline.settle_job(%s, %s, %s)"
+        outcome = self.worker.value(settle, attempt.job, attempt.number, actual)
+        self.tell("outcome of settle_job", outcome)
+        self.end("complete", attempt, results=[Jsonb({"pages": 1})])
 
     def _acquire(self) -> None:
         def acquire(limit: str, **cost: int) -> None:
@@ -267,7 +283,7 @@ class Story:
             acquire(status)
         self.limit("told", concurrency=1)
         self.worker.value(
-            "select trunkline.observe_limit('told', %s)", Jsonb({"retry_after": 60})
+            "select trunkline.observe_limit('told', %s)", Jsonb({"retry_after": 3600})
         )
         acquire("told")
         self.limit("tripped", concurrency=1, breaker_failures=1)
@@ -280,8 +296,8 @@ class Story:
             self.tell("outcome of settle", outcome)
 
     def _break(self) -> None:
-        self.worker.connection.execute("select trunkline.register_worker('w5')")
-        self.limit("broken", concurrency=5, breaker_failures=1)
+        self.register("w5")
+        self.limit("broken", concurrency=5, breaker_failures=1, breaker_probe_after="5 minutes")
         self.states("breaker")
         self.producer.register("breaking", limits=["broken"], backoff={"base": 3600})
         self.end("fail", self.start("breaking", "w5"))
@@ -295,7 +311,7 @@ class Story:
         self.states("breaker")
 
     def _outgrow(self) -> None:
-        self.worker.connection.execute("select trunkline.register_worker('w6')")
+        self.register("w6")
         self.limit("narrow", tokens_per_minute=1000)
         self.producer.register("large", limits=["narrow"], dead_when_deferred=True)
         job = self.producer.enqueue("large", cost={"tokens": 900}).job_id
@@ -342,8 +358,8 @@ class Story:
         for name, ok, detail in read('select "check", ok, detail from trunkline.health()'):
             self.tell("check of health", name, detail)
             assert ok is not None
-        self.worker.connection.execute("select trunkline.register_worker('w7')")
-        self.worker.connection.execute("select trunkline.register_worker('w8')")
+        self.register("w7")
+        self.register("w8")
         self.operator.value("select trunkline.drain_worker('w7')")
         self.worker.connection.execute("select trunkline.stop_worker('w8')")
         self.states("worker")

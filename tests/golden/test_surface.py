@@ -10,8 +10,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from tests.golden import comparing, reading
+from tests.golden import comparing, reading, sql_objects
 from tests.support import servers
+from tests.support.databases import Database
 from tests.support.servers import Server
 from trunkline import profiles
 
@@ -49,3 +50,56 @@ def test_every_golden_file_is_compared() -> None:
     compared = {*reading.ON_A_SERVER, *reading.SOURCES, "json"}
     compared |= {f"sql-{name}" for name in profiles.NAMES}
     assert {path.stem for path in comparing.FOLDER.iterdir()} == compared
+
+
+@pytest.mark.parametrize(
+    ("change", "shown"),
+    [
+        (
+            "revoke execute on function trunkline.cancel from trunkline_producer",
+            ["-function cancel: grant execute to trunkline_producer"],
+        ),
+        (
+            "grant select on trunkline.jobs to public",
+            ["+view jobs: grant select to public"],
+        ),
+        (
+            "alter function trunkline.cancel security invoker",
+            [
+                (
+                    "-function cancel: is volatile, security definer, called on null,"
+                    " parallel unsafe, owner trunkline_owner"
+                ),
+                (
+                    "+function cancel: is volatile, security invoker, called on null,"
+                    " parallel unsafe, owner trunkline_owner"
+                ),
+            ],
+        ),
+        (
+            "alter function trunkline.cancel set jit = off",
+            ["+function cancel: set jit=off"],
+        ),
+        (
+            (
+                "alter type trunkline.changed_job drop attribute outcome,"
+                " add attribute outcome text cascade"
+            ),
+            [
+                "+type changed_job: attribute state text",
+                "-type changed_job: attribute state text",
+            ],
+        ),
+        (
+            "alter view trunkline.throughput rename column queue to line",
+            ["-view throughput: column queue text", "+view throughput: column line text"],
+        ),
+    ],
+    ids=["right", "public", "definer", "setting", "order", "name"],
+)
+def test_a_change_is_shown_as_lines(database: Database, change: str, shown: list[str]) -> None:
+    superuser = database.superuser()
+    superuser.execute(change.encode())
+    changed = comparing.difference("sql", sql_objects.lines(superuser, "trunkline"))
+    # Without the two lines that name the files.
+    assert changed.splitlines()[2:] == shown
