@@ -209,11 +209,13 @@ class Story:
     def _lose(self) -> None:
         self.producer.register("silent", lease="10 seconds", hard_limit="1 hour", max_attempts=2)
         self.producer.register("endless", lease="1 hour", hard_limit="10 seconds", max_attempts=2)
+        self.producer.register("doomed", lease="10 seconds", max_attempts=1)
         self.producer.register("killer", crash_limit=1, lease="1 hour")
         self.producer.register("orphaned", lease="1 hour")
         self.producer.register("unwanted", lease="10 seconds")
         self.worker.connection.execute("select trunkline.register_worker('w3')")
         self.start("silent", "nobody")
+        self.start("doomed", "nobody")
         self.start("endless", "nobody")
         self.start("killer", "w3")
         self.start("orphaned", "w3")

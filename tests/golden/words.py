@@ -59,10 +59,9 @@ def told(story: Story) -> Iterator[str]:
         story.tell("event", kind, detail)
         story.tell(f"event {kind} to state", to_state or "none")
         reason = (detail or {}).get("reason")
-        if to_state == "dead":
-            story.tell("reason of a dead letter", reason)
-        elif kind not in {"cancelled", "cancel_requested", "discarded"}:
-            story.tell(f"reason to be {to_state}", reason)
+        # The reasons of these are the words of the caller.
+        if kind not in {"cancelled", "cancel_requested", "discarded"}:
+            story.tell(f"reason of event {kind} to state {to_state}", reason)
     for (reason,) in read(_DEAD.encode()).fetchall():
         story.tell("reason of a dead letter", reason)
     for kind, word in _COLLISION:
