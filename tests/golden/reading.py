@@ -28,12 +28,18 @@ def sql(server: Server) -> list[str]:
         return list(sql_objects.lines(database.connect(), "trunkline"))
 
 
-def words(server: Server) -> list[str]:
+def settings(server: Server) -> list[str]:
+    """Settings, duties, states and transitions, which are rows of an installation."""
     with _database(server) as database:
-        written = list(vocabulary.written(database.connect("trunkline_operator")))
+        return list(vocabulary.written(database.connect("trunkline_operator")))
+
+
+def words(server: Server) -> list[str]:
+    """The words that callers meet while jobs go through everything."""
+    with _database(server) as database:
         story = Story(database)
         story.play()
-        return [*written, *vocabulary.told(story)]
+        return list(vocabulary.told(story))
 
 
 def notified(server: Server) -> list[str]:
@@ -81,6 +87,7 @@ def _database(server: Server) -> Iterator[Database]:
 # What each server must have in the same way.
 ON_A_SERVER: dict[str, Callable[[Server], list[str]]] = {
     "channels": notified,
+    "settings": settings,
     "sql": sql,
     "words": words,
 }

@@ -1,4 +1,4 @@
-"""Words that programs compare with: states, reasons, codes, settings, errors.
+"""Words that programs compare with: settings, states, event kinds, reasons, codes.
 
 Where the list comes from:
 
