@@ -15,7 +15,7 @@ from tools.generate_reference_fields import fields
 from tools.markdown import REFERENCE, cell, code, fence, page, table
 from trunkline.errors import TrunklineError
 
-__all__ = ["generate"]
+__all__ = ["INNER", "LED_TO", "MADE", "MODULES", "generate"]
 
 # In the order of the page; every name of their __all__ is on it.
 MODULES = {
@@ -24,7 +24,7 @@ MODULES = {
     "trunkline.testing": "For tests of your own tasks, on the real engine.",
 }
 # What public names lead to without being imported by anybody: heading, and where it is.
-_LED_TO = {
+LED_TO = {
     "trunkline": {
         "Arguments of `@app.task`": ("trunkline.client.declaring", "TaskArguments"),
         "Arguments of `task.options`": ("trunkline.client.request", "Options"),
@@ -32,9 +32,9 @@ _LED_TO = {
     },
 }
 # Made by us: how is nobody's business.
-_MADE = {"AsyncJobs", "AsyncJobHandle", "Context", "Job", "Options", "Request", "Task"}
+MADE = {"AsyncJobs", "AsyncJobHandle", "Context", "Job", "Options", "Request", "Task"}
 # Methods for the package itself, on classes that are public.
-_INNER = {"as_fields", "as_json", "but", "decode_result"}
+INNER = {"as_fields", "as_json", "but", "decode_result"}
 _WIDTH = 88
 _INTRODUCTION = """
 The public names with their signatures, as the code has them. A length of time is a `timedelta`, a
@@ -56,7 +56,7 @@ def generate() -> dict[Path, str | None]:
     for name, text in MODULES.items():
         module = importlib.import_module(name)
         parts += [f"## Module {code(name)}", text, *_module(module, shown)]
-        for heading, (home, led_to) in _LED_TO.get(name, {}).items():
+        for heading, (home, led_to) in LED_TO.get(name, {}).items():
             value = getattr(importlib.import_module(home), led_to)
             parts += [f"### {heading}", *_class(led_to, value)]
     return {REFERENCE / "python.md": page("Python reference", _INTRODUCTION, *parts)}
@@ -100,7 +100,7 @@ def _class(name: str, value: type) -> Iterator[str]:
         yield _doc(value)
         yield table(["member", "value"], [[code(one.name), code(str(one.value))] for one in value])
     else:
-        if value.__name__ not in _MADE and not is_typeddict(value):
+        if value.__name__ not in MADE and not is_typeddict(value):
             yield fence(_definition(name, value, keyword="class"))
         yield _doc(value)
         yield from _fields(value)
@@ -115,7 +115,7 @@ def _class(name: str, value: type) -> Iterator[str]:
 def _fields(value: type) -> Iterator[str]:
     """A table of the fields, where a signature would not say all."""
     found = fields(value)
-    if not found or not (value.__name__ in _MADE or any(one.meaning for one in found)):
+    if not found or not (value.__name__ in MADE or any(one.meaning for one in found)):
         return
     rows = [
         [
@@ -136,7 +136,7 @@ def _members(value: type) -> Iterator[tuple[str, Any]]:
         if not owner.__module__.startswith("trunkline"):
             continue
         for name, found in vars(owner).items():
-            public = not name.startswith("_") and name not in _INNER
+            public = not name.startswith("_") and name not in INNER
             function = found.__func__ if isinstance(found, classmethod | staticmethod) else found
             if public and name not in seen and inspect.getdoc(function):
                 seen.add(name)
