@@ -142,6 +142,12 @@ class Calls:
         found: datetime = self.value("select trunkline.clock()")
         return found
 
+    def pause_of_limit(self, limit: str) -> timedelta | None:
+        """Return how long a provider's answer still pauses a limit; None if it does not."""
+        query = "select held_until - trunkline.clock() from trunkline.limits where name = %s"
+        left: timedelta | None = self.value(query, limit)
+        return left
+
     def run_duty(self, call: str) -> Any:
         """Call a duty that answers with one value, such as ``promote()``."""
         return self.value(f"select trunkline.{call}")

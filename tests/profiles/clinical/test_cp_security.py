@@ -8,6 +8,7 @@ from psycopg import sql
 
 from tests.profiles.clinical.conftest import CLIENTS, TYPES, Clinic, sign_in
 from tests.support.databases import Database
+from tests.support.internals import tables as internal
 
 RPCS = {
     "acquire_api_capacity": "('openai', 'gpt-4o-mini')",
@@ -110,10 +111,8 @@ def test_cp_75_row_security_is_on_and_forced(platform: Database) -> None:
     ours = ("shell_files", "clinical_records", "user_profiles", "profile_access")
     tables = [f"clinical.{name}" for name in (*ours, "imported_jobs", "api_endpoints")]
     jobs = ("waiting", "running", "finished", "dead", "bodies", "events")
-    limits = ("limits", "gate_states", "gate_names", "gate_queues", "gate_corrections", "grants")
-    tables += [
-        f"trunkline_internal.{name}" for name in (*jobs, *limits, "quota_hours", "spendings")
-    ]
+    limits = ("limits", "buckets", "bucket_states", "open_buckets", "adjustments", "grants")
+    tables += [internal.table(name) for name in (*jobs, *limits, "quota_hours", "usage")]
     rows = platform.superuser().execute(
         "select t.name, c.relrowsecurity and c.relforcerowsecurity"
         " from unnest(%s::text[]) as t (name) join pg_class as c on c.oid = t.name::regclass",

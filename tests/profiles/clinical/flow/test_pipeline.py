@@ -150,16 +150,15 @@ def test_cp_69_what_a_provider_says_is_left_holds_the_limit(scene: Scene) -> Non
     scene.provider = Provider(Model(requests_per_minute=2), key=KEY, clock=clock)
     scene.work()
     made = scene.upload()
-    look = "select held_until - trunkline.clock() from trunkline.limits where name = %s"
-    scene.wait(
-        lambda: scene.clinic.operator.value(look, f"openai/{MODEL}"), "the headers hold the limit"
-    )
+    limit = f"openai/{MODEL}"
+    scene.wait(lambda: scene.clinic.operator.pause_of_limit(limit), "the headers pause the limit")
     # Nothing is claimed meanwhile, by anybody.
     scene.wait(lambda: len(scene.jobs(made.file_id)) == 6, "the third pass waits")
     assert scene.clinic.claim("other", "ai_queue_pass3") is None
     assert scene.provider.account().calls == 2
-    left = scene.clinic.operator.value(look, f"openai/{MODEL}").total_seconds()
-    assert 30 < left <= 60
+    left = scene.clinic.operator.pause_of_limit(limit)
+    assert left is not None
+    assert 30 < left.total_seconds() <= 60
     clock.now += 60
     scene.later("61 seconds")
     scene.finished(made.file_id)
