@@ -31,7 +31,7 @@ _LARGEST_BATCH: Final = 1000
 
 
 class Completer(Part):
-    """A completion that fails is repeated as a completion; the work is not done again (TA-36)."""
+    """A completion that fails is repeated as a completion; the work is not done again."""
 
     name = "completer"
 

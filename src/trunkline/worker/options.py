@@ -58,6 +58,6 @@ class WorkerOptions:
 
 
 def new_worker_id(name: str | None) -> str:
-    """Unique for each start of each process (TA-32), and telling for people."""
+    """Return an id that is unique for each process start and that people can read."""
     host = name or socket.gethostname().partition(".")[0] or "worker"
     return f"{host[:100]}-{os.getpid()}-{uuid.uuid4().hex[:8]}"

@@ -7,7 +7,7 @@ from typing import Final
 
 __all__ = ["Pace"]
 
-# Notifications carry new work at once; these looks find what none announced (TA-34).
+# Notifications announce new work at once; these polls find what none announced.
 _IDLE: Final = (5.0, 10.0, 20.0, 30.0)
 # Looks soon after the worker asked to be notified: a transaction that was open then may have
 # enqueued before and committed since, without seeing the request. Most take milliseconds.

@@ -18,7 +18,7 @@ T = TypeVar("T")
 # Waits after the first, second … error in a row of a server that does not answer.
 _FIRST_PAUSE: Final = 0.2
 _LONGEST_PAUSE: Final = 3.0
-# After an error of another kind, which a quick repetition would only repeat (TA-35).
+# After an error of another kind: a quick retry would most likely fail the same way.
 _OTHER_PAUSE: Final = 10.0
 
 

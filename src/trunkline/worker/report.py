@@ -89,7 +89,7 @@ def of_error(  # noqa: C901, PLR0911 - a table
         case Snooze():
             return Report(job, End.SNOOZE, delay=error.delay, reason=error.reason)
         case RateLimited():
-            # Not now is no failure (RF-83); without a time of theirs, later from time to time.
+            # A 429 is no failure. Without Retry-After, the engine decides how long to defer.
             return Report(job, End.SNOOZE, delay=error.retry_after, reason=str(error))
         case LimitExhausted():
             return Report(job, End.SNOOZE, delay=_until_free(error), reason=str(error))

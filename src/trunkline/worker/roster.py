@@ -14,7 +14,7 @@ from trunkline.model import ClaimedJob
 
 __all__ = ["Held", "Late", "Roster", "Stop", "check_start"]
 
-# A job is heartbeated when it is this old at the latest, or a third of its lease (RC-30).
+# Seconds between heartbeats of a job, or a third of its lease if that is shorter.
 _BEAT: Final = 15.0
 _TAKEN_UP_LATE: Final = 10.0
 

@@ -126,7 +126,7 @@ class SyncHttp(Http):
         try:
             response = self._exchange(call)
         except HttpFailed as error:
-            # Every byte counts, whatever became of the call (RF-56), and what else was estimated.
+            # Every received byte counts, even of a failed call; other costs stay as estimated.
             known = {"units": error.received} if "units" in call.cost and error.received else {}
             grant.settle_answer(known, error.received)
             raise

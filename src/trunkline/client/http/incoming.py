@@ -69,7 +69,7 @@ class Incoming:
 
     @property
     def wire_bytes(self) -> int:
-        """What arrived of this response: heads, body and its framing (RF-57, RF-135)."""
+        """Bytes received for this response: headers, body and framing, as providers bill them."""
         return self._received - (len(self._buffer) if self.done else 0)
 
     @property

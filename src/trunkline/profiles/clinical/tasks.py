@@ -70,7 +70,7 @@ def build(app: Trunkline, services: Services) -> dict[str, Task[..., Any]]:
 
 
 def unserved(services: Services) -> dict[str, str]:
-    """Job types that must not be claimed here, and why (CP-70)."""
+    """Job types that must not be claimed here, and why."""
     found = {}
     if (library := security.missing()) is not None:
         found["fast_queue_security"] = (

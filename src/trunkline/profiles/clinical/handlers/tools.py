@@ -1,6 +1,6 @@
 """The programs of the host that documents are read with, and calls of them.
 
-They are looked for when a worker starts: what it cannot do, it does not claim (CP-70).
+A worker looks for them at start and does not claim jobs that it could not do without them.
 """
 
 from __future__ import annotations

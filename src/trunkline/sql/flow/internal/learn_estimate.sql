@@ -1,4 +1,4 @@
--- Lets the estimate of a task at a gate follow what a call really took (RF-59): what is not known yet is set by it, later one of a hundred moves it by a tenth.
+-- Lets the estimate of a task at a gate follow what a call really took: what is not known yet is set by it, later one of a hundred moves it by a tenth.
 -- Tokens and units each for themselves; of what nobody said, and of none, there is nothing to learn: such a call was refused
 -- or failed. Zero is what is not known. Not every call, so that busy tasks do not fight over one row; one that somebody
 -- holds is left alone. By call and not by job, as a job may make several: those of a task with one are its jobs.
@@ -42,4 +42,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.learn_estimate(text, bigint, bigint, bigint, timestamptz) is 'Lets the estimate of a task at a gate follow what a call really took (RF-59): what is not known yet is set by it, later one of a hundred moves it by a tenth.';
+comment on function trunkline_internal.learn_estimate(text, bigint, bigint, bigint, timestamptz) is 'Lets the estimate of a task at a gate follow what a call really took: what is not known yet is set by it, later one of a hundred moves it by a tenth.';

@@ -1,4 +1,4 @@
--- Estimates a call that does not say its units where a quota counts bytes: what such calls of the task took, else 50,000 (RF-57); null where none does.
+-- Estimates a call that does not say its units where a quota counts bytes: what such calls of the task took, else 50,000; null where none does.
 -- p_quotas is {limit, gate, limit, gate ...}. Never more than such a quota gives at once.
 create or replace function trunkline_internal.unsaid_bytes(p_task text, p_quotas bigint[])
 returns bigint
@@ -18,4 +18,4 @@ begin
   return v_bytes;
 end;
 $$;
-comment on function trunkline_internal.unsaid_bytes(text, bigint[]) is 'Estimates a call that does not say its units where a quota counts bytes: what such calls of the task took, else 50,000 (RF-57); null where none does.';
+comment on function trunkline_internal.unsaid_bytes(text, bigint[]) is 'Estimates a call that does not say its units where a quota counts bytes: what such calls of the task took, else 50,000; null where none does.';

@@ -1,6 +1,6 @@
 -- The old form, for readers of the older system after a roll-back: status running, errors as text.
 -- requires: jobs, files
--- source: added (CP-89)
+-- source: added (roll-back)
 
 create or replace view clinical.legacy_job_queue with (security_barrier = true) as
 select

@@ -1,6 +1,6 @@
 -- What operators do: dead letters, cancellation, and the numbers to watch.
 -- requires: jobs, audit, files, limits
--- source: added (CP-44, CP-49, CP-50, CP-94, CP-95)
+-- source: added (alerts, dead letters, cancellation, metrics)
 
 create or replace function clinical.list_dead_letters(p_job_type text default null, p_reason text default null, p_limit integer default 100)
 returns table (

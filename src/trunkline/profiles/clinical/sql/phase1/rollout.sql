@@ -1,6 +1,6 @@
 -- Cut-over and roll-back: every step is a function with a dry run, and its result is on record.
 -- requires: upload, work, operate, configuration, limits, legacy
--- source: 11 (CP-85, CP-87 to CP-90)
+-- source: 11 (roll-out)
 
 create table if not exists clinical.rollout_results (
   result bigint generated always as identity primary key,

@@ -1,6 +1,6 @@
 -- Functions through which a worker reads and writes clinical data of the job it has claimed, fenced by attempt and worker.
 -- requires: files, audit, work
--- source: 8 (CP-72)
+-- source: 8 (audited writes)
 
 create or replace function clinical.require_claim(p_job uuid, p_attempt integer, p_worker text)
 returns table (job_type text, patient_id uuid, file_id uuid)

@@ -1,6 +1,6 @@
 -- What client functions may call: upload a file, write an audit event, and say that they are healthy.
 -- requires: enqueue, audit, files
--- source: added (CP-79, CP-84, CP-103)
+-- source: added (client functions)
 
 create or replace function clinical.check_path(p_patient uuid, p_path text)
 returns void
