@@ -28,7 +28,7 @@ check: setup ## Format, lint, types, layers, SQL lint, generated files
 	$(BIN)/python -m tools.sql_lint
 	$(BIN)/python -m tools.generate --check
 
-generate: setup ## Write the generated files: catalogue, register and diagram
+generate: setup ## Write the generated files: catalogue, reference, requirements, register and diagram
 	$(BIN)/python -m tools.generate
 
 test: setup system-packages check ## Everything in check, then all tests on PostgreSQL 15 and 18

@@ -8,7 +8,13 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tools import async_to_sync, generate_catalog, generate_docs, generate_reference
+from tools import (
+    async_to_sync,
+    generate_catalog,
+    generate_docs,
+    generate_reference,
+    generate_requirements,
+)
 
 _ROOT = Path(__file__).parents[1]
 # In this order: the reference reads the catalogue as it was just written.
@@ -17,6 +23,7 @@ _GENERATORS: tuple[Callable[[], Mapping[Path, str | None]], ...] = (
     generate_catalog.generate,
     generate_docs.generate,
     generate_reference.generate,
+    generate_requirements.generate,
 )
 
 

@@ -50,7 +50,7 @@ def test_only_what_is_above_the_threshold_puts_off(desk: Desk) -> None:
 
 
 def test_a_minute_that_is_over_counts_nothing(desk: Desk) -> None:
-    """CP-S06, D11: 490 of 500, two minutes ago."""
+    """CP-S06: 490 of 500, two minutes ago."""
     guarded(desk)
     use(desk, requests=490)
     assert put_off(desk) == FIVE_SECONDS
@@ -59,7 +59,7 @@ def test_a_minute_that_is_over_counts_nothing(desk: Desk) -> None:
 
 
 def test_tokens_count_as_requests_do(desk: Desk) -> None:
-    """D11: a limit of tokens is a limit."""
+    """CP-23: a limit of tokens is a limit."""
     guarded(desk, tokens_per_minute=1000)
     use(desk, tokens=800)
     assert put_off(desk) == timedelta()
@@ -94,7 +94,7 @@ def test_a_limit_that_is_not_active_puts_nobody_off(desk: Desk, status: str) -> 
 
 
 def test_a_limit_of_zero_puts_nobody_off(desk: Desk) -> None:
-    """CP-100, D11: nothing is divided by it."""
+    """CP-100: nothing is divided by it."""
     guarded(desk)
     use(desk, requests=450)
     desk.limit("api", requests_per_minute=0, tokens_per_minute=0)
@@ -113,7 +113,7 @@ def test_a_limit_of_zero_puts_nobody_off(desk: Desk) -> None:
 def test_who_asked_for_a_later_time_keeps_it(
     desk: Desk, fields: dict[str, Any], later: int
 ) -> None:
-    """CP-22, D25: no time is now; a time that is later than the delay is not moved."""
+    """CP-22: no time is now; a time that is later than the delay is not moved."""
     guarded(desk)
     use(desk, requests=450)
     assert put_off(desk, **fields) == timedelta(seconds=later)

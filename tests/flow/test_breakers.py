@@ -99,7 +99,7 @@ def test_every_failed_attempt_counts_not_only_the_last_of_a_job(desk: Desk) -> N
 
 @pytest.mark.parametrize(("good", "expected"), [(40, "open"), (41, "closed")])
 def test_a_fifth_of_all_attempts_must_have_failed(desk: Desk, good: int, expected: str) -> None:
-    """RF-85 with decision 14: ten of fifty open it, ten of fifty-one do not."""
+    """RF-85, overview 6.14: ten of fifty open it, ten of fifty-one do not."""
     calling(breaker(desk))
     desk.enqueue(60)
     ended(desk, "complete", good)
@@ -110,7 +110,7 @@ def test_a_fifth_of_all_attempts_must_have_failed(desk: Desk, good: int, expecte
 
 
 def test_jobs_that_succeed_after_a_retry_do_not_count(desk: Desk) -> None:
-    """RF-85, D35: each has failed once, and that is all there is to count."""
+    """RF-85: each has failed once, and that is all there is to count."""
     calling(breaker(desk))
     desk.enqueue(9)
     ended(desk, "fail", 9)
@@ -148,7 +148,7 @@ def test_what_is_put_off_handed_back_or_cancelled_does_not_count(desk: Desk) -> 
 
 
 def test_lost_attempts_count_and_are_recovered_all_the_same(desk: Desk) -> None:
-    """RF-70, RF-87, RF-130, D11: the recovery that opens it commits with it."""
+    """RF-70, RF-87, RF-130: the recovery that opens it commits with it."""
     calling(breaker(desk))
     jobs = desk.enqueue(10)
     assert sorted(desk.claimed()) == sorted(jobs)
@@ -178,7 +178,7 @@ def test_opening_is_a_part_of_the_failure(desk: Desk) -> None:
 
 
 def test_after_a_minute_one_job_is_tried_and_its_success_closes_it(desk: Desk) -> None:
-    """RF-86, D36: no full batch at a provider that may still be broken."""
+    """RF-86: no full batch at a provider that may still be broken."""
     opened(desk)
     desk.database.move_time("50 seconds")
     assert desk.claim() == []

@@ -25,7 +25,7 @@ def refusal(desk: Desk, count: int = 1, **fields: Any) -> dict[str, Any]:
 
 
 def test_one_more_than_may_wait_is_refused(desk: Desk) -> None:
-    """CP-25, D10: a distinct error that says how many wait and what would help."""
+    """CP-25: a distinct error that says how many wait and what would help."""
     desk.limit("api", concurrency=1, depth_limit=3).task("api")
     desk.enqueue(3)
     assert refusal(desk) == {

@@ -49,7 +49,7 @@ def crowd(desk: Desk, tenant: str, count: int) -> None:
 def test_ten_thousand_jobs_of_one_tenant_delay_anothers_by_one_job_per_slot_at_most(
     desk: Desk,
 ) -> None:
-    """TA-19, issue 5: counted in jobs that end between its enqueue and its own start."""
+    """TA-19: counted in jobs that end between its enqueue and its own start."""
     desk.limit(POOL).task(POOL)
     crowd(desk, "large", 10_000)
     for slots in (5, 2, 1):

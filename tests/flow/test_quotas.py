@@ -33,7 +33,7 @@ def test_the_longest_prefix_that_fits_is_served(desk: Desk) -> None:
 
 
 def test_usage_counts_for_every_outcome(desk: Desk) -> None:
-    """RF-56, decision 19: a lost attempt is charged its reservation."""
+    """RF-56, overview 6.19: a lost attempt is charged its reservation."""
     quota(desk, quota=1000, quota_unit="bytes", quota_buffer=1).task("data", cost={"units": 100})
     desk.enqueue(3)
     failed, settled, _lost = desk.claim()

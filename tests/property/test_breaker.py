@@ -103,7 +103,7 @@ steps = st.lists(
 def test_a_breaker_does_what_its_model_does(
     desk: Desk, model: Model, story: list[tuple[int, int, list[str]]]
 ) -> None:
-    """RF-85, RF-86 and decision 14, in whatever order things happen."""
+    """RF-85, RF-86, overview 6.14, in whatever order things happen."""
     begun_anew(desk)
     parts = {
         "breaker_failures": model.failures,

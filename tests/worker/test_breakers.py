@@ -10,7 +10,7 @@ from trunkline import Backoff
 
 
 async def test_a_broken_provider_is_left_alone_until_a_probe_succeeds(scene: Scene) -> None:
-    """RF-85, RF-86, RF-130, D36: one call at a time while it is down, all of them once it is up."""
+    """RF-85, RF-86, RF-130: one call at a time while it is down, all of them once it is up."""
     scene.value(
         "select trunkline.set_limit('api',"
         """ '{"breaker_failures": 5, "breaker_probe_after": "1 second"}')"""

@@ -58,7 +58,7 @@ async def test_grants_wait_for_each_other(scene: Scene, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_who_does_not_wait_is_put_off_and_told_why(scene: Scene, kind: str) -> None:
-    """CP-57, conflict 11: no room is no failure; the attempt comes back when there is some."""
+    """CP-57, overview 4.11: no room is no failure; the attempt comes back when there is some."""
     limit(scene, "api", '{"requests_per_minute": 1}')
     hold_slot(scene, "api")
     errors: list[LimitExhausted] = []

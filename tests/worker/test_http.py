@@ -117,7 +117,7 @@ async def test_an_ordinary_call_asks_the_engine_twice(
 async def test_a_refusal_holds_that_key_for_everybody_and_puts_the_attempt_off(
     scene: Scene, provider: Provider, kind: str, date: bool
 ) -> None:
-    """RF-83, conflict 11: 429 is no failure. Retry-After is seconds or a date."""
+    """RF-83, overview 4.11: 429 is no failure. Retry-After is seconds or a date."""
     provider.set_model("gpt-4o-mini", Model(date=date))
     provider.refuse(retry_after=40)
     limit(scene, "openai/{model}", '{"requests_per_minute": 100}')

@@ -110,7 +110,7 @@ _LEFT_OUT = re.compile(
     r"/migrations/|/_sync/|/stubs/|/demo|/sql/validate/|/errors/(?!base|refusals)"
 )
 # They compare generated pages with their sources and would notice any change of a text.
-_NO_TESTS = frozenset({"tests/docs/test_generators.py", "tests/unit/test_requirements_covered.py"})
+_NO_TESTS = frozenset({"tests/docs/test_generators.py", "tests/unit/test_requirements.py"})
 
 
 def trunkline(root: Path) -> Project:
