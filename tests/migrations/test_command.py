@@ -25,7 +25,7 @@ def test_install_verify_upgrade_uninstall(empty: str) -> None:
     assert installed.exit_code == 0
     assert f"Installed version {NEWEST}" in installed.stdout
     # Why tables were changed over time is told at an upgrade, not to who installs.
-    assert "0001_foundation" not in installed.stdout
+    assert "0001_baseline" not in installed.stdout
 
     verified = run("verify", "--dsn", empty)
     assert (verified.exit_code, verified.stdout) == (
@@ -64,7 +64,7 @@ def test_a_useless_connection_string_is_refused(dsn: str) -> None:
 def test_json_is_for_programs(empty: str) -> None:
     installed = json.loads(run("install", "--dsn", empty, "--json").stdout)
     assert (installed["before"], installed["version"]) == (0, NEWEST)
-    assert installed["applied"][0] == "0001_foundation"
+    assert installed["applied"][0] == "0001_baseline"
     assert json.loads(run("verify", "--dsn", empty, "--json").stdout) == []
 
 

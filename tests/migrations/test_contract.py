@@ -66,7 +66,7 @@ def test_missing_schema_names_the_command_to_run(empty: str) -> None:
 def test_every_role_can_ask(database: Database, role: str) -> None:
     answer = check_contract(database.connect(role))
     assert answer == SchemaVersion(
-        version=len(sql.migrations()), contract=CONTRACT, oldest_contract=1
+        version=len(sql.migrations()), contract=CONTRACT, oldest_contract=CONTRACT
     )
 
 

@@ -63,6 +63,38 @@ def test_two_migrations_with_one_number_are_refused(tmp_path: Path) -> None:
         sql.migrations(root)
 
 
+def test_a_folder_is_one_migration_in_the_order_of_its_files(tmp_path: Path) -> None:
+    root = engine(
+        tmp_path,
+        {"0001_all/02_b.sql": "select 2;\n", "0001_all/01_a.sql": HEADER, "0002_c.sql": HEADER},
+    )
+    folder, file = sql.migrations(root)
+    assert (folder.label, folder.why, folder.breaking) == ("0001_all", "a test", False)
+    assert folder.files == (
+        ("migrations/0001_all/01_a.sql", HEADER),
+        ("migrations/0001_all/02_b.sql", "select 2;\n"),
+    )
+    assert file.files == (("migrations/0002_c.sql", HEADER),)
+    before = folder.sha256
+    (root / "migrations" / "0001_all" / "02_b.sql").write_text("select 3;\n", encoding="utf-8")
+    assert sql.migrations(root)[0].sha256 != before
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("0001_all/01_a.sql", "migrations/0001_all/01_a.sql"),
+        ("1_all/01_a.sql", "migrations/1_all"),
+        ("0001_all.sql/01_a.sql", "migrations/0001_all.sql"),
+        ("0001_all/a.txt", "migrations/0001_all"),
+    ],
+)
+def test_malformed_folder_is_refused_by_name(tmp_path: Path, name: str, wrong: str) -> None:
+    with pytest.raises(MalformedSql) as refused:
+        sql.migrations(engine(tmp_path, {name: "select 1;\n"}))
+    assert refused.value.path == wrong
+
+
 def test_header_is_read(tmp_path: Path) -> None:
     text = "-- why: queues are gone\n-- breaking: yes\nselect 1;\n"
     root = engine(tmp_path, {"0001_foundation.sql": FOUNDATION, "0002_drop_queues.sql": text})

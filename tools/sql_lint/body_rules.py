@@ -24,7 +24,6 @@ DYNAMIC = {
     "duties/internal/keep_events.sql",
     "duties/internal/make_partition.sql",
     "duties/internal/make_partitions.sql",
-    "migrations/0021_forced_partitions.sql",
     "security/grants.sql",
     "security/roles.sql",
 }

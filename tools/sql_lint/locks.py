@@ -24,7 +24,7 @@ _LINE = re.compile(r"(?P<path>.+?):(?P<line>\d+):\d+: \w+: (?P<message>.+)")
 def check(folder: Path) -> list[Finding]:
     """Run squawk over the migrations in a folder; it needs no network and takes a moment."""
     command = Path(sys.executable).with_name("squawk")
-    files = sorted(str(path) for path in (folder / "migrations").glob("*.sql"))
+    files = sorted(str(path) for path in (folder / "migrations").rglob("*.sql"))
     done = subprocess.run(
         [
             str(command),

@@ -46,7 +46,8 @@ class SqlFile:
 
     @property
     def kind(self) -> Kind:
-        return PurePosixPath(self.path).parent.name
+        folders = PurePosixPath(self.path).parent
+        return folders.parts[0] if folders.parts[:1] == ("migrations",) else folders.name
 
     @property
     def stem(self) -> str:

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 # The contract this client was written for; trunkline.schema_version() has the same number.
-CONTRACT: Final = 4
+CONTRACT: Final = 5
 
 _QUERY: Final[LiteralString] = (
     "select v.version, v.contract, v.oldest_contract from trunkline.schema_version() as v"

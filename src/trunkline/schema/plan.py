@@ -105,8 +105,8 @@ def migrating(pending: Iterable[sql.Migration]) -> Iterator[Step]:
             f"values ({migration.number}, '{migration.name}', '{migration.sha256}', "
             f"{str(migration.breaking).lower()});\n",
         )
-        change = Step(f"migrations/{migration.label}.sql", migration.text)
-        yield from (change, record) if migration.number == 1 else (record, change)
+        changes = [Step(path, text) for path, text in migration.files]
+        yield from (*changes, record) if migration.number == 1 else (record, *changes)
 
 
 def closing(options: Options) -> Iterator[Step]:

@@ -28,7 +28,7 @@ __all__ = [
     "supabase_roles_sql",
 ]
 
-_MIGRATION_FILE = re.compile(r"(?P<number>\d{4})_(?P<name>[a-z0-9]+(?:_[a-z0-9]+)*)\.sql")
+_MIGRATION = re.compile(r"(?P<number>\d{4})_(?P<name>[a-z0-9]+(?:_[a-z0-9]+)*)(?P<file>\.sql)?")
 _HEADER = re.compile(r"-- why: (?P<why>\S.*)\n-- breaking: (?P<breaking>yes|no)\n")
 _REPEATABLE_FILE = re.compile(r"(?P<name>[a-z][a-z0-9_]*)\.sql")
 # Functions may use each other whatever their order; views need the functions they call.
@@ -37,19 +37,28 @@ _KINDS = ("internal", "api", "views")
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One step of the tables, applied once and never edited afterwards."""
+    """One step of the tables, applied once and never edited afterwards.
+
+    It is a file, or a folder of files that are applied in the order of their names and count as one
+    version. Each of ``files`` has a path and a text; the first one starts with the header.
+    """
 
     number: int
     name: str
     why: str
     breaking: bool
-    text: str
+    files: tuple[tuple[str, str], ...]
     sha256: str
 
     @property
     def label(self) -> str:
-        """The number and the name, as in the name of the file."""
+        """The number and the name, as in the name of the file or folder."""
         return f"{self.number:04}_{self.name}"
+
+    @property
+    def text(self) -> str:
+        """The texts of all files, in order."""
+        return "".join(text for _, text in self.files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +74,11 @@ class Repeatable:
 def migrations(root: Traversable | None = None) -> tuple[Migration, ...]:
     """The migrations in order; their numbers are 1, 2, 3, … without a gap."""
     folder = (root or _root()) / "migrations"
-    found = tuple(_migration(entry) for entry in _sql_files(folder))
+    entries = [entry for entry in folder.iterdir() if entry.is_dir() or _is_sql(entry)]
+    found = tuple(_migration(entry) for entry in sorted(entries, key=lambda entry: entry.name))
     for expected, migration in enumerate(found, start=1):
         if migration.number != expected:
-            raise MalformedSql(
-                f"migrations/{migration.label}.sql", f"its number should be {expected:04}"
-            )
+            raise MalformedSql(migration.files[0][0], f"its number should be {expected:04}")
     return found
 
 
@@ -123,8 +131,12 @@ def _root() -> Traversable:
 
 def _sql_files(folder: Traversable) -> Iterator[Traversable]:
     if folder.is_dir():
-        entries = (entry for entry in folder.iterdir() if entry.name.endswith(".sql"))
+        entries = (entry for entry in folder.iterdir() if _is_sql(entry))
         yield from sorted(entries, key=lambda entry: entry.name)
+
+
+def _is_sql(entry: Traversable) -> bool:
+    return entry.name.endswith(".sql")
 
 
 def _text(entry: Traversable) -> str:
@@ -134,21 +146,26 @@ def _text(entry: Traversable) -> str:
 
 def _migration(entry: Traversable) -> Migration:
     path = f"migrations/{entry.name}"
-    named = _MIGRATION_FILE.fullmatch(entry.name)
-    if named is None:
-        raise MalformedSql(path, "its name should be NNNN_name.sql")
-    text = _text(entry)
+    named = _MIGRATION.fullmatch(entry.name)
+    if named is None or (named["file"] is None) is not entry.is_dir():
+        raise MalformedSql(path, "its name should be NNNN_name.sql, or NNNN_name for a folder")
+    if entry.is_dir():
+        files = tuple((f"{path}/{part.name}", _text(part)) for part in _sql_files(entry))
+    else:
+        files = ((path, _text(entry)),)
+    text = "".join(text for _, text in files)
     header = _HEADER.match(text)
     if header is None:
         raise MalformedSql(
-            path, "its first lines should be '-- why: one sentence' and '-- breaking: yes' or 'no'"
+            files[0][0] if files else path,
+            "its first lines should be '-- why: one sentence' and '-- breaking: yes' or 'no'",
         )
     return Migration(
         number=int(named["number"]),
         name=named["name"],
         why=header["why"].strip(),
         breaking=header["breaking"] == "yes",
-        text=text,
+        files=files,
         sha256=hashlib.sha256(text.encode()).hexdigest(),
     )
 

@@ -172,8 +172,8 @@ INSTALLATION = {
     "foreign_schema": ("alter schema trunkline owner to current_user", sql.roles_sql()),
     "platform_roles_missing": ("select", block(sql.supabase_roles_sql(), "platform")),
     "schema_version_mismatch": (
-        "delete from trunkline_internal.schema_migrations where version > 1",
-        block(schema.script(from_version=2), "guard"),
+        "delete from trunkline_internal.schema_migrations",
+        block(schema.script(from_version=1), "guard"),
     ),
 }
 

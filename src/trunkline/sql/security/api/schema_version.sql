@@ -9,8 +9,8 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $function$
 declare
-  c_contract constant integer := 4;
-  c_oldest_contract constant integer := 1;
+  c_contract constant integer := 5;
+  c_oldest_contract constant integer := 5;
   v_version integer;
 begin
   select coalesce(max(m.version), 0) into v_version from trunkline_internal.schema_migrations as m;

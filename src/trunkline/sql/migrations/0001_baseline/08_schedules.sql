@@ -1,5 +1,4 @@
--- why: cron schedules as rows, so that they can be changed while everything runs
--- breaking: no
+-- Cron schedules as rows, so that they can be changed while everything runs.
 
 create type trunkline_internal.cron_expression as (
   minutes integer[],
@@ -46,7 +45,6 @@ comment on column trunkline_internal.schedules.last_run_at is 'The due time enqu
 comment on column trunkline_internal.schedules.last_error is 'Why a due time could not be enqueued; cleared by the next that could, by a change and by resume.';
 comment on column trunkline_internal.schedules.skipped is 'Due times left out by the missed policy; of one gap at most 1000 are counted.';
 create index schedules_due on trunkline_internal.schedules (next_run_at) where not paused;
-
 alter table trunkline_internal.schedules enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.schedules to trunkline_owner using (true) with check (true);
 create policy tenant_rows on trunkline_internal.schedules for select using (tenant = nullif(current_setting('trunkline.tenant', true), ''));

@@ -1,0 +1,138 @@
+-- Quotas, grants, what calls really took, and estimates.
+
+create table trunkline_internal.quota_hours (
+  gate bigint not null,
+  hour bigint not null,
+  amount bigint not null
+);
+comment on table trunkline_internal.quota_hours is 'What was taken of quotas, by hour since 1970; a claim adds a row, a duty puts the rows of an hour together.';
+create index quota_hours_by_gate on trunkline_internal.quota_hours (gate, hour);
+alter table trunkline_internal.quota_hours enable row level security, force row level security;
+create policy owner_rows on trunkline_internal.quota_hours to trunkline_owner using (true) with check (true);
+
+create table trunkline_internal.grants (
+  grant_id uuid not null constraint grants_pkey primary key,
+  gate bigint not null,
+  limit_id integer not null,
+  name text not null,
+  job_id uuid,
+  attempt integer,
+  task text,
+  tenant text,
+  requests bigint not null,
+  tokens bigint not null,
+  units bigint not null,
+  granted_at timestamptz not null,
+  charged_at bigint not null,
+  expires_at timestamptz not null,
+  settled_at timestamptz,
+  beside bigint[]
+);
+comment on table trunkline_internal.grants is 'What was asked for by name, within a job or without. One of a job ends with its attempt.';
+comment on column trunkline_internal.grants.beside is 'Other limits of its job that have a quota and were charged the same: limit and gate of each. Null: none.';
+create index grants_by_expiry on trunkline_internal.grants (expires_at);
+create index grants_by_job on trunkline_internal.grants (job_id) where job_id is not null;
+alter table trunkline_internal.grants enable row level security, force row level security;
+create policy owner_rows on trunkline_internal.grants to trunkline_owner using (true) with check (true);
+create policy tenant_rows on trunkline_internal.grants for select using (tenant = nullif(current_setting('trunkline.tenant', true), ''));
+
+create type trunkline.grant_answer as (
+  granted boolean,
+  grant_id uuid,
+  reason text,
+  free_at timestamptz,
+  expires_at timestamptz
+);
+comment on type trunkline.grant_answer is 'What acquire answers: the grant, or why there is none and when to ask again.';
+
+create table trunkline_internal.spendings (
+  at timestamptz not null,
+  xid xid8 not null default pg_current_xact_id(),
+  grant_id uuid,
+  job_id uuid,
+  attempt integer,
+  gate bigint not null,
+  limit_id integer not null,
+  task text,
+  tenant text,
+  requests bigint not null,
+  tokens bigint not null,
+  units bigint not null,
+  cost numeric not null,
+  late boolean not null default false
+);
+comment on table trunkline_internal.spendings is 'What was really used, one row for each settlement and gate: the books of jobs.';
+comment on column trunkline_internal.spendings.late is 'Whether the attempt held its charge for over a quarter of the limit''s shortest window and ended without acquire or a settlement within that window: its call may have come late.';
+create unique index spendings_of_attempt on trunkline_internal.spendings (job_id, attempt, gate) where grant_id is null;
+create index spendings_by_xid on trunkline_internal.spendings (xid);
+create index spendings_by_time on trunkline_internal.spendings (at);
+-- Finds the rows of grants by their job; those of attempts are found by their unique index.
+create index spendings_by_job on trunkline_internal.spendings (job_id) where grant_id is not null;
+create index spendings_late on trunkline_internal.spendings (xid) where late;
+alter table trunkline_internal.spendings enable row level security, force row level security;
+create policy owner_rows on trunkline_internal.spendings to trunkline_owner using (true) with check (true);
+create policy tenant_rows on trunkline_internal.spendings for select using (tenant = nullif(current_setting('trunkline.tenant', true), ''));
+
+create table trunkline_internal.spending_days (
+  day date not null,
+  limit_id integer not null,
+  task text not null,
+  tenant text not null,
+  calls bigint not null,
+  requests bigint not null,
+  tokens bigint not null,
+  units bigint not null,
+  cost numeric not null,
+  late bigint not null default 0,
+  constraint spending_days_pkey primary key (day, limit_id, task, tenant)
+);
+comment on table trunkline_internal.spending_days is 'Spendings put together by day; no task or tenant is the empty text.';
+comment on column trunkline_internal.spending_days.late is 'How many of its attempts were late. Those of limits in requests alone are not among its calls.';
+create index spending_days_late on trunkline_internal.spending_days (day) where late > 0;
+alter table trunkline_internal.spending_days enable row level security, force row level security;
+create policy owner_rows on trunkline_internal.spending_days to trunkline_owner using (true) with check (true);
+create policy tenant_rows on trunkline_internal.spending_days
+  for select using (tenant = nullif(current_setting('trunkline.tenant', true), ''));
+
+create table trunkline_internal.spending_roll (
+  only_row boolean not null default true constraint spending_roll_pkey primary key check (only_row),
+  rolled_below xid8 not null
+);
+comment on table trunkline_internal.spending_roll is 'Up to which transaction spendings are part of spending_days.';
+alter table trunkline_internal.spending_roll enable row level security, force row level security;
+create policy owner_rows on trunkline_internal.spending_roll to trunkline_owner using (true) with check (true);
+insert into trunkline_internal.spending_roll (rolled_below) values ('0');
+
+create type trunkline.job_spending as (
+  "limit" text,
+  name text,
+  attempt integer,
+  calls bigint,
+  requests bigint,
+  tokens bigint,
+  units bigint,
+  cost numeric
+);
+comment on type trunkline.job_spending is 'What an attempt of a job took of one limit, under its name with the keys filled in.';
+
+create type trunkline_internal.costly_attempt as (
+  job_id uuid,
+  attempt integer,
+  task text,
+  tenant text,
+  need bigint[],
+  claimed_at timestamptz
+);
+comment on type trunkline_internal.costly_attempt is 'An attempt that ended and had charged tokens or units.';
+
+create table trunkline_internal.estimates (
+  task text not null,
+  gate bigint not null,
+  tokens bigint not null,
+  units bigint not null,
+  updated_at timestamptz not null,
+  constraint estimates_pkey primary key (task, gate)
+);
+comment on table trunkline_internal.estimates is 'What jobs of a task turned out to take of a gate: a moving average, begun with the first of them.';
+alter table trunkline_internal.estimates enable row level security, force row level security;
+create policy owner_rows on trunkline_internal.estimates to trunkline_owner using (true) with check (true);

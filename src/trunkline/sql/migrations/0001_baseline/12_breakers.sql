@@ -1,0 +1,33 @@
+-- Breakers, and the failures they count.
+
+create table trunkline_internal.breakers (
+  gate bigint not null constraint breakers_pkey primary key,
+  limit_id integer not null,
+  state text not null check (state in ('closed', 'open', 'half_open')),
+  opened_at timestamptz,
+  probe_at timestamptz,
+  probe_job uuid,
+  closed_at timestamptz,
+  failures bigint,
+  changed_at timestamptz not null,
+  changed_by text not null,
+  reason text
+);
+comment on table trunkline_internal.breakers is 'Breakers that were open once. A gate without a row is closed.';
+comment on column trunkline_internal.breakers.probe_job is 'The one job that tries whether it works again.';
+comment on column trunkline_internal.breakers.closed_at is 'Failures before it do not count any more.';
+create index breakers_by_probe on trunkline_internal.breakers (probe_job) where probe_job is not null;
+alter table trunkline_internal.breakers enable row level security, force row level security;
+create policy owner_rows on trunkline_internal.breakers to trunkline_owner using (true) with check (true);
+
+create table trunkline_internal.breaker_failures (
+  gate bigint not null,
+  at timestamptz not null,
+  job_id uuid not null,
+  attempt integer not null
+);
+comment on table trunkline_internal.breaker_failures is 'Failed and lost attempts at gates with a breaker, for as long as its window sees them.';
+create index breaker_failures_by_gate on trunkline_internal.breaker_failures (gate, at);
+create index breaker_failures_by_time on trunkline_internal.breaker_failures (at);
+alter table trunkline_internal.breaker_failures enable row level security, force row level security;
+create policy owner_rows on trunkline_internal.breaker_failures to trunkline_owner using (true) with check (true);
