@@ -44,8 +44,8 @@ select row_number() over () - 1 as place, w.* from trunkline_internal.waiting as
 select trunkline.enqueue('stock_large', p_queue => 'stock');
 select trunkline.set_limit('stock_small', '{"tokens_per_minute": 900}');
 create temporary table stock_set_aside as
-select p.place, p.to_task, p.to_queue, a.gate, a.limit_id, a.unit, a.cost, w.max_attempts, w.lane,
-  w.need, w.gate as waits_for
+select p.place, p.to_task, p.to_queue, a.bucket, a.limit_id, a.unit, a.cost, w.max_attempts, w.lane,
+  w.need, w.bucket as waits_for
 from trunkline_internal.set_aside as a
 join trunkline_internal.waiting as w on w.job_id = a.job_id
 cross join (
@@ -60,7 +60,7 @@ from (
 ) as t (place, task, queue)
 cross join (
   select p as row from stock_prototypes as p
-  where p.queue = 'stock' and p.state = 'ready' and p.gate is null limit 1
+  where p.queue = 'stock' and p.state = 'ready' and p.bucket is null limit 1
 ) as o;
 insert into trunkline_internal.lanes (queue, lane)
 select distinct p.queue, p.lane from stock_prototypes as p
@@ -90,10 +90,10 @@ _ID = """
 _WAITING = f"""
 insert into trunkline_internal.waiting
   (job_id, sequence, run_at, created_at, deferred_since, attempt, deferrals, max_attempts, lane,
-   state, queue, task, payload, gate, need)
+   state, queue, task, payload, bucket, need)
 select {_ID}, case when p.state = 'ready' then nextval('trunkline_internal.job_sequence') end,
   case when p.state = 'ready' then t.at else p.run_at end, t.at, p.deferred_since, p.attempt,
-  p.deferrals, p.max_attempts, p.lane, p.state, p.queue, p.task, p.payload, p.gate, p.need
+  p.deferrals, p.max_attempts, p.lane, p.state, p.queue, p.task, p.payload, p.bucket, p.need
 from generate_series(%(first)s, %(last)s) as n
 cross join lateral (select now() - n * %(spacing)s * interval '1 second' as at) as t
 join stock_prototypes as p on p.place = n %% %(prototypes)s
@@ -103,7 +103,7 @@ _SET_ASIDE = f"""
 with jobs as (
   insert into trunkline_internal.waiting
     (job_id, run_at, created_at, attempt, deferrals, max_attempts, lane, state, queue, task,
-     payload, gate, need)
+     payload, bucket, need)
   select {_ID}, t.at, t.at, 0, 0, p.max_attempts, p.lane, 'blocked', p.to_queue, p.to_task,
     '{{}}', p.waits_for, p.need
   from generate_series(%(first)s, %(last)s) as n
@@ -112,8 +112,8 @@ with jobs as (
   returning job_id, created_at, queue, task
 )
 insert into trunkline_internal.set_aside
-  (job_id, gate, limit_id, unit, cost, sequence, since, queue, task)
-select j.job_id, p.gate, p.limit_id, p.unit, p.cost,
+  (job_id, bucket, limit_id, unit, cost, sequence, since, queue, task)
+select j.job_id, p.bucket, p.limit_id, p.unit, p.cost,
   nextval('trunkline_internal.job_sequence'), j.created_at, j.queue, j.task
 from jobs as j
 join stock_set_aside as p on p.to_task = j.task

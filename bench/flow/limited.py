@@ -20,10 +20,10 @@ Parts = Mapping[str, Any]
 _COPY = f"""
 insert into trunkline_internal.waiting
   (job_id, sequence, run_at, created_at, max_attempts, lane, state, queue, task, tenant, payload,
-   gate, need)
+   bucket, need)
 select
   {JOB_ID}, nextval('trunkline_internal.job_sequence'), w.run_at, w.created_at,
-  w.max_attempts, w.lane, w.state, w.queue, w.task, w.tenant, w.payload, w.gate, w.need
+  w.max_attempts, w.lane, w.state, w.queue, w.task, w.tenant, w.payload, w.bucket, w.need
 from (
   select w.*, row_number() over (order by n, w.sequence) as n
   from generate_series(1, %(copies)s) as n

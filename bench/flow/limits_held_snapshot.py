@@ -1,7 +1,7 @@
 """A limited drain at full speed while another connection holds an old snapshot.
 
-Nothing that dies meanwhile can be cleaned up: neither jobs nor states of gates. Two processes claim
-and complete under a wide limit of requests and slots.
+Nothing that dies meanwhile can be cleaned up: neither jobs nor states of buckets. Two processes
+claim and complete under a wide limit of requests and slots.
 """
 
 import time

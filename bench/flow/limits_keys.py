@@ -2,7 +2,7 @@
 
 Two worker processes drain jobs of as many keys, in turns by databases: no limit, ten at once of
 each key, a rate for each key. Two connections claim and complete 100 at a time, which tells what
-the engine alone pays; there also one at once of each key, where every job has a gate of its own.
+the engine alone pays; there also one at once of each key, where every job has a bucket of its own.
 Bytes of the log are counted from enqueue to finished, after a checkpoint and a warm-up.
 """
 

@@ -90,7 +90,7 @@ def fill(dsn: str) -> None:
             for actual in (30, 250):
                 charge(connection, limit, estimate=100, actual=actual)
         # Counts in what was settled, and adds the usage to the sums of the day.
-        connection.execute("select trunkline.sweep_gates()")
+        connection.execute("select trunkline.sweep_buckets()")
         for limit in ("hourly", "budget"):
             charge(connection, limit, estimate=100, actual=20)
             charge(connection, limit, estimate=100, actual=400)
@@ -139,10 +139,10 @@ def account(dsn: str) -> dict[str, Any]:
             "jobs": pairs("select state, count(*) from trunkline.jobs group by 1"),
             "limits": pairs(
                 "select name, in_use, requests_of_hour, tokens_of_hour, spent, waiting, set_aside"
-                " from trunkline.gates order by 1"
+                " from trunkline.buckets order by 1"
             ),
-            "spending": pairs(
-                'select "limit", sum(calls), sum(tokens) from trunkline.spending group by 1'
+            "usage": pairs(
+                'select "limit", sum(calls), sum(tokens) from trunkline.usage group by 1'
             ),
             "schedules": pairs("select schedule, cron from trunkline.schedules"),
             "orders": pairs("select 'orders', count(*) from shop.orders"),
@@ -157,7 +157,7 @@ def given(counted: Mapping[str, Any], limit: str) -> int:
 
 def booked(counted: Mapping[str, Any], limit: str) -> int:
     """The same as the usage ledger has it."""
-    return int(counted["spending"][limit][1])
+    return int(counted["usage"][limit][1])
 
 
 def go_on(dsn: str, before: dict[str, Any], log: Path, *, worker_first: bool = False) -> None:
@@ -222,7 +222,7 @@ def _is_done(dsn: str, before: dict[str, Any], worker: WorkerProcess) -> bool:
         ).fetchone()
         swept = connection.execute(
             "select bool_and(succeeded_at > clock_timestamp() - interval '1 minute')"
-            " from trunkline.duties where duty in ('sweep_gates', 'reclaim')"
+            " from trunkline.duties where duty in ('sweep_buckets', 'reclaim')"
         ).fetchone()
     assert row is not None
     assert swept is not None

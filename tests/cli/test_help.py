@@ -49,7 +49,7 @@ def test_the_table_has_the_commands_that_were_promised() -> None:
         "breakers": "list set reset trip",
         "limits": "list set show pause resume",
         "queues": "list pause resume limit age",
-        "quotas": "list show set spending",
+        "quotas": "list show set usage",
         "schedules": "list set pause resume remove next",
         "settings": "list get set reset",
         "tasks": "list show",

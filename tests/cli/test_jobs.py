@@ -91,13 +91,13 @@ def test_show_tells_what_a_job_used(cli: Cli, calls: Calls) -> None:
     calls.register("write", limits=["openai", "budget/{tenant}"], cost={"tokens": 10})
     job = calls.enqueue(task="write", tenant="acme").job_id
     assert [attempt.job for attempt in calls.claim("w").attempts] == [job]
-    assert cli.json("jobs", "show", job)["spending"] == []
+    assert cli.json("jobs", "show", job)["usage"] == []
     assert "used" not in cli.text("jobs", "show", job)
     calls.value(
         "select trunkline.settle_job(%s, %s, %s)", job, 1, Jsonb({"tokens": 1234, "cost": 0.5})
     )
     line = {"attempt": 1, "calls": 1, "requests": 1, "tokens": 1234, "units": 0}
-    assert cli.json("jobs", "show", job)["spending"] == [
+    assert cli.json("jobs", "show", job)["usage"] == [
         {"limit": "budget/{tenant}", "name": "budget/acme", **line, "cost": 0},
         {"limit": "openai", "name": "openai", **line, "cost": 0.5},
     ]
@@ -109,7 +109,7 @@ def test_show_tells_what_a_job_used(cli: Cli, calls: Calls) -> None:
 def test_who_may_not_read_the_books_sees_the_job(database: Database, calls: Calls) -> None:
     (job,) = finish(calls)
     producer = Cli(make_conninfo(database.superuser_dsn, options="-c role=trunkline_producer"))
-    assert producer.json("jobs", "show", job)["spending"] is None
+    assert producer.json("jobs", "show", job)["usage"] is None
     assert str(job) in producer.text("jobs", "show", job)
 
 

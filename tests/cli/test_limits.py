@@ -105,9 +105,9 @@ def test_the_limit_to_raise_is_the_one_with_keys_or_the_quota(cli: Cli, calls: C
     assert "trunkline limits set 'model/{model}'" in told
     cli.run("quotas", "set", "budget", "--amount", "5000", "--unit", "tokens")
     calls.register("spend", limits=["budget"], cost={"tokens": 1000})
-    (spending,) = calls.fill(1, task="spend")
+    (usage,) = calls.fill(1, task="spend")
     cli.run("quotas", "set", "budget", "--amount", "100")
-    assert "trunkline quotas set 'budget'" in cli.text("jobs", "explain", str(spending))
+    assert "trunkline quotas set 'budget'" in cli.text("jobs", "explain", str(usage))
 
 
 def checks(cli: Cli) -> list[dict[str, Any]]:
@@ -200,7 +200,7 @@ def test_what_a_provider_said_is_shown_and_lifted(cli: Cli, calls: Calls) -> Non
     assert re.search(r"^refused +2 times to callers, last ", told, re.MULTILINE)
     keys_shown = cli.json("limits", "show", "api/{model}/{tenant}")["keys"]
     assert {key["name"] for key in keys_shown} == {"api/a%2Fb/acme", "api/c/acme"}
-    assert {key["held_reason"] for key in keys_shown} == {"429 from the provider"}
+    assert {key["pause_reason"] for key in keys_shown} == {"429 from the provider"}
     assert (
         cli.text("limits", "resume", "api/{model}/{tenant}")
         == "api/{model}/{tenant} goes on, 2 pauses of its provider lifted\n"

@@ -180,7 +180,7 @@ def test_the_books_by_day_task_tenant_and_limit(cli: Cli, calls: Calls, database
     cli.text("quotas", "set", "budget/{tenant}", "--amount", "1M", "--unit", "tokens")
     calls.register("write", limits=["openai", "budget/{tenant}"], cost={"tokens": 10})
     calls.register("read", limits=["openai"], cost={"tokens": 10})
-    assert "Nothing was spent" in cli.run("quotas", "spending").stderr
+    assert "Nothing was spent" in cli.run("quotas", "usage").stderr
     spend(calls, "write", "acme", tokens=100, cost=0.5)
     spend(calls, "write", "zoo", tokens=200, cost=0.25)
     spend(calls, "read", tokens=3)
@@ -190,7 +190,7 @@ def test_the_books_by_day_task_tenant_and_limit(cli: Cli, calls: Calls, database
     today = yesterday + timedelta(days=1)
 
     def books(*arguments: str, of: str = "openai", by: str) -> dict[Any, Any]:
-        found = cli.json("quotas", "spending", "--by", by, *arguments)
+        found = cli.json("quotas", "usage", "--by", by, *arguments)
         return {row[by]: (row["calls"], row["tokens"]) for row in found if row["limit"] == of}
 
     assert books(by="day") == {yesterday.isoformat(): (3, 303), today.isoformat(): (1, 40)}
@@ -200,10 +200,10 @@ def test_the_books_by_day_task_tenant_and_limit(cli: Cli, calls: Calls, database
     assert books(by="limit") == {"openai": (4, 343)}
     assert books("--since", today.isoformat(), by="task") == {"write": (1, 40)}
     assert books("--since", "1h", by="limit") == {"openai": (1, 40)}
-    shown = cli.text("quotas", "spending", "--by", "tenant")
+    shown = cli.text("quotas", "usage", "--by", "tenant")
     assert rows(shown)[1] == ["acme", "openai", "2", "2", "140", "0.5000"]
     assert shown.endswith("\n0.7500 in all\n")
-    assert cli.run("quotas", "spending", "--since", "soon").exit_code == 2
+    assert cli.run("quotas", "usage", "--since", "soon").exit_code == 2
 
 
 def test_live_gauges_follow_in_the_colour_of_their_fill(cli: Cli, calls: Calls) -> None:

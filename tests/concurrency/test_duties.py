@@ -98,6 +98,6 @@ def test_all_duties_run_by_everybody(database: Database) -> None:
         ("promote", True, 0),
         ("reclaim", True, 0),
         ("run_schedules", True, 0),
-        ("sweep_gates", True, 0),
+        ("sweep_buckets", True, 0),
         ("sweep_idempotency", True, 0),
     ]

@@ -32,7 +32,7 @@ CHANGES = [
     "reclaim()",
     "promote()",
     "maintain_partitions()",
-    "sweep_gates()",
+    "sweep_buckets()",
     "sweep_idempotency()",
     "run_duties()",
     "run_schedules()",

@@ -58,9 +58,9 @@ class Desk:
         found: dict[str, Any] = json.loads(refused.diag.message_detail)
         return found
 
-    def gate(self, name: str) -> dict[str, Any]:
+    def bucket(self, name: str) -> dict[str, Any]:
         cursor = self.operator.connection.execute(
-            "select * from trunkline.gates where name = %s", (name,)
+            "select * from trunkline.buckets where name = %s", (name,)
         )
         row = cursor.fetchone()
         assert row is not None

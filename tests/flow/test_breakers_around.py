@@ -166,7 +166,7 @@ def test_recovery_waits_for_nobody_and_the_duty_counts_what_it_left(desk: Desk) 
     assert len(desk.worker.reclaim()) == 10
     hand.connection.rollback()
     assert state(desk) == "closed"
-    desk.worker.run_duty("sweep_gates()")
+    desk.worker.run_duty("sweep_buckets()")
     assert state(desk) == "open"
 
 
@@ -177,13 +177,13 @@ def test_what_no_window_sees_any_more_goes(desk: Desk) -> None:
     def counts() -> tuple[int, int]:
         return rows.count(desk.behind, "breaker_failures"), rows.count(desk.behind, "breakers")
 
-    desk.worker.run_duty("sweep_gates()")
+    desk.worker.run_duty("sweep_buckets()")
     assert counts() == (10, 1)
     desk.database.move_time("11 minutes")
-    desk.worker.run_duty("sweep_gates(7)")
+    desk.worker.run_duty("sweep_buckets(7)")
     assert counts() == (3, 1)
     desk.database.move_time("1 day")
-    desk.worker.run_duty("sweep_gates()")
+    desk.worker.run_duty("sweep_buckets()")
     assert counts() == (0, 0)
     assert state(desk) == "closed"
 

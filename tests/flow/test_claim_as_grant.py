@@ -24,9 +24,9 @@ def ask(desk: Desk, tokens: int) -> Any:
 def test_a_call_is_charged_once_and_for_all_it_takes(desk: Desk, tokens: int, charged: int) -> None:
     granted, grant, reason = ask(desk, tokens)
     assert (granted, reason) == (True, None)
-    assert desk.gate("api")["tokens_of_minute"] == charged
+    assert desk.bucket("api")["tokens_of_minute"] == charged
     assert desk.worker.value("select trunkline.settle(%s, '{\"tokens\": 7}')", grant) == "settled"
-    assert desk.gate("api")["tokens_of_minute"] == 7
+    assert desk.bucket("api")["tokens_of_minute"] == 7
 
 
 def test_more_than_its_claim_took_needs_room(desk: Desk) -> None:
@@ -35,4 +35,4 @@ def test_more_than_its_claim_took_needs_room(desk: Desk) -> None:
     granted, _, reason = ask(desk, 300)
     assert (granted, reason) == (False, "tokens_per_minute")
     # The charge of the claim was given back: its call is still to come.
-    assert desk.gate("api")["tokens_of_minute"] == 250
+    assert desk.bucket("api")["tokens_of_minute"] == 250

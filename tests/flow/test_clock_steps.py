@@ -7,7 +7,7 @@ import pytest
 from tests.flow.conftest import Desk
 from tests.flow.test_breakers import opened, state
 from tests.flow.test_grants import acquire, settle, settle_job
-from tests.flow.test_holds import observe
+from tests.flow.test_pauses import observe
 from tests.support.waiting import until
 
 
@@ -75,7 +75,7 @@ def test_a_hold_is_never_longer_than_an_hour(desk: Desk) -> None:
     desk.enqueue(1)
     observe(desk, "api", retry_after=100)
     desk.database.move_time("-1 day")
-    desk.operator.run_duty("sweep_gates()")
+    desk.operator.run_duty("sweep_buckets()")
     assert desk.claim() == []
     desk.database.move_time("1 hour")
     assert len(desk.claim()) == 1
@@ -153,7 +153,7 @@ def test_what_is_given_back_late_opens_no_window_twice(desk: Desk) -> None:
     step(desk, "-1 hour")
     desk.database.move_time("40 seconds")
     assert settle(desk, grant.grant_id, tokens=0) == "settled"
-    desk.operator.run_duty("sweep_gates()")
+    desk.operator.run_duty("sweep_buckets()")
     desk.database.move_time("25 seconds")
     assert acquire(desk, tokens=100).granted
     assert not acquire(desk, tokens=1).granted
@@ -219,7 +219,7 @@ def test_a_job_that_settles_after_the_step_changes_its_books_alone(desk: Desk) -
     step(desk, "-1 hour")
     assert settle_job(desk, first, tokens=0) == "settled"
     assert settle_job(desk, second, tokens=90) == "settled"
-    desk.operator.run_duty("sweep_gates()")
+    desk.operator.run_duty("sweep_buckets()")
     assert desk.claim() == []
     desk.database.move_time("67 seconds")
     assert len(desk.claim()) == 1

@@ -76,7 +76,7 @@ def kept(desk: Desk, how: Callable[[Desk, Sequence[Job]], list[Any]], jobs: Sequ
         answers = how(desk, jobs)
         ids = [answer.job_id for answer in answers]
         written = jobs_.as_enqueued(desk.behind, ids)
-        gates = flow.buckets(desk.behind)
+        buckets = flow.buckets(desk.behind)
         opened = flow.open_in_queues(desk.behind)
         events = desk.behind.execute(
             "select e.kind, e.to_state, e.task, e.tenant, e.detail - 'run_at'"
@@ -85,7 +85,7 @@ def kept(desk: Desk, how: Callable[[Desk, Sequence[Job]], list[Any]], jobs: Sequ
         ).fetchall()
         told = [(answer.created, answer.state) for answer in answers]
     assert len(written) == len(jobs)
-    return {"rows": written, "gates": gates, "opened": opened, "events": events, "told": told}
+    return {"rows": written, "buckets": buckets, "opened": opened, "events": events, "told": told}
 
 
 def test_a_batch_keeps_what_one_by_one_keeps(desk: Desk) -> None:
@@ -121,7 +121,7 @@ def test_payloads_alone_are_kept_the_same(desk: Desk, task: str) -> None:
     assert kept(desk, as_batch, jobs) == kept(desk, alone, jobs)
 
 
-def test_a_gate_under_pressure_puts_off_the_same_jobs(desk: Desk) -> None:
+def test_a_bucket_under_pressure_puts_off_the_same_jobs(desk: Desk) -> None:
     """CP-23: of a batch only those of the key that is pressed."""
     desk.set_limit("model/{model}", {"requests_per_minute": 10, "backpressure_threshold": 0.5})
     desk.task("model/{model}")
@@ -184,26 +184,26 @@ def test_a_batch_is_claimed_in_its_order(desk: Desk) -> None:
     assert [job for job in claimed if job in ids[1::2]] == ids[1::2]
 
 
-def close_gates(desk: Desk) -> None:
-    """Sweep until the empty gates are gone: that takes until other transactions have ended."""
+def close_buckets(desk: Desk) -> None:
+    """Sweep until the empty buckets are gone: that takes until other transactions have ended."""
     for _ in range(10_000):
-        desk.operator.value("select trunkline.sweep_gates()")
+        desk.operator.value("select trunkline.sweep_buckets()")
         if not flow.open_buckets(desk.behind):
             return
-    pytest.fail("a gate without jobs is still open")
+    pytest.fail("a bucket without jobs is still open")
 
 
 @pytest.mark.parametrize("level", ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"])
 @pytest.mark.parametrize("how", ["enqueue", "enqueue_many", "enqueue_batch"])
-def test_no_job_is_left_behind_a_gate_that_closed(desk: Desk, how: str, level: str) -> None:
-    """A snapshot that still sees the gate open is not believed; the job is claimed all the same."""
+def test_no_job_is_left_behind_a_bucket_that_closed(desk: Desk, how: str, level: str) -> None:
+    """A snapshot that still sees the bucket open is not trusted: the job is claimed."""
     desk.limit("api", concurrency=5).task("api")
     desk.enqueue(1)
     desk.end(desk.claim())
     producer = desk.database.connect("trunkline_producer", autocommit=False)
     producer.execute(f"set transaction isolation level {level}".encode())
     producer.execute("select trunkline.clock()")
-    close_gates(desk)
+    close_buckets(desk)
     producer.execute(
         {
             "enqueue": "select trunkline.enqueue('work')",
@@ -215,18 +215,18 @@ def test_no_job_is_left_behind_a_gate_that_closed(desk: Desk, how: str, level: s
     assert len(desk.claim()) == 1
 
 
-def test_a_gate_is_not_closed_behind_who_relies_on_it(desk: Desk) -> None:
-    """An enqueue that saw the gate open while it was being marked, in a long transaction."""
+def test_a_bucket_is_not_closed_behind_who_relies_on_it(desk: Desk) -> None:
+    """An enqueue that saw the bucket open while it was being marked, in a long transaction."""
     desk.limit("api", concurrency=5).task("api")
     desk.enqueue(1)
     desk.end(desk.claim())
     sweeper = desk.database.connect("trunkline_operator", autocommit=False)
-    sweeper.execute("select trunkline.sweep_gates()")
+    sweeper.execute("select trunkline.sweep_buckets()")
     producer = desk.database.connect("trunkline_producer", autocommit=False)
     producer.execute("select trunkline.enqueue('work')")
     sweeper.commit()
     for _ in range(5):
-        desk.operator.value("select trunkline.sweep_gates()")
+        desk.operator.value("select trunkline.sweep_buckets()")
     producer.commit()
     assert len(desk.claim()) == 1
 

@@ -15,14 +15,14 @@ def test_who_runs_already_holds_a_slot(desk: Desk) -> None:
     desk.enqueue(6)
     first = desk.claim(3)
     desk.limit("api", concurrency=2)
-    assert desk.gate("api")["in_use"] == 3
+    assert desk.bucket("api")["in_use"] == 3
     assert desk.claimed() == []
     desk.end(first[:1])
     assert desk.claimed() == []
     desk.end(first[1:2])
     assert len(desk.claimed()) == 1
-    assert desk.gate("api")["in_use"] == 2
-    assert desk.gate("api")["requests_of_minute"] == 4, "nobody is charged twice"
+    assert desk.bucket("api")["in_use"] == 2
+    assert desk.bucket("api")["requests_of_minute"] == 4, "nobody is charged twice"
 
 
 def test_of_each_key_those_that_run_count_for_it(desk: Desk) -> None:
@@ -34,7 +34,7 @@ def test_of_each_key_those_that_run_count_for_it(desk: Desk) -> None:
     desk.enqueue(3, payload={"key": "a"})
     desk.enqueue(3, payload={"key": "b"})
     assert len(desk.claimed()) == 1
-    assert [desk.gate(f"key/{key}")["in_use"] for key in "ab"] == [2, 2]
+    assert [desk.bucket(f"key/{key}")["in_use"] for key in "ab"] == [2, 2]
 
 
 def test_a_limit_of_a_filled_in_name_counts_who_runs_under_the_one_with_keys(desk: Desk) -> None:
@@ -55,7 +55,7 @@ def test_open_grants_hold_a_slot_too(desk: Desk) -> None:
     outside = acquire(desk)
     assert outside.granted
     desk.limit("api", concurrency=2)
-    assert desk.gate("api")["in_use"] == 2
+    assert desk.bucket("api")["in_use"] == 2
     assert desk.claimed() == []
     settle(desk, outside.grant_id)
     assert len(desk.claimed()) == 1
@@ -76,7 +76,7 @@ def test_a_claim_that_is_under_way_is_waited_for(desk: Desk) -> None:
         worker.connection.commit()
         change.join(timeout=300)
     assert not change.is_alive()
-    assert desk.gate("api")["in_use"] == 2
+    assert desk.bucket("api")["in_use"] == 2
     assert desk.claimed() == []
 
 

@@ -56,13 +56,17 @@ def test_a_grant_takes_from_every_part_and_settling_gives_the_slot_back(desk: De
     grant = acquire(desk, tokens=1000)
     assert grant.granted
     assert (grant.reason, grant.free_at) == (None, None)
-    gate = desk.gate("api")
-    assert (gate["in_use"], gate["requests_of_minute"], gate["tokens_of_minute"]) == (1, 1, 1000)
+    bucket = desk.bucket("api")
+    assert (bucket["in_use"], bucket["requests_of_minute"], bucket["tokens_of_minute"]) == (
+        1,
+        1,
+        1000,
+    )
     assert acquire(desk).reason == "concurrency"
     assert settle(desk, grant.grant_id) == "settled"
     assert acquire(desk).granted
     assert settle(desk, grant.grant_id) == "already"
-    assert desk.gate("api")["in_use"] == 1
+    assert desk.bucket("api")["in_use"] == 1
     assert settle(desk, uuid4()) == "unknown"
 
 
@@ -71,21 +75,21 @@ def test_actuals_go_to_the_second_that_was_charged(desk: Desk) -> None:
     desk.limit("api", tokens_per_minute=200_000)
     early, late = (acquire(desk, tokens=1000) for _ in range(2))
     assert settle(desk, early.grant_id, tokens=1500) == "settled"
-    assert desk.gate("api")["tokens_of_minute"] == 2500
+    assert desk.bucket("api")["tokens_of_minute"] == 2500
     desk.database.move_time("70 seconds")
-    assert desk.gate("api")["tokens_of_minute"] == 0
+    assert desk.bucket("api")["tokens_of_minute"] == 0
     assert settle(desk, late.grant_id, tokens=9000) == "settled"
-    assert desk.gate("api")["tokens_of_minute"] == 0
+    assert desk.bucket("api")["tokens_of_minute"] == 0
 
 
 def test_a_correction_is_counted_once_however_many_grants_follow(desk: Desk) -> None:
-    """What whoever holds the gate counts in is not counted again, and a sweep changes nothing."""
+    """What whoever holds the bucket counts in is not counted again, and a sweep changes nothing."""
     desk.limit("api", tokens_per_minute=10_000, tokens_per_hour=100_000)
     for _ in range(3):
         assert settle(desk, acquire(desk, tokens=1000).grant_id, tokens=100) == "settled"
-        desk.operator.value("select trunkline.sweep_gates()")
-    assert desk.gate("api")["tokens_of_minute"] == 300
-    assert desk.gate("api")["tokens_of_hour"] == 300
+        desk.operator.value("select trunkline.sweep_buckets()")
+    assert desk.bucket("api")["tokens_of_minute"] == 300
+    assert desk.bucket("api")["tokens_of_hour"] == 300
 
 
 def test_actuals_far_above_the_estimate_close_the_window(desk: Desk) -> None:
@@ -102,16 +106,16 @@ def test_zero_is_zero_and_what_is_not_said_stays(desk: Desk) -> None:
     desk.limit("api", tokens_per_minute=1000)
     settle(desk, acquire(desk, tokens=300).grant_id)
     settle(desk, acquire(desk, tokens=300).grant_id, tokens=0)
-    assert desk.gate("api")["tokens_of_minute"] == 300
+    assert desk.bucket("api")["tokens_of_minute"] == 300
 
 
 def test_a_refusal_changes_no_window_and_is_counted(desk: Desk) -> None:
     """CP-56."""
     desk.limit("api", requests_per_minute=1)
     assert acquire(desk).granted
-    before = desk.gate("api")
+    before = desk.bucket("api")
     refused = acquire(desk)
-    after = desk.gate("api")
+    after = desk.bucket("api")
     assert refused.reason == "requests_per_minute"
     assert refused.free_at - after["refused_at"] > timedelta(seconds=59)
     assert after["requests_of_minute"] == before["requests_of_minute"] == 1
@@ -151,7 +155,7 @@ def test_a_grant_that_nobody_settles_ends_by_itself(desk: Desk) -> None:
     assert acquire(desk).reason == "concurrency"
     desk.database.move_time("301 seconds")
     assert acquire(desk, tokens=10).granted
-    assert desk.gate("api")["tokens_of_hour"] == 20
+    assert desk.bucket("api")["tokens_of_hour"] == 20
 
 
 def test_a_jobs_grant_lasts_as_long_as_its_attempt(desk: Desk) -> None:
@@ -178,13 +182,13 @@ def test_what_the_claim_has_taken_is_the_grant(desk: Desk) -> None:
     (attempt,) = desk.claim()
     grant = acquire(desk, attempt=attempt, tokens=400)
     assert grant.granted
-    assert desk.gate("api")["requests_of_minute"] == 1
+    assert desk.bucket("api")["requests_of_minute"] == 1
     assert settle(desk, grant.grant_id, tokens=100) == "settled"
-    assert desk.gate("api")["tokens_of_minute"] == 100
+    assert desk.bucket("api")["tokens_of_minute"] == 100
     assert settle_job(desk, attempt, tokens=1) == "already"
     assert acquire(desk, attempt=attempt, tokens=400).granted, "a second call needs no other slot"
-    assert desk.gate("api")["requests_of_minute"] == 2
-    assert desk.gate("api")["in_use"] == 1
+    assert desk.bucket("api")["requests_of_minute"] == 2
+    assert desk.bucket("api")["in_use"] == 1
 
 
 def test_a_call_later_than_the_start_is_charged_when_it_is_made(desk: Desk) -> None:
@@ -195,7 +199,7 @@ def test_a_call_later_than_the_start_is_charged_when_it_is_made(desk: Desk) -> N
     desk.database.move_time("50 seconds")
     assert acquire(desk, attempt=attempt).granted
     desk.database.move_time("30 seconds")
-    assert desk.gate("api")["requests_of_minute"] == 1
+    assert desk.bucket("api")["requests_of_minute"] == 1
     assert acquire(desk).reason == "requests_per_minute"
 
 
@@ -206,8 +210,8 @@ def test_settling_a_job_corrects_all_of_its_limits_once(desk: Desk) -> None:
     (attempt,) = desk.claim()
     assert settle_job(desk, attempt, tokens=100, cost=0.25) == "settled"
     assert settle_job(desk, attempt, tokens=1) == "already"
-    assert desk.gate("api")["tokens_of_minute"] == 100
-    assert desk.gate("mine/acme")["tokens_of_hour"] == 100
+    assert desk.bucket("api")["tokens_of_minute"] == 100
+    assert desk.bucket("mine/acme")["tokens_of_hour"] == 100
     assert len(desk.claim()) == 1, "what was given back can be used"
     desk.end([attempt])
     assert settle_job(desk, attempt, tokens=1) == "unknown"
@@ -221,12 +225,12 @@ def test_the_books_have_every_job_tenant_and_limit(desk: Desk) -> None:
     settle_job(desk, settled, tokens=120, cost=0.5)
     desk.end([settled, never])
     desk.end([failed], "fail")
-    books = "select tenant, calls, tokens, cost from trunkline.spending order by tenant"
+    books = "select tenant, calls, tokens, cost from trunkline.usage order by tenant"
     lines = [("acme", 2, 620, 0.5), ("zoo", 1, 500, 0)]
     for _ in range(2):
         assert desk.operator.connection.execute(books.encode()).fetchall() == lines
         # Put together by day it is the same.
-        desk.operator.value("select trunkline.sweep_gates()")
+        desk.operator.value("select trunkline.sweep_buckets()")
 
 
 def test_money_is_booked_once_and_at_the_provider(desk: Desk) -> None:
@@ -236,7 +240,7 @@ def test_money_is_booked_once_and_at_the_provider(desk: Desk) -> None:
     desk.task("fair:work/{tenant}", "api", "all", cost={"tokens": 10})
     desk.enqueue(1, tenant="acme")
     settle_job(desk, desk.claim()[0], tokens=5, cost=2)
-    costs = 'select "limit", cost from trunkline.spending order by 1'
+    costs = 'select "limit", cost from trunkline.usage order by 1'
     assert desk.operator.connection.execute(costs.encode()).fetchall() == [
         ("all", 0),
         ("api", 2),

@@ -11,7 +11,7 @@ from tests.support.calls import Calls
 def account(calls: Calls, job: UUID) -> list[Any]:
     return calls.connection.execute(
         "select name, attempt, calls, requests, tokens, units, cost"
-        " from trunkline.spending_of_job(%s)",
+        " from trunkline.usage_of_job(%s)",
         (job,),
     ).fetchall()
 
@@ -46,7 +46,7 @@ def test_every_attempt_and_limit_has_its_line(desk: Desk) -> None:
     lines[2:] = [("api", 2, 3, 3, 347, 6, 0.75), ("pages/acme", 2, 3, 3, 347, 6, 0)]
     assert account(desk.operator, job) == lines
     desk.database.move_time("26 hours")
-    desk.operator.value("select trunkline.sweep_gates()")
+    desk.operator.value("select trunkline.sweep_buckets()")
     assert account(desk.operator, job) == lines
 
 

@@ -1,4 +1,4 @@
-"""Keys that have a job or two and then none: very many gates, most of them with nobody waiting."""
+"""Keys that have a job or two and then none: very many buckets, most of them without jobs."""
 
 from bisect import bisect
 from uuid import UUID
@@ -11,7 +11,7 @@ from tests.flow.test_woken import sleep
 from tests.support.ear import Ear
 from tests.support.internals import flow
 
-# A claim takes about as many gates.
+# A claim takes about as many buckets.
 MOST = 200
 KEYS = 450
 
@@ -54,7 +54,7 @@ def test_who_sleeps_is_told_that_there_may_be_more(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 1000])
-def test_gates_without_jobs_do_not_hide_one_that_has_some(desk: Desk, limit: int) -> None:
+def test_buckets_without_jobs_do_not_hide_one_that_has_some(desk: Desk, limit: int) -> None:
     """They stay listed for seconds, and after a burst there are more than a claim looks at."""
     keyed(desk, 15 * MOST, concurrency=1)
     while attempts := desk.claim(1000):

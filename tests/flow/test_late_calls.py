@@ -22,7 +22,7 @@ def late(desk: Desk, limit: str = "api") -> tuple[int, list[str]]:
 
 def spent(desk: Desk) -> list[Any]:
     return desk.operator.connection.execute(
-        'select "limit", task, calls, requests, tokens from trunkline.spending order by 1, 2'
+        'select "limit", task, calls, requests, tokens from trunkline.usage order by 1, 2'
     ).fetchall()
 
 
@@ -131,7 +131,7 @@ def test_a_settlement_after_the_window_is_late_once(desk: Desk) -> None:
     desk.database.move_time("50 seconds")
     assert settle_job(desk, after_a_minute, tokens=7) == "settled"
     assert settle_job(desk, unused, requests=0, tokens=0) == "settled"
-    desk.operator.value("select trunkline.sweep_gates()")
+    desk.operator.value("select trunkline.sweep_buckets()")
     desk.database.move_time("2 hours")
     assert settle_job(desk, after_hours, tokens=7) == "settled"
     assert settle_job(desk, after_hours, tokens=7) == "already"
@@ -140,7 +140,7 @@ def test_a_settlement_after_the_window_is_late_once(desk: Desk) -> None:
         assert late(desk, "api") == (2, ["work"])
         assert late(desk, "hourly") == (1, ["work"])
         assert late(desk, "slots")[0] == 0
-        desk.operator.value("select trunkline.sweep_gates()")
+        desk.operator.value("select trunkline.sweep_buckets()")
     assert {(one["limit"], one["attempts"]) for one in notices} == {("api", 2), ("hourly", 1)}
     assert spent(desk)[0] == ("api", "work", 3, 3, 21)
 
@@ -177,10 +177,10 @@ def test_the_count_is_of_seven_days_and_survives_the_books(desk: Desk) -> None:
         desk.end(attempts)
     assert late(desk) == (3, ["scan", "work"])
     for _ in range(2):
-        desk.operator.value("select trunkline.sweep_gates()")
+        desk.operator.value("select trunkline.sweep_buckets()")
         assert late(desk) == (3, ["scan", "work"])
     # Requests alone are not booked when nobody settles them.
     assert spent(desk) == []
     desk.database.move_time("8 days")
-    desk.operator.value("select trunkline.sweep_gates()")
+    desk.operator.value("select trunkline.sweep_buckets()")
     assert late(desk) == (0, [])

@@ -31,7 +31,7 @@ def spent(desk: Desk, part: str) -> int:
     if part == "quota":
         found: int = desk.operator.value("select spent from trunkline.quotas where name = 'api'")
         return found
-    return int(desk.gate("api")[part.replace("_per_", "_of_")])
+    return int(desk.bucket("api")[part.replace("_per_", "_of_")])
 
 
 def prepare(desk: Desk, part: str) -> list[Attempt]:
@@ -68,14 +68,14 @@ def become_oldest(desk: Desk, connection: psycopg.Connection[Any]) -> None:
 def check(desk: Desk, part: str) -> None:
     """Of 950 that were charged, 300 came back: a third job fits, and 50 more."""
     assert spent(desk, part) == 650
-    desk.operator.value("select trunkline.sweep_gates()")
+    desk.operator.value("select trunkline.sweep_buckets()")
     assert spent(desk, part) == 650
     assert len(desk.claim()) == 1
     assert spent(desk, part) == 1050
     assert not acquire(desk, tokens=51).granted
     assert acquire(desk, tokens=50).granted
     assert spent(desk, part) == ROOM
-    desk.operator.value("select trunkline.sweep_gates()")
+    desk.operator.value("select trunkline.sweep_buckets()")
     assert spent(desk, part) == ROOM
     assert not acquire(desk, tokens=1).granted
 
@@ -91,7 +91,7 @@ def test_a_settlement_open_while_others_charge_counts_when_it_commits(
     become_oldest(desk, settling)
     assert acquire(desk, tokens=150).granted
     assert spent(desk, part) == 950
-    desk.operator.value("select trunkline.sweep_gates()")
+    desk.operator.value("select trunkline.sweep_buckets()")
     settling.commit()
     check(desk, part)
 
@@ -203,8 +203,8 @@ def test_two_claims_of_one_transaction_count_once_each(
     become_oldest(desk, both)
     assert len(Calls(both).claim("w", 20).rows) == 20
     both.commit()
-    assert desk.gate("api")[used] == 22
+    assert desk.bucket("api")[used] == 22
     assert len(desk.claim(3)) == 3
-    assert desk.gate("api")[used] == 25
+    assert desk.bucket("api")[used] == 25
     assert len(desk.claim()) == 39
     assert desk.claim() == []

@@ -10,8 +10,8 @@ from tests.support.calls import Attempt
 from tests.support.internals import chance, usage
 
 
-def learned(desk: Desk, gate: str, *, tokens: int, units: int = 0) -> None:
-    usage.learn(desk.behind, "work", gate, tokens=tokens, units=units)
+def learned(desk: Desk, bucket: str, *, tokens: int, units: int = 0) -> None:
+    usage.learn(desk.behind, "work", bucket, tokens=tokens, units=units)
 
 
 def need(desk: Desk, **fields: Any) -> list[int]:
@@ -59,8 +59,8 @@ def test_the_first_limit_that_counts_such_things_decides(desk: Desk) -> None:
     """A limit of slots learns nothing about tokens."""
     desk.limit("slots", concurrency=5).limit("api", tokens_per_minute=10_000)
     desk.limit("all", tokens_per_minute=10_000).task("slots", "api", "all")
-    for gate, tokens in (("slots", 1), ("api", 22), ("all", 333)):
-        learned(desk, gate, tokens=tokens)
+    for bucket, tokens in (("slots", 1), ("api", 22), ("all", 333)):
+        learned(desk, bucket, tokens=tokens)
     assert need(desk) == [1, 22, 0]
 
 
@@ -138,14 +138,14 @@ def test_grants_teach_as_well(desk: Desk) -> None:
 
 def tokens_of_call(desk: Desk, attempt: Attempt, limit: str = "api", **cost: Any) -> int:
     """What a call within a job is charged, and leaves charged."""
-    before: int = desk.gate(limit)["tokens_of_minute"] if known(desk, limit) else 0
+    before: int = desk.bucket(limit)["tokens_of_minute"] if known(desk, limit) else 0
     assert acquire(desk, limit, attempt=attempt, **cost).granted
-    after: int = desk.gate(limit)["tokens_of_minute"]
+    after: int = desk.bucket(limit)["tokens_of_minute"]
     return after - before
 
 
 def known(desk: Desk, name: str) -> bool:
-    found = "select exists (select from trunkline.gates where name = %s)"
+    found = "select exists (select from trunkline.buckets where name = %s)"
     return bool(desk.operator.value(found, name))
 
 
@@ -185,4 +185,4 @@ def test_outside_of_jobs_calls_take_what_they_say(desk: Desk) -> None:
     """There is no task that could have learned."""
     desk.limit("api", tokens_per_minute=1_000)
     assert acquire(desk).granted
-    assert desk.gate("api")["tokens_of_minute"] == 0
+    assert desk.bucket("api")["tokens_of_minute"] == 0

@@ -26,7 +26,7 @@ def test_slots_are_given_up_to_the_limit_and_come_back_with_every_end(desk: Desk
         following = desk.claim()
         assert len(following) == 1, how
         running = [running[1], *following]
-    assert desk.gate("api")["in_use"] == 2
+    assert desk.bucket("api")["in_use"] == 2
 
 
 def test_a_dead_workers_slots_come_back_with_its_jobs(desk: Desk) -> None:
@@ -113,7 +113,7 @@ def test_tokens_are_counted_by_the_cost_of_each_job(desk: Desk) -> None:
     assert desk.claim() == []
     desk.database.move_time("63 seconds")
     assert desk.claimed() == [*large, *small]
-    assert desk.gate("api")["tokens_of_minute"] == 901
+    assert desk.bucket("api")["tokens_of_minute"] == 901
 
 
 def test_each_key_has_a_limit_of_its_own(desk: Desk) -> None:
@@ -122,7 +122,7 @@ def test_each_key_has_a_limit_of_its_own(desk: Desk) -> None:
     desk.enqueue(2, payload={"model": "b"})
     assert len(desk.claim()) == 2
     assert desk.claim() == []
-    assert desk.gate("model/a")["in_use"] == desk.gate("model/b")["in_use"] == 1
+    assert desk.bucket("model/a")["in_use"] == desk.bucket("model/b")["in_use"] == 1
 
 
 def test_a_limit_of_a_filled_in_name_goes_before_the_one_with_keys(desk: Desk) -> None:
@@ -197,7 +197,7 @@ def test_a_raised_limit_counts_at_the_next_claim(desk: Desk) -> None:
     desk.enqueue(9)
     assert len(desk.claim()) == 1
     assert desk.claim() == []
-    assert desk.gate("api")["free_at"] is not None
+    assert desk.bucket("api")["free_at"] is not None
     desk.limit("api", requests_per_minute=4)
     assert len(desk.claim()) == 3
 

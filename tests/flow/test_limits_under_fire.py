@@ -72,8 +72,8 @@ def test_slots_are_never_passed_while_workers_come_and_go(desk: Desk) -> None:
     assert max(over) == 3
 
 
-def test_a_gate_that_closes_leaves_no_late_job_behind(desk: Desk) -> None:
-    """Producers that commit late, and the duty that closes empty gates meanwhile."""
+def test_a_bucket_that_closes_leaves_no_late_job_behind(desk: Desk) -> None:
+    """Producers that commit late, and the duty that closes empty buckets meanwhile."""
     desk.limit("doc/{doc}", concurrency=1).task("doc/{doc}")
     stop = threading.Event()
 
@@ -120,10 +120,10 @@ def test_a_gate_that_closes_leaves_no_late_job_behind(desk: Desk) -> None:
         flow.close_empty_buckets(desk.behind)
         return flow.open_buckets(desk.behind) == []
 
-    assert until(closed, "all gates are closed")
+    assert until(closed, "all buckets are closed")
 
 
-def test_a_busy_gate_keeps_its_place_and_loses_no_late_job(desk: Desk) -> None:
+def test_a_busy_bucket_keeps_its_place_and_loses_no_late_job(desk: Desk) -> None:
     """Invariant 3: numbers drawn early and committed late lie behind where claims have come to."""
     desk.limit("api", concurrency=100_000).task("api").task("api", task="other")
     desk.enqueue(100)

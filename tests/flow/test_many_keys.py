@@ -88,7 +88,7 @@ def test_which_limits_count_slots_alone(desk: Desk, parts: dict[str, Any], alone
     assert flow.counts_slots_only(desk.behind, "api") is alone
 
 
-def test_pools_do_not_count_slots_alone(desk: Desk) -> None:
+def test_share_groups_do_not_count_slots_only(desk: Desk) -> None:
     """Which of their keys is next depends on all of them."""
     desk.limit("fair:share/{tenant}", concurrency=3)
     assert flow.share_group(desk.behind, "fair:share/{tenant}") == "fair:share"

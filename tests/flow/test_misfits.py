@@ -14,7 +14,7 @@ LARGE, SMALL = {"tokens": 1000}, {"tokens": 100}
 
 
 def sweep(desk: Desk) -> None:
-    desk.operator.value("select trunkline.sweep_gates()")
+    desk.operator.value("select trunkline.sweep_buckets()")
 
 
 def declare(desk: Desk, tokens: int, *limits: str, **policy: Any) -> None:

@@ -7,7 +7,7 @@ from psycopg.types.json import Jsonb
 
 from tests.flow.conftest import Desk
 from tests.flow.test_grants import acquire, settle, settle_job
-from tests.flow.test_holds import observe, register_worker
+from tests.flow.test_pauses import observe, register_worker
 from tests.support.internals import usage
 
 GB = 1024**3
@@ -26,7 +26,7 @@ def test_the_longest_prefix_that_fits_is_served(desk: Desk) -> None:
     # 0.95 of 20 GB is 20,401,094,656 bytes: six of three, not seven.
     assert len(running) == 6
     assert desk.claim() == []
-    assert desk.gate("data")["spent"] == 18 * GB
+    assert desk.bucket("data")["spent"] == 18 * GB
     settle_job(desk, running[0], units=GB)
     assert len(desk.claim()) == 1
     assert desk.claim() == []
@@ -42,7 +42,7 @@ def test_usage_counts_for_every_outcome(desk: Desk) -> None:
     desk.end([settled], "fail")
     desk.database.move_time("301 seconds")
     desk.worker.reclaim()
-    assert desk.gate("data")["spent"] == 207
+    assert desk.bucket("data")["spent"] == 207
 
 
 def test_the_window_rolls_by_the_hour(desk: Desk) -> None:
@@ -92,9 +92,9 @@ def test_corrections_are_counted_once_also_beyond_the_hour(desk: Desk) -> None:
     for _ in range(3):
         grant = acquire(desk, "data", units=100)
         settle(desk, grant.grant_id, units=30)
-        desk.operator.value("select trunkline.sweep_gates()")
+        desk.operator.value("select trunkline.sweep_buckets()")
         desk.database.move_time("1 hour")
-    assert desk.gate("data")["spent"] == 90
+    assert desk.bucket("data")["spent"] == 90
     assert acquire(desk, "data", units=910).granted
     assert acquire(desk, "data", units=1).reason == "quota"
 
@@ -110,11 +110,11 @@ def test_the_hours_of_a_quota_are_put_together(desk: Desk) -> None:
     desk.database.move_time("1 hour")
     settle_job(desk, attempts[-1], units=3)
     assert acquire(desk, "data", units=1).granted
-    desk.operator.value("select trunkline.sweep_gates()")
+    desk.operator.value("select trunkline.sweep_buckets()")
     hours = [hour for hour, _ in usage.quota_hours(desk.behind)]
     assert len(hours) == len(set(hours)) == 2
     # Whether the correction is part of it by now depends on who else has a transaction open.
-    assert desk.gate("data")["spent"] == 8
+    assert desk.bucket("data")["spent"] == 8
     assert acquire(desk, "data", units=992).granted
     assert acquire(desk, "data", units=1).reason == "quota"
 
@@ -125,10 +125,10 @@ def test_hours_are_put_together_also_when_nobody_comes_back(desk: Desk) -> None:
     for _ in range(3):
         assert acquire(desk, "data", units=7).granted
     for _ in range(4):
-        desk.operator.value("select trunkline.sweep_gates()")
+        desk.operator.value("select trunkline.sweep_buckets()")
         desk.database.move_time("1 hour")
     assert [amount for _, amount in usage.quota_hours(desk.behind)] == [21]
-    assert desk.gate("data")["spent"] == 21
+    assert desk.bucket("data")["spent"] == 21
 
 
 def test_putting_hours_together_reads_only_those_in_use(desk: Desk) -> None:
@@ -139,7 +139,7 @@ def test_putting_hours_together_reads_only_those_in_use(desk: Desk) -> None:
     usage.fill_quota_hours(desk.behind, buckets=200, rows_each=600)
     desk.database.move_time("1 hour")
     before = _rows_read(desk)
-    desk.operator.value("select trunkline.sweep_gates()")
+    desk.operator.value("select trunkline.sweep_buckets()")
     assert _rows_read(desk) - before < 1000
     amounts = [amount for _, amount in usage.quota_hours(desk.behind)]
     assert (sum(amounts), len(amounts)) == (120_003, 120_001)
@@ -157,7 +157,7 @@ def test_what_a_provider_has_left_of_the_minute_is_not_spent_of_the_quota(desk: 
     quota(desk, "api", quota=1000, quota_unit="requests", requests_per_minute=100)
     assert acquire(desk, "api").granted
     observe(desk, "api", remaining_requests=3, reset_requests=20)
-    assert desk.gate("api")["spent"] == 1
+    assert desk.bucket("api")["spent"] == 1
     assert len([True for _ in range(10) if acquire(desk, "api").granted]) == 10
 
 

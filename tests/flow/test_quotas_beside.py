@@ -36,7 +36,7 @@ def reserved(desk: Desk) -> int:
 
 
 def books(desk: Desk) -> Any:
-    lines = 'select "limit", calls, requests, tokens, cost from trunkline.spending order by "limit"'
+    lines = 'select "limit", calls, requests, tokens, cost from trunkline.usage order by "limit"'
     return desk.operator.connection.execute(lines.encode()).fetchall()
 
 
@@ -84,7 +84,7 @@ def test_an_attempt_that_ends_before_it_settles_keeps_the_estimates(desk: Desk, 
     assert spent(desk) == 5300
     # A day later nobody will say it any more: the books have what was charged.
     desk.database.move_time("26 hours")
-    desk.operator.value("select trunkline.sweep_gates()")
+    desk.operator.value("select trunkline.sweep_buckets()")
     assert books(desk) == [("api", 2, 2, 5300, 0), ("budget/{tenant}", 2, 2, 5300, 0)]
     assert rows.count(desk.behind, "grants") == 0
 
@@ -136,10 +136,10 @@ def test_rates_and_slots_beside_are_not_charged_again(desk: Desk) -> None:
     (attempt,) = desk.claim()
     for _ in range(3):
         settle(desk, acquire(desk, attempt=attempt, tokens=10).grant_id, tokens=500)
-    rate = desk.gate("rate")
+    rate = desk.bucket("rate")
     assert (rate["in_use"], rate["requests_of_minute"], rate["tokens_of_minute"]) == (1, 1, 10)
     assert spent(desk, "calls") == 3
-    assert desk.gate("api")["requests_of_minute"] == 3
+    assert desk.bucket("api")["requests_of_minute"] == 3
 
 
 def test_limits_that_a_job_does_not_name_leave_its_budget_alone(desk: Desk) -> None:

@@ -20,4 +20,4 @@ def test_what_took_nothing_teaches_nothing(desk: Desk) -> None:
             "select trunkline.settle(%s, jsonb_build_object('tokens', %s::int))", grant, tokens
         )
         assert usage.estimates(desk.behind) == estimates
-    assert desk.gate("api")["tokens_of_minute"] == 300
+    assert desk.bucket("api")["tokens_of_minute"] == 300

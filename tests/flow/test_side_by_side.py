@@ -67,12 +67,12 @@ def test_what_was_charged_side_by_side_counts(desk: Desk, part: str) -> None:
     wide(desk, part)
     desk.enqueue(100)
     assert len([job for _ in range(3) for job in desk.claimed(2)]) == 6
-    gate = desk.gate("api")
+    bucket = desk.bucket("api")
     used = {
-        "concurrency": gate["in_use"],
-        "requests_per_minute": gate["requests_of_minute"],
-        "requests_per_hour": gate["requests_of_hour"],
-        "tokens_per_minute": gate["tokens_of_minute"],
+        "concurrency": bucket["in_use"],
+        "requests_per_minute": bucket["requests_of_minute"],
+        "requests_per_hour": bucket["requests_of_hour"],
+        "tokens_per_minute": bucket["tokens_of_minute"],
     }
     assert used[part] == 6
     assert len(desk.claimed()) == MOST - 6
@@ -85,7 +85,7 @@ def test_a_slot_taken_side_by_side_is_free_again_when_its_job_ends(desk: Desk) -
     first = [attempt for _ in range(4) for attempt in desk.claim(2)]
     assert len(desk.claim()) == MOST - 8
     desk.end(first)
-    assert desk.gate("api")["in_use"] == MOST - 8
+    assert desk.bucket("api")["in_use"] == MOST - 8
     assert len(desk.claim()) == 8
 
 
@@ -95,10 +95,10 @@ def test_what_is_beside_the_state_is_counted_in_before_it_grows_long(desk: Desk)
     for _ in range(30):
         assert len(desk.claim(1)) == 1
     assert rows.count(desk.behind, "bucket_states") == 1
-    assert desk.gate("api")["in_use"] == 30
-    desk.operator.value("select trunkline.sweep_gates()")
+    assert desk.bucket("api")["in_use"] == 30
+    desk.operator.value("select trunkline.sweep_buckets()")
     assert rows.count(desk.behind, "adjustments") <= 9
-    assert desk.gate("api")["in_use"] == 30
+    assert desk.bucket("api")["in_use"] == 30
 
 
 def test_who_holds_a_slot_for_hours_is_not_forgotten(desk: Desk) -> None:
@@ -107,7 +107,7 @@ def test_who_holds_a_slot_for_hours_is_not_forgotten(desk: Desk) -> None:
     desk.enqueue(MOST + 8)
     first = desk.claim(2)
     desk.database.move_time("3 hours")
-    desk.operator.value("select trunkline.sweep_gates()")
+    desk.operator.value("select trunkline.sweep_buckets()")
     assert len(desk.claim()) == MOST - 2
     desk.end(first[:1])
     assert len(desk.claim()) == 1

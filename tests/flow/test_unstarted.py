@@ -21,14 +21,14 @@ def test_a_claim_takes_no_more_limited_jobs_than_it_is_told(desk: Desk) -> None:
     desk.enqueue(4, task="free")
     assert sorted(claimed(desk, 6, 2)) == ["free"] * 4 + ["work"] * 2
     assert claimed(desk, 6, 0) == []
-    assert desk.gate("api")["requests_of_minute"] == 2
+    assert desk.bucket("api")["requests_of_minute"] == 2
     assert claimed(desk, 5, 5) == ["work"] * 5
     # Without a word it is as many as of the others.
     assert claimed(desk, 5, None) == ["work"]
 
 
 def test_who_left_some_behind_wakes_others(desk: Desk) -> None:
-    """Another worker that looked meanwhile found the gate taken, and sleeps."""
+    """Another worker that looked meanwhile found the bucket taken, and sleeps."""
     desk.limit("api", requests_per_minute=50).task("api")
     desk.enqueue(8)
     desk.worker.connection.execute("select trunkline.register_worker(p_worker => 'sleeper')")
@@ -70,16 +70,16 @@ def test_what_never_started_is_charged_at_none_of_its_limits(desk: Desk) -> None
     attempts = desk.claim()
     assert len(attempts) == 1
     desk.end(attempts, "release", unstarted=True)
-    gate = desk.gate("api")
-    assert (gate["tokens_of_minute"], gate["tokens_of_hour"], gate["requests_of_minute"]) == (
+    bucket = desk.bucket("api")
+    assert (bucket["tokens_of_minute"], bucket["tokens_of_hour"], bucket["requests_of_minute"]) == (
         0,
         0,
         0,
     )
-    assert desk.gate("all")["in_use"] == 0
+    assert desk.bucket("all")["in_use"] == 0
     # So there is room for it again, and it is charged once.
     assert len(desk.claim()) == 1
-    assert desk.gate("api")["tokens_of_minute"] == 400
+    assert desk.bucket("api")["tokens_of_minute"] == 400
     # Nothing was spent, and nothing is learned from it.
     assert sum(entry.tokens for entry in usage.entries(desk.behind)) == 0
     assert usage.estimates(desk.behind) == []
@@ -92,7 +92,7 @@ def test_what_has_started_stays_charged(desk: Desk, how: str) -> None:
     desk.enqueue(1)
     more = {"delays": ["1 hour"]} if how == "snooze" else {}
     desk.end(desk.claim(), how, **more)
-    assert desk.gate("api")["tokens_of_minute"] == 400
+    assert desk.bucket("api")["tokens_of_minute"] == 400
 
 
 def test_what_was_settled_is_not_given_back_again(desk: Desk) -> None:
@@ -104,7 +104,7 @@ def test_what_was_settled_is_not_given_back_again(desk: Desk) -> None:
         "select trunkline.settle_job(%s, %s, '{\"tokens\": 300}')", attempt.job, attempt.number
     )
     desk.end([attempt], "release", unstarted=True)
-    assert desk.gate("api")["tokens_of_minute"] == 300
+    assert desk.bucket("api")["tokens_of_minute"] == 300
 
 
 def test_an_attempt_of_another_worker_is_not_refunded(desk: Desk) -> None:
@@ -113,4 +113,4 @@ def test_an_attempt_of_another_worker_is_not_refunded(desk: Desk) -> None:
     (attempt,) = desk.claim()
     (verdict,) = desk.worker.batch("release", "stranger", [attempt], unstarted=True)
     assert verdict.verdict == "lost"
-    assert desk.gate("api")["tokens_of_minute"] == 400
+    assert desk.bucket("api")["tokens_of_minute"] == 400

@@ -187,7 +187,7 @@ ACTIONS: dict[Callable[[World, Calls], None], str] = {
     _asleep: "worker",
     _drained: "operator",
 }
-DUTIES = ("promote", "run_schedules", "sweep_gates", "sweep_idempotency", "reclaim")
+DUTIES = ("promote", "run_schedules", "sweep_buckets", "sweep_idempotency", "reclaim")
 
 
 def impatient(database: Database) -> Calls:

@@ -174,8 +174,8 @@ def test_a_pause_that_ends_because_the_clock_was_set_back_wakes(desk: Desk, ear:
     desk.worker.value("select trunkline.observe_limit('api', '{\"retry_after\": 60}')")
     desk.enqueue(1)
     assert desk.claim() == []
-    desk.operator.value("select trunkline.sweep_gates()")
+    desk.operator.value("select trunkline.sweep_buckets()")
     desk.database.move_time("-1 day")
     sleep(desk, "there", "elsewhere")
-    desk.operator.value("select trunkline.sweep_gates()")
+    desk.operator.value("select trunkline.sweep_buckets()")
     assert set(ear.heard()) == set(THERE)

@@ -143,7 +143,7 @@ def _limits(printed: Printed, story: Story) -> None:
     run("quotas", "show", "printed")
     run("quotas", "show", "api")
     for by in ("task", "limit", "tenant"):
-        run("quotas", "spending", "--by", by, "--since", "30d")
+        run("quotas", "usage", "--by", by, "--since", "30d")
     run("breakers", "set", "printed", "--failures", 3)
     run("breakers", "trip", "printed", "--reason", "nonsense")
     run("breakers", "list")

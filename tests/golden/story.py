@@ -252,8 +252,8 @@ class Story:
     def _spend(self) -> None:
         """Settle what a job took, so that there is something in the ledger."""
         self.limit("spent", tokens_per_hour=1000)
-        self.producer.register("spending", limits=["spent"], cost={"tokens": 10})
-        attempt = self.start("spending", tenant="acme", payload={"size": 1})
+        self.producer.register("usage", limits=["spent"], cost={"tokens": 10})
+        attempt = self.start("usage", tenant="acme", payload={"size": 1})
         actual = Jsonb({"tokens": 5, "cost": 0.5})
         settle = "select trunkline.settle_job(%s, %s, %s)"
         outcome = self.worker.value(settle, attempt.job, attempt.number, actual)

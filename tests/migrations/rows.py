@@ -112,5 +112,5 @@ def _ended(calls: Calls) -> None:
 
 def _rolled_up(calls: Calls) -> bool:
     """Add up the usage, which waits for transactions that other tests have open on the server."""
-    calls.value("select trunkline.sweep_gates()")
-    return bool(calls.value("select exists (select from trunkline_internal.spending_days)"))
+    calls.value("select trunkline.sweep_buckets()")
+    return bool(calls.value("select exists (select from trunkline_internal.usage_days)"))

@@ -73,14 +73,14 @@ def test_an_enqueue_reads_little(
     work = measure(behind, PRODUCER, call)
     assert work.sequential == {}
     assert work.by_index.get("waiting", 0) <= most_rows, work
-    assert work.by_index.get("gate_names", 0) <= 10, work
+    assert work.by_index.get("bucket_names", 0) <= 10, work
     assert work.buffers <= most_buffers, work
 
 
 def test_the_sweep_looks_at_heads_alone(behind: psycopg.Connection[Any]) -> None:
     """Also after the limit of 20,000 jobs was lowered, as long as they fit."""
     behind.execute("""select trunkline.set_limit('api', '{"tokens_per_minute": 10}')""")
-    work = measure(behind, OPERATOR, "trunkline.sweep_gates()")
+    work = measure(behind, OPERATOR, "trunkline.sweep_buckets()")
     assert work.sequential == {}
-    # One look at each open gate whether it is empty.
+    # One look at each open bucket whether it is empty.
     assert work.by_index.get("waiting", 0) <= 2 * KEYS + 100, work

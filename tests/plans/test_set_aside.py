@@ -19,7 +19,7 @@ FEW, MANY = 10_000, 20_000
 LOWER = """trunkline.set_limit('api', '{"tokens_per_minute": 900}')"""
 RAISE = """trunkline.set_limit('api', '{"tokens_per_minute": 1000000}')"""
 CLAIM = "trunkline.claim('w', p_limit => 10)"
-SWEEP = "trunkline.sweep_gates()"
+SWEEP = "trunkline.sweep_buckets()"
 
 _SETTING = """
 select

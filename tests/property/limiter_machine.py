@@ -27,10 +27,12 @@ parts = st.fixed_dictionaries(
 )
 _AHEAD = b"""
 select count(*)
-from trunkline_internal.gate_corrections as c
+from trunkline_internal.bucket_adjustments as c
 where c.at > extract(epoch from trunkline.clock()) + 2
   and c.xid >= coalesce((
-    select max(s.corrected_below) from trunkline_internal.gate_states as s where s.gate = c.gate
+    select max(s.adjusted_below)
+    from trunkline_internal.bucket_states as s
+    where s.bucket = c.bucket
   ), '0')
 """
 tokens = st.integers(0, LARGEST)
@@ -53,7 +55,7 @@ class LimiterMachine(RuleBasedStateMachine):
     @initialize(given=parts, slots=st.integers(1, 2), count=st.integers(1, 12), cost=tokens)
     def begin(self, given: dict[str, int | None], slots: int, count: int, cost: int) -> None:
         begun_anew(self.desk)
-        for table in ("grants", "spendings"):
+        for table in ("grants", "usage"):
             self.desk.behind.execute(f"delete from trunkline_internal.{table}".encode())
         self.desk.behind.execute(
             "update trunkline_internal.duties set state = '{}', ended_at = null"
@@ -162,7 +164,7 @@ class LimiterMachine(RuleBasedStateMachine):
             "select trunkline.observe_limit('api', %s)", Jsonb({"retry_after": retry_after})
         )
         until = self.model.now + retry_after
-        self.model.held_until = max(self.model.held_until, until) if retry_after else 0
+        self.model.paused_until = max(self.model.paused_until, until) if retry_after else 0
 
     @rule(given=parts)
     def change(self, given: dict[str, int | None]) -> None:
@@ -177,7 +179,7 @@ class LimiterMachine(RuleBasedStateMachine):
     @rule()
     def sweep(self) -> None:
         """Nothing is lost or found by it."""
-        self.desk.operator.run_duty("sweep_gates()")
+        self.desk.operator.run_duty("sweep_buckets()")
 
     @rule(passed=seconds, limit=st.integers(0, 12))
     def wait(self, passed: int, limit: int) -> None:
@@ -190,7 +192,7 @@ class LimiterMachine(RuleBasedStateMachine):
     @rule(back=st.integers(1, 90), then=st.integers(0, 70))
     def set_back(self, back: int, then: int) -> None:
         """By which time duties have run, as they do every few seconds."""
-        self.desk.operator.run_duty("sweep_gates()")
+        self.desk.operator.run_duty("sweep_buckets()")
         self._step(-min(back, self.model.now))
         until(self._swept, "no charge lies ahead")
         if then:
@@ -199,7 +201,7 @@ class LimiterMachine(RuleBasedStateMachine):
     def _swept(self) -> bool:
         """A sweep leaves charges alone while transactions run that are older, also of other
         tests on the same server."""
-        self.desk.operator.run_duty("sweep_gates()")
+        self.desk.operator.run_duty("sweep_buckets()")
         row = self.desk.behind.execute(_AHEAD).fetchone()
         return row == (0,)
 
@@ -226,4 +228,4 @@ class LimiterMachine(RuleBasedStateMachine):
         if self.model.parts.get("concurrency") is None or not self.model.calls:
             return
         least, most = self.model.in_use(), self.model.in_use(3)
-        assert least <= self.desk.gate("api")["in_use"] <= most, self.model
+        assert least <= self.desk.bucket("api")["in_use"] <= most, self.model

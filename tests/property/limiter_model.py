@@ -60,7 +60,7 @@ class Model:
     # By the provider's clock, and by the server's.
     real: int = 0
     now: int = 0
-    held_until: int = 0
+    paused_until: int = 0
     calls: list[Call] = field(default_factory=list)
     waiting: dict[UUID, Job] = field(default_factory=dict)
     running: dict[UUID, Job] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Model:
             return
         for call in self.calls:
             call.at = min(call.at, self.now)
-        self.held_until += seconds
+        self.paused_until += seconds
         for grant in self.grants.values():
             if grant.granted > self.now:
                 grant.granted, grant.expires = self.now, self.now + TTL
@@ -86,7 +86,7 @@ class Model:
 
     def fits(self, tokens: int, *, careful: bool = False) -> bool:
         """Tell whether one call more is within every part, by what is known now."""
-        if self.now < self.held_until:
+        if self.now < self.paused_until:
             return False
         if careful:
             recent = [call for call in self.calls if call.at > self.now - CAREFUL_MINUTE]

@@ -35,7 +35,14 @@ def begun_anew(desk: Desk) -> None:
     """Nothing waits, runs or was ever charged, and it is the first second."""
     at(desk, 0)
     for table in (
-        *("waiting", "set_aside", "running", "gate_states", "gate_corrections", "gate_queues"),
+        *(
+            "waiting",
+            "set_aside",
+            "running",
+            "bucket_states",
+            "bucket_adjustments",
+            "bucket_queues",
+        ),
         *("breakers", "breaker_failures"),
     ):
         desk.behind.execute(f"delete from trunkline_internal.{table}".encode())

@@ -92,6 +92,6 @@ def test_no_window_is_ever_over_and_what_fits_is_given(
             model.charges.append((now, taken))
         waiting = waiting[claimed:]
         if waiting and claimed < asked:
-            # A spent window closes the gate for all, also for what costs nothing of it.
+            # A spent window closes the bucket for all, also for what costs nothing of it.
             least = max(waiting[0], 1)
             assert not model.fits(now, least, _CAREFUL_MINUTE, _CAREFUL_HOUR), (now, model)

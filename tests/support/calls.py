@@ -144,7 +144,7 @@ class Calls:
 
     def pause_of_limit(self, limit: str) -> timedelta | None:
         """Return how long a provider's answer still pauses a limit; None if it does not."""
-        query = "select held_until - trunkline.clock() from trunkline.limits where name = %s"
+        query = "select paused_until - trunkline.clock() from trunkline.limits where name = %s"
         left: timedelta | None = self.value(query, limit)
         return left
 

@@ -21,7 +21,7 @@ KEYS = (
             "promote",
             "reclaim",
             "run_schedules",
-            "sweep_gates",
+            "sweep_buckets",
             "sweep_idempotency",
         )
     ),

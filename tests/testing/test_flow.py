@@ -43,7 +43,7 @@ def tokens(sandbox: Sandbox | AsyncSandbox, name: str) -> int:
 
     with psycopg.connect(sandbox.dsn) as connection:
         row = connection.execute(
-            "select tokens_of_minute from trunkline.gates where name = %s", (name,)
+            "select tokens_of_minute from trunkline.buckets where name = %s", (name,)
         ).fetchone()
     assert row is not None
     found: int = row[0]

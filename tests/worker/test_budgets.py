@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from tests.worker.scene import Scene
-from tests.worker.test_grants import KINDS, gate, limit
+from tests.worker.test_grants import KINDS, bucket, limit
 from tests.worker.test_http import chat, url
 from trunkline import Context
 from trunkline.errors import QuotaSpent
@@ -38,17 +38,17 @@ async def test_actuals_far_above_the_estimate_stop_that_tenant(scene: Scene, kin
 
         async with scene.working():
             await scene.until_state(await enqueue(scene, kind, "acme"), "completed")
-            assert gate(scene, "budget/acme").spent == 5000
-            assert gate(scene, "openai").tokens_of_minute == 5000
+            assert bucket(scene, "budget/acme").spent == 5000
+            assert bucket(scene, "openai").tokens_of_minute == 5000
             with pytest.raises(QuotaSpent):
                 await enqueue(scene, kind, "acme")
             await scene.until_state(await enqueue(scene, kind, "zoo"), "completed")
             limit(scene, "budget/acme", BUDGET.replace("2000", "20000"))
             await scene.until_state(await enqueue(scene, kind, "acme"), "completed")
-    assert gate(scene, "budget/acme").spent == 10_000
+    assert bucket(scene, "budget/acme").spent == 10_000
     # Money and tokens of the books are those of the calls.
     spent = (
-        'select tenant, sum(tokens)::bigint as tokens from trunkline.spending where "limit" like %s'
+        'select tenant, sum(tokens)::bigint as tokens from trunkline.usage where "limit" like %s'
         " group by tenant order by tenant"
     )
     assert [tuple(row) for row in scene.rows(spent, "budget/%")] == [

@@ -39,13 +39,13 @@ def let_go(scene: Scene, grant: UUID) -> None:
     assert scene.value("select trunkline.settle(%s)", grant) == "settled"
 
 
-def gate(scene: Scene, name: str) -> Any:
-    return scene.rows("select * from trunkline.gates where name = %s", name)[0]
+def bucket(scene: Scene, name: str) -> Any:
+    return scene.rows("select * from trunkline.buckets where name = %s", name)[0]
 
 
 async def until_refused(scene: Scene, name: str) -> None:
     """Wait until somebody has asked in vain."""
-    await eventually(lambda: (gate(scene, name).refused or 0) > 0, "somebody waits")
+    await eventually(lambda: (bucket(scene, name).refused or 0) > 0, "somebody waits")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -57,18 +57,18 @@ async def test_a_grant_is_charged_and_settled_with_what_was_taken(scene: Scene, 
     @scene.app.task
     async def loop(ctx: Context, model: str) -> None:
         async with ctx.grant("api/{model}", tokens=100) as grant:
-            seen.append((gate(scene, "api/small").tokens_of_minute, grant.id))
+            seen.append((bucket(scene, "api/small").tokens_of_minute, grant.id))
             seen.append([await grant.settle(tokens=40), await grant.settle(tokens=1)])
         async with ctx.grant("api/{model}", tokens=100, keys={"model": "large"}):
-            seen.append((gate(scene, "api/large").in_use, gate(scene, "api/small").in_use))
+            seen.append((bucket(scene, "api/large").in_use, bucket(scene, "api/small").in_use))
 
     @scene.app.task
     def thread(ctx: Context, model: str) -> None:
         with ctx.grant("api/{model}", tokens=100) as grant:
-            seen.append((gate(scene, "api/small").tokens_of_minute, grant.id))
+            seen.append((bucket(scene, "api/small").tokens_of_minute, grant.id))
             seen.append([bool(grant.settle(tokens=40)), bool(grant.settle(tokens=1))])
         with ctx.grant("api/{model}", tokens=100, keys={"model": "large"}):
-            seen.append((gate(scene, "api/large").in_use, gate(scene, "api/small").in_use))
+            seen.append((bucket(scene, "api/large").in_use, bucket(scene, "api/small").in_use))
 
     async with scene.working():
         (job,) = await scene.enqueue(kind, model="small")
@@ -77,9 +77,12 @@ async def test_a_grant_is_charged_and_settled_with_what_was_taken(scene: Scene, 
     assert charged == 100
     assert answers == [True, False]
     assert slots == (1, 0)
-    assert gate(scene, "api/small").tokens_of_minute == 40
+    assert bucket(scene, "api/small").tokens_of_minute == 40
     # Nobody settled it: what was estimated stays charged, and the slot is free.
-    assert (gate(scene, "api/large").tokens_of_minute, gate(scene, "api/large").in_use) == (100, 0)
+    assert (bucket(scene, "api/large").tokens_of_minute, bucket(scene, "api/large").in_use) == (
+        100,
+        0,
+    )
     assert scene.value("select trunkline.settle(%s)", grant) == "already"
 
 
@@ -107,8 +110,8 @@ async def test_an_error_keeps_the_estimate_unless_it_was_settled(scene: Scene, k
         for job in jobs:
             await eventually(lambda job=job: scene.job(job).failures == 1, "it failed")  # type: ignore[misc]
             assert scene.job(job).last_error["message"] == "after the call"
-    assert gate(scene, "api/told").tokens_of_minute == 7
-    assert gate(scene, "api/untold").tokens_of_minute == 100
+    assert bucket(scene, "api/told").tokens_of_minute == 7
+    assert bucket(scene, "api/untold").tokens_of_minute == 100
     assert rows.count(scene.superuser, "grants") == 2
     assert usage.unsettled_grants(scene.superuser) == 0
 
@@ -127,7 +130,7 @@ async def test_who_forgets_to_await_has_settled_nevertheless(scene: Scene) -> No
     async with scene.working():
         (job,) = await scene.enqueue("work")
         await scene.until_state(job, "completed")
-    assert gate(scene, "api").tokens_of_minute == 40
+    assert bucket(scene, "api").tokens_of_minute == 40
 
 
 async def test_a_claim_that_took_of_the_limit_is_the_grant(scene: Scene) -> None:
@@ -138,9 +141,9 @@ async def test_a_claim_that_took_of_the_limit_is_the_grant(scene: Scene) -> None
     @scene.app.task(limit="api", cost={"tokens": 100})
     async def work(ctx: Context) -> None:
         async with ctx.grant("api", tokens=100):
-            seen.append(gate(scene, "api").tokens_of_minute)
+            seen.append(bucket(scene, "api").tokens_of_minute)
         async with ctx.grant("api", tokens=100):
-            seen.append(gate(scene, "api").tokens_of_minute)
+            seen.append(bucket(scene, "api").tokens_of_minute)
 
     async with scene.working():
         (job,) = await scene.enqueue("work")
@@ -165,7 +168,7 @@ async def test_what_the_claim_charged_is_settled(scene: Scene, kind: str) -> Non
         (job,) = await scene.enqueue(kind)
         await scene.until_state(job, "completed")
     assert seen == [True, False]
-    assert gate(scene, "api").tokens_of_minute == 30
+    assert bucket(scene, "api").tokens_of_minute == 30
     entries = [entry for entry in usage.entries(scene.superuser) if entry.job == job]
     assert [(entry.tokens, entry.money) for entry in entries] == [(30, 0.25)]
 
@@ -184,12 +187,12 @@ async def test_processes_have_the_same(scene: Scene) -> None:
             (impatient,) = await scene.enqueue("impatient")
             assert (await scene.until_state(impatient, "scheduled")).failures == 0
             (patient,) = await scene.enqueue("patient")
-            await eventually(lambda: gate(scene, "busy").refused > 1, "it waits")
+            await eventually(lambda: bucket(scene, "busy").refused > 1, "it waits")
             await scene.app.jobs.cancel(patient)
             assert (await scene.until_state(patient, "cancelled")).failures == 0
         await scene.app.close()
-    assert gate(scene, "api/a").tokens_of_minute == 40
-    assert gate(scene, "api/b").tokens_of_minute == 30
+    assert bucket(scene, "api/a").tokens_of_minute == 40
+    assert bucket(scene, "api/b").tokens_of_minute == 30
 
 
 @pytest.mark.parametrize(
@@ -277,7 +280,7 @@ async def test_a_server_that_is_away_does_not_spoil_a_call_that_is_paid_for(
     async with scene.working():
         (job,) = await scene.enqueue("work")
         assert (await scene.until_state(job, "completed")).result == "done"
-    assert gate(scene, "api").tokens_of_minute == 100
+    assert bucket(scene, "api").tokens_of_minute == 100
     assert "its estimate stays charged" in caplog.text
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.internals import jobs
 from tests.worker.scene import Scene, eventually, timed
-from tests.worker.test_grants import KINDS, gate, hold_slot, let_go, limit, until_refused
+from tests.worker.test_grants import KINDS, bucket, hold_slot, let_go, limit, until_refused
 from trunkline import Context
 from trunkline.db.calls import work
 from trunkline.errors import (
@@ -132,7 +132,7 @@ async def test_a_bound_on_the_wait(scene: Scene, kind: str) -> None:
         found = await scene.until_state(job, "completed")
     assert [error.reason for error in waited] == ["concurrency"]
     assert found.result == "granted"
-    assert gate(scene, "api").refused >= 1
+    assert bucket(scene, "api").refused >= 1
     # How often it asked meanwhile depends on the machine.
     assert spans[0] >= 0.15
 

@@ -34,8 +34,8 @@ def limit(scene: Scene, name: str, parts: str) -> None:
     scene.superuser.execute("select trunkline.set_limit(%s, %s::jsonb)", (name, parts))
 
 
-def gate(scene: Scene, name: str) -> Any:
-    return scene.rows("select * from trunkline.gates where name = %s", name)[0]
+def bucket(scene: Scene, name: str) -> Any:
+    return scene.rows("select * from trunkline.buckets where name = %s", name)[0]
 
 
 def chat(text: str = "hello") -> dict[str, Any]:
@@ -65,7 +65,7 @@ async def test_a_call_is_charged_and_settled_by_what_the_answer_says(
     async with scene.working():
         (job,) = await scene.enqueue(kind)
         assert (await scene.until_state(job, "completed")).result == 700
-    found = gate(scene, "openai")
+    found = bucket(scene, "openai")
     assert (found.tokens_of_minute, found.requests_of_minute) == (700, 1)
     assert provider.account().served == 1
 
@@ -82,7 +82,7 @@ async def test_processes_call_too(scene: Scene, provider: Provider) -> None:
             (job,) = await scene.enqueue("calls", url=url(provider))
             assert (await scene.until_state(job, "scheduled")).failures == 0
         await scene.app.close()
-    assert gate(scene, "openai").tokens_of_minute == 700
+    assert bucket(scene, "openai").tokens_of_minute == 700
 
 
 async def test_an_ordinary_call_asks_the_engine_twice(
@@ -135,7 +135,7 @@ async def test_a_refusal_holds_that_key_for_everybody_and_puts_the_attempt_off(
         found = await scene.until_state(job, "scheduled")
         assert (found.failures, found.deferrals) == (0, 1)
         assert "answered 429" in found.reason
-        until = gate(scene, "openai/a").held_until
+        until = bucket(scene, "openai/a").paused_until
         left = "select extract(epoch from %s::timestamptz - trunkline.clock())"
         assert 30 < scene.value(left, until) <= 41
         assert 30 < scene.value(left, found.run_at) <= 41
@@ -145,9 +145,9 @@ async def test_a_refusal_holds_that_key_for_everybody_and_puts_the_attempt_off(
         await scene.until_state(other, "completed")
         assert scene.state(same) == "ready"
         assert [row.reason for row in scene.rows("select * from trunkline.explain(%s)", same)]
-    assert gate(scene, "openai/b").held_until is None
+    assert bucket(scene, "openai/b").paused_until is None
     # The request was sent, and counts.
-    assert gate(scene, "openai/a").requests_of_minute == 1
+    assert bucket(scene, "openai/a").requests_of_minute == 1
     assert provider.account().refused == 1
 
 
@@ -163,7 +163,7 @@ async def test_a_refusal_may_be_looked_at(scene: Scene, provider: Provider) -> N
     async with scene.working():
         (job,) = await scene.enqueue("work")
         assert (await scene.until_state(job, "completed")).result == 429
-    left = "select extract(epoch from held_until - trunkline.clock()) from trunkline.gates"
+    left = "select extract(epoch from paused_until - trunkline.clock()) from trunkline.buckets"
     assert 1 < scene.value(left) <= 5
 
 
@@ -181,7 +181,7 @@ async def test_an_unavailable_provider_that_says_when_holds_the_limit_too(scene:
             found = await scene.until_state(job, "scheduled")
     assert found.failures == 0
     assert "secret" not in found.reason
-    assert gate(scene, "openai").held_reason == "the provider answered 503"
+    assert bucket(scene, "openai").pause_reason == "the provider answered 503"
 
 
 @pytest.mark.parametrize("nonsense", sorted(NONSENSE))
@@ -198,7 +198,7 @@ async def test_nonsense_about_limits_changes_nothing(
     async with scene.working():
         (job,) = await scene.enqueue("work")
         assert (await scene.until_state(job, "completed")).result == 200
-    assert gate(scene, "openai").held_until is None
+    assert bucket(scene, "openai").paused_until is None
     assert "that mean nothing" in caplog.text
 
 
@@ -221,7 +221,7 @@ async def test_a_provider_with_little_left_lowers_the_limit_for_everybody(
         for _ in range(2):
             (job,) = await scene.enqueue("work")
             await scene.until_state(job, "completed")
-        left = "select extract(epoch from held_until - trunkline.clock()) from trunkline.gates"
+        left = "select extract(epoch from paused_until - trunkline.clock()) from trunkline.buckets"
         assert 10 < scene.value(left) < 65
         (third,) = await scene.enqueue("work")
         # Were it claimed, it would be before this one.
@@ -272,7 +272,7 @@ async def test_a_provider_that_does_not_answer_fails_the_attempt_and_keeps_the_c
         (job,) = await scene.enqueue(kind)
         await eventually(lambda: scene.job(job).failures == 1, "it failed")
     assert scene.job(job).last_error["code"] == "http_timeout"
-    found = gate(scene, "openai")
+    found = bucket(scene, "openai")
     assert (found.tokens_of_minute, found.in_use) == (50, 0)
 
 
@@ -289,7 +289,7 @@ async def test_a_call_may_be_outside_of_all_limits(scene: Scene) -> None:
             (job,) = await scene.enqueue("work")
             await scene.until_state(job, "completed")
     assert len(server.requests) == 3
-    assert gate(scene, "openai").requests_of_minute == 1
+    assert bucket(scene, "openai").requests_of_minute == 1
     # Calls of one worker share their connections.
     assert server.connections == 1
 
@@ -387,7 +387,7 @@ async def test_a_worker_of_one_tenant_calls_a_provider_that_all_share(
     await narrowed.close()
     assert (done.state, done.result, done.tenant) == ("completed", 429, "acme")
     assert denied == ["tenant_denied"]
-    assert gate(scene, "openai").held_reason == "the provider answered 429"
+    assert bucket(scene, "openai").pause_reason == "the provider answered 429"
 
 
 async def test_a_missing_function_does_not_fail_a_job_that_reports_an_answer(

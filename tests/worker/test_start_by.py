@@ -30,7 +30,9 @@ def limited(held: Held, left: float) -> Held:
 
 
 def charged(scene: Scene, name: str = "api") -> int:
-    found: int = scene.value("select requests_of_minute from trunkline.gates where name = %s", name)
+    found: int = scene.value(
+        "select requests_of_minute from trunkline.buckets where name = %s", name
+    )
     return found
 
 
@@ -255,6 +257,6 @@ async def test_what_came_late_is_charged_for_nothing_and_runs_with_the_next_clai
     assert len(made_late) == 1
     assert attempts == [1]
     assert (found.attempt, found.deferrals, found.failures) == (2, 0, 0)
-    tokens = "select tokens_of_minute, requests_of_minute from trunkline.gates where name = 'api'"
+    tokens = "select tokens_of_minute, requests_of_minute from trunkline.buckets where name = 'api'"
     # Twice 400 would not have fitted.
     assert tuple(scene.rows(tokens)[0]) == (400, 1)

@@ -23,7 +23,7 @@ _DOMAINS = {
         [*_REFUSALS, "tests/plans", *_CALLERS],
     ),
     "flow": Domain(
-        [f"{_ENGINE}/flow"],
+        [f"{_ENGINE}/{name}" for name in ("limits", "buckets", "usage", "breakers")],
         ["tests/flow", "tests/property"],
         [*_REFUSALS, "tests/plans", "tests/sql", "tests/concurrency", *_CALLERS],
     ),

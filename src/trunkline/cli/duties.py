@@ -17,7 +17,7 @@ __all__ = ["duties"]
 
 _NAMES = (
     *("maintain_partitions", "promote", "reclaim", "run_schedules"),
-    *("sweep_gates", "sweep_idempotency"),
+    *("sweep_buckets", "sweep_idempotency"),
 )
 
 

@@ -33,7 +33,7 @@ from trunkline.cli.quota_views import books
 from trunkline.cli.tables import Column, console, facts, live, put, show, state_text, table
 from trunkline.db.address import address
 from trunkline.db.call import Call
-from trunkline.db.calls.quotas import JobSpendingRow, spending_of_job
+from trunkline.db.calls.quotas import JobUsageRow, usage_of_job
 from trunkline.db.calls.read import JobPage
 from trunkline.errors import JobCancelled, JobFailed, SchemaForbidden, WaitTimeout
 from trunkline.model import Enqueued, Job, JobState
@@ -95,19 +95,19 @@ def show_one(session: Session, job_id: UUID, *, watch: bool, as_json: bool) -> N
 class _Found(NamedTuple):
     job: Job
     # None for who may not read the books.
-    spending: list[JobSpendingRow] | None
+    usage: list[JobUsageRow] | None
     now: datetime
 
     def document(self) -> dict[str, Any]:
-        return {**job_data(self.job), "spending": self.spending}
+        return {**job_data(self.job), "usage": self.usage}
 
 
 def _looked_up(session: Session, job_id: UUID) -> _Found:
     job = find_job(session, job_id)
-    spending = None
+    usage = None
     with suppress(SchemaForbidden):
-        spending = session.ask(spending_of_job(job_id))
-    return _Found(job, spending, session.now())
+        usage = session.ask(usage_of_job(job_id))
+    return _Found(job, usage, session.now())
 
 
 def await_end(session: Session, made: Enqueued, timeout: float | None, *, as_json: bool) -> None:
@@ -174,7 +174,7 @@ def _columns(now: datetime) -> list[Column[Job]]:
 
 
 def _detail(found: _Found, out: Console) -> RenderableType:
-    job, spending, now = found
+    job, usage, now = found
     ended = job.finished_at
     took = ended - job.claimed_at if ended and job.claimed_at else None
     waited = job.claimed_at - job.created_at if job.claimed_at else None
@@ -216,8 +216,8 @@ def _detail(found: _Found, out: Console) -> RenderableType:
     for name, body in (("payload", job.payload), ("result", job.result)):
         if body is not None and body != {}:
             parts += [Text(f"{name}", style="bold"), Text(_indented(body))]
-    if spending:
-        parts += [Text("used", style="bold"), table(_account(), spending, out.width)]
+    if usage:
+        parts += [Text("used", style="bold"), table(_account(), usage, out.width)]
     if job.errors:
         parts.append(Text("errors, newest last", style="bold"))
         parts += [_error(error) for error in job.errors]
@@ -226,10 +226,10 @@ def _detail(found: _Found, out: Console) -> RenderableType:
     return Group(*parts)
 
 
-def _account() -> list[Column[JobSpendingRow]]:
+def _account() -> list[Column[JobUsageRow]]:
     """Lines of the books by attempt; the limit is told by its filled-in name."""
-    attempt: Column[JobSpendingRow] = Column("ATTEMPT", lambda row: row.attempt, right=True)
-    name: Column[JobSpendingRow] = Column("LIMIT", lambda row: row.name, elastic=True)
+    attempt: Column[JobUsageRow] = Column("ATTEMPT", lambda row: row.attempt, right=True)
+    name: Column[JobUsageRow] = Column("LIMIT", lambda row: row.name, elastic=True)
     return [attempt, name, *books("limit")[1:]]
 
 

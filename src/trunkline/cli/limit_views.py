@@ -12,7 +12,7 @@ from rich.text import Text
 from trunkline.cli.gauges import bar, gauge, percent, quantity
 from trunkline.cli.output import age, amount, capped, clean, count, moment, relative
 from trunkline.cli.tables import Column, facts
-from trunkline.db.calls.flow import GateRow, LimitRow
+from trunkline.db.calls.flow import BucketRow, LimitRow
 
 __all__ = ["columns", "parts", "with_key"]
 
@@ -35,8 +35,8 @@ def columns(title: str, now: datetime, out: Console) -> list[Column[Any]]:
         def text(row: LimitRow) -> str:
             most = getattr(row, allowed)
             if most is None:
-                # Of a pool it is known, and nothing says how many at most.
-                return amount(row.in_use) if taken == "in_use" and row.pool else ""
+                # Of a share group it is known, and nothing says how many at most.
+                return amount(row.in_use) if taken == "in_use" and row.share_group else ""
             return f"{getattr(row, taken):,}/{_times(row)}{most:,}"
 
         def style(row: LimitRow) -> str:
@@ -47,7 +47,7 @@ def columns(title: str, now: datetime, out: Console) -> list[Column[Any]]:
 
     def spent(row: LimitRow) -> str:
         # Keys have one each: trunkline quotas list.
-        if row.quota is None or row.gates > 1:
+        if row.quota is None or row.buckets > 1:
             return ""
         return percent(row.spent / row.quota) if row.quota else "none"
 
@@ -69,17 +69,17 @@ def _state(row: LimitRow, now: datetime) -> str:
     notes = []
     if row.status != "active":
         notes.append(f"{row.status}: {row.reason}" if row.reason else str(row.status))
-    if row.held_until is not None:
-        notes.append(f"held for {age(row.held_until - now)}")
+    if row.paused_until is not None:
+        notes.append(f"paused for {age(row.paused_until - now)}")
     if row.set_aside:
         notes.append(f"{capped(row.set_aside, row.counted_up_to)} set aside")
     return "; ".join(notes)
 
 
-def with_key(limit: LimitRow, gate: GateRow) -> LimitRow:
+def with_key(limit: LimitRow, bucket: BucketRow) -> LimitRow:
     """A key with the numbers that its limit allows it."""
-    known = {name: getattr(gate, name) for name in gate._fields if name in limit._fields}
-    row = limit._replace(**known | {"gates": 1, "spent": gate.spent or 0})
+    known = {name: getattr(bucket, name) for name in bucket._fields if name in limit._fields}
+    row = limit._replace(**known | {"buckets": 1, "spent": bucket.spent or 0})
     shares = [
         getattr(row, taken) / most
         for taken, allowed in (("in_use", "concurrency"), *(window[:2] for window in _WINDOWS))
@@ -90,7 +90,9 @@ def with_key(limit: LimitRow, gate: GateRow) -> LimitRow:
     return row._replace(fullness=max(shares, default=None))
 
 
-def parts(limit: LimitRow, gates: Sequence[GateRow], now: datetime, out: Console) -> RenderableType:
+def parts(
+    limit: LimitRow, buckets: Sequence[BucketRow], now: datetime, out: Console
+) -> RenderableType:
     """All that is known of one limit, in words."""
     fill = None
     if out.is_terminal and limit.fullness is not None:
@@ -106,13 +108,13 @@ def parts(limit: LimitRow, gates: Sequence[GateRow], now: datetime, out: Console
             ("quota", _quota(limit)),
             ("waiting", _waiting(limit)),
             ("set aside", _set_aside(limit)),
-            ("held", _held(gates, now)),
+            ("paused", _paused(buckets, now)),
             ("refused", _refused(limit, now)),
             ("late", _late(limit)),
-            ("breaker", _breaker(limit, gates)),
+            ("breaker", _breaker(limit, buckets)),
             ("pressure", _pressure(limit)),
             ("depth", _depth(limit)),
-            ("pool", _pool(limit)),
+            ("share group", _share_group(limit)),
             ("changed", f"{relative(limit.updated_at, now)} by {clean(limit.updated_by)}"),
         ]
     )
@@ -125,12 +127,12 @@ def _waiting(limit: LimitRow) -> str:
 
 
 def _keys(limit: LimitRow) -> int:
-    return max(limit.gates, 1)
+    return max(limit.buckets, 1)
 
 
 def _times(limit: LimitRow) -> str:
     """Each key has the whole of it."""
-    return "" if limit.gates <= 1 else f"{limit.gates:,}x"
+    return "" if limit.buckets <= 1 else f"{limit.buckets:,}x"
 
 
 def _status(limit: LimitRow) -> Text:
@@ -143,9 +145,9 @@ def _status(limit: LimitRow) -> Text:
 def _of(limit: LimitRow, taken: str, allowed: str, words: str) -> str:
     most, used = getattr(limit, allowed), getattr(limit, taken)
     if most is None:
-        return f"{used:,} at once" if taken == "in_use" and limit.pool else ""
-    if limit.gates > 1:
-        return f"{used:,} over {limit.gates:,} keys, {most:,} {words} each"
+        return f"{used:,} at once" if taken == "in_use" and limit.share_group else ""
+    if limit.buckets > 1:
+        return f"{used:,} over {limit.buckets:,} keys, {most:,} {words} each"
     return f"{used:,} of {most:,} {words}"
 
 
@@ -161,8 +163,8 @@ def _quota(limit: LimitRow) -> str:
     length = f"a {limit.quota_period}" if limit.quota_period else f"in {age(limit.quota_window)}"
     spent = quantity(limit.spent, limit.quota_unit, limit.quota)
     whole = f"{quantity(limit.quota, limit.quota_unit, limit.quota)}{unit} {length}"
-    if limit.gates > 1:
-        return f"{spent} over {limit.gates:,} keys, {whole} each"
+    if limit.buckets > 1:
+        return f"{spent} over {limit.buckets:,} keys, {whole} each"
     return f"{spent} of {whole}"
 
 
@@ -179,14 +181,14 @@ def _set_aside(limit: LimitRow) -> Text | None:
     )
 
 
-def _held(gates: Sequence[GateRow], now: datetime) -> Text | None:
-    held = [gate for gate in gates if gate.held_until is not None]
-    if not held:
+def _paused(buckets: Sequence[BucketRow], now: datetime) -> Text | None:
+    paused = [bucket for bucket in buckets if bucket.paused_until is not None]
+    if not paused:
         return None
-    last = max(held, key=lambda gate: gate.held_until or now)
-    which = f"{count(len(held), 'key')}, " if len(held) > 1 else ""
-    why = f": {clean(last.held_reason)}" if last.held_reason else ""
-    return Text(f"{which}until {moment(last.held_until, now)}{why}", style="red")
+    last = max(paused, key=lambda bucket: bucket.paused_until or now)
+    which = f"{count(len(paused), 'key')}, " if len(paused) > 1 else ""
+    why = f": {clean(last.pause_reason)}" if last.pause_reason else ""
+    return Text(f"{which}until {moment(last.paused_until, now)}{why}", style="red")
 
 
 def _refused(limit: LimitRow, now: datetime) -> str:
@@ -208,11 +210,11 @@ def _late(limit: LimitRow) -> Text | None:
     )
 
 
-def _breaker(limit: LimitRow, gates: Sequence[GateRow]) -> str:
+def _breaker(limit: LimitRow, buckets: Sequence[BucketRow]) -> str:
     if limit.breaker_failures is None or limit.breaker_share is None:
         return ""
-    stopped = sum(gate.breaker in {"open", "half_open"} for gate in gates)
-    state = "closed" if not stopped else "open" if limit.gates <= 1 else f"{stopped:,} not closed"
+    stopped = sum(bucket.breaker in {"open", "half_open"} for bucket in buckets)
+    state = "closed" if not stopped else "open" if limit.buckets <= 1 else f"{stopped:,} not closed"
     return (
         f"{state}; opens at {count(limit.breaker_failures, 'failure')} and"
         f" {limit.breaker_share:.0%} within {age(limit.breaker_window)},"
@@ -236,8 +238,8 @@ def _depth(limit: LimitRow) -> str:
     return f"up to {count(limit.depth_limit, 'job')} wait, more are {later}"
 
 
-def _pool(limit: LimitRow) -> str:
-    if limit.pool is None:
+def _share_group(limit: LimitRow) -> str:
+    if limit.share_group is None:
         return ""
     cap = f", at most {limit.share_cap:,} at once while others wait" if limit.share_cap else ""
-    return f"{clean(limit.pool)}, weight {limit.weight or 1}{cap}"
+    return f"{clean(limit.share_group)}, weight {limit.weight or 1}{cap}"

@@ -117,8 +117,8 @@ def list_(*, watch: bool, dsn: str | None, as_json: bool) -> None:
     default=None,
     help="Above the depth limit refuse new jobs, which is the default, or put them off.",
 )
-@_part("weight", "How many times the share of others of its pool: 1 unless told.")
-@_part("share-cap", "So many at once of one key at most while others of its pool wait.")
+@_part("weight", "How many times the share of others of its share group: 1 unless told.")
+@_part("share-cap", "So many at once of one key at most while others of its share group wait.")
 @options.with_options(options.dsn, options.as_json)
 def set_(
     *, name: str, depth_refuses: bool | None, dsn: str | None, as_json: bool, **parts: str | None
@@ -126,7 +126,8 @@ def set_(
     """Make a limit, or change the parts that are given.
 
     A name with keys in braces is a limit of its own for each value that payloads have there. Quotas
-    are set with trunkline quotas set. Limits of a pool, such as fair:mail/{tenant}, share fairly.
+    are set with trunkline quotas set. Limits of a share group, such as fair:mail/{tenant}, share
+    fairly.
     """
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
     from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
@@ -169,14 +170,14 @@ def show(*, name: str, dsn: str | None, as_json: bool) -> None:
 
     with opened(dsn) as session:
         found = _found(session, name)
-        gates, now = session.ask(flow.gates(name)), session.now()
+        buckets, now = session.ask(flow.buckets(name)), session.now()
     if as_json:
-        print_json({**found._asdict(), "keys": [gate._asdict() for gate in gates]})
+        print_json({**found._asdict(), "keys": [bucket._asdict() for bucket in buckets]})
         return
     out = console()
-    put(out, parts(found, gates, now, out))
-    if any(gate.name != name for gate in gates):
-        keys = [with_key(found, gate) for gate in gates]
+    put(out, parts(found, buckets, now, out))
+    if any(bucket.name != name for bucket in buckets):
+        keys = [with_key(found, bucket) for bucket in buckets]
         click.echo()
         put(out, table(columns("KEY", now, out), keys, out.width))
 
@@ -215,9 +216,9 @@ def resume(*, name: str, dsn: str | None, as_json: bool) -> None:
     with opened(dsn) as session:
         _found(session, name)
         session.ask(flow.set_limit(name, {}, "active"))
-        for held in session.ask(flow.held(name)):
-            session.ask(flow.observe_limit(held, {"retry_after": 0}, {}))
-            lifted.append(held)
+        for paused in session.ask(flow.paused(name)):
+            session.ask(flow.observe_limit(paused, {"retry_after": 0}, {}))
+            lifted.append(paused)
     if as_json:
         print_json({"limit": name, "status": "active", "reason": None, "lifted": lifted})
     else:

@@ -35,7 +35,7 @@ COMMANDS = {
     "profile": ("trunkline.cli.profile:profile", "Ready-made sets of tasks."),
     "limits": ("trunkline.cli.limits:limits", "Limits: list, set, show, pause, resume."),
     "queues": ("trunkline.cli.queues:queues", "Queues: list, pause, resume, limit, age."),
-    "quotas": ("trunkline.cli.quotas:quotas", "Quotas and budgets: list, show, set, spending."),
+    "quotas": ("trunkline.cli.quotas:quotas", "Quotas and budgets: list, show, set, usage."),
     "schedules": ("trunkline.cli.schedules:schedules", "What is enqueued by the clock."),
     "schema": ("trunkline.cli.schema:schema", "Install, upgrade and verify the schema."),
     "settings": ("trunkline.cli.settings:settings", "Numbers and switches of the engine."),

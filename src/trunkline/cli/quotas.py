@@ -227,10 +227,10 @@ def set_(
 
 @quotas.command(
     epilog=options.examples(
-        "trunkline quotas spending",
-        "trunkline quotas spending --by tenant --since 2030-01-01",
-        "trunkline quotas spending --by task --since 7d",
-        "trunkline quotas spending --by limit --json | jq 'map(.cost) | add'",
+        "trunkline quotas usage",
+        "trunkline quotas usage --by tenant --since 2030-01-01",
+        "trunkline quotas usage --by task --since 7d",
+        "trunkline quotas usage --by limit --json | jq 'map(.cost) | add'",
     )
 )
 @click.option(
@@ -249,7 +249,7 @@ def set_(
     help="The first day that counts, in UTC.",
 )
 @options.with_options(options.dsn, options.as_json)
-def spending(*, by: str, since: datetime | timedelta, dsn: str | None, as_json: bool) -> None:
+def usage(*, by: str, since: datetime | timedelta, dsn: str | None, as_json: bool) -> None:
     """Show the books: what jobs and grants have really taken.
 
     Calls, requests, tokens, units and money, as settled, or as estimated where nobody did.
@@ -263,7 +263,7 @@ def spending(*, by: str, since: datetime | timedelta, dsn: str | None, as_json: 
 
     with opened(dsn) as session:
         first = since if isinstance(since, datetime) else session.now() - since
-        found = session.ask(calls.spending(cast("By", by), first))
+        found = session.ask(calls.usage(cast("By", by), first))
     if as_json:
         kept = {by, "limit", "calls", "requests", "tokens", "units", "cost"}
         print_json(

@@ -57,7 +57,7 @@ def limits_of(
 
 
 def _encoded(text: str) -> str:
-    """Encode a value as the engine does in limit names: a slash would end the pool's name."""
+    """Encode a value as the engine does in limit names: a slash would end the group's name."""
     for character in "%/{}":
         text = text.replace(character, f"%{ord(character):02X}")
     return text

@@ -63,7 +63,7 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
             "trunkline.promote(p_limit => 0)",
             "trunkline.reclaim(p_limit => 0)",
             "trunkline.run_schedules(p_limit => 0)",
-            "trunkline.sweep_gates(p_limit => 0)",
+            "trunkline.sweep_buckets(p_limit => 0)",
             "trunkline.sweep_idempotency(p_limit => 0)",
             "trunkline.progress('w', <running>, 1, p_percent => 101)",
         ),

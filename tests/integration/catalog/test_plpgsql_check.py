@@ -27,7 +27,7 @@ VOLATILITY_ON_PURPOSE = {
     "live_state": "each look needs a snapshot of its own, since a claim moves the job between them",
     "lock_running": "it locks rows, which only a volatile function may",
     "lock_heads": "it locks rows, which only a volatile function may",
-    "look_at_pools": "it locks rows, which only a volatile function may",
+    "select_fairly": "it locks rows, which only a volatile function may",
     "next_position": "whether the transaction has an id changes within a claim",
     "visible_end": "looks after another look that found nothing, so it needs a newer snapshot",
     "visible_live_state": "each look needs a snapshot of its own, as live_state",

@@ -71,9 +71,9 @@ FUNCTIONS = """
     settle_job           .        worker   .        .
     sleep                .        worker   .        .
     snooze               .        worker   .        .
-    spending_of_job      .        .        operator reader
+    usage_of_job      .        .        operator reader
     stop_worker          .        worker   .        .
-    sweep_gates          .        worker   operator .
+    sweep_buckets          .        worker   operator .
     sweep_idempotency    .        worker   operator .
     tenant_scope         producer worker   operator reader
     trip_breaker         .        .        operator .
@@ -84,7 +84,7 @@ VIEWS = """
     dead_letters         .        .        operator reader
     duties               .        .        operator reader
     events               .        .        operator reader
-    gates                .        .        operator reader
+    buckets                .        .        operator reader
     jobs                 producer .        operator reader
     limits               .        .        operator reader
     queues               .        .        operator reader
@@ -92,7 +92,7 @@ VIEWS = """
     reclaim_history      .        .        operator reader
     schedules            .        .        operator reader
     settings             producer worker   operator reader
-    spending             .        .        operator reader
+    usage             .        .        operator reader
     stale_monitor        .        .        operator reader
     stale_validation     .        .        operator reader
     tasks                producer worker   operator reader

@@ -17,7 +17,7 @@ DUTIES = (
     "promote",
     "reclaim",
     "run_schedules",
-    "sweep_gates",
+    "sweep_buckets",
     "sweep_idempotency",
 )
 

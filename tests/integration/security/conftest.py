@@ -20,7 +20,7 @@ Connection = psycopg.Connection[Any]
 STATES = ("ready", "scheduled", "running", "completed", "cancelled", "dead")
 _TABLES = (
     "waiting", "running", "finished", "dead", "events", "idempotency_keys", "unique_keys", "grants",
-    "spendings", "workers",
+    "usage", "workers",
 )  # fmt: skip
 
 

@@ -116,14 +116,14 @@ CALLS = [
     """trunkline.find_jobs(p_limit => 50)""",
     """trunkline.queue_sizes()""",
     """trunkline.deferred_jobs()""",
-    """trunkline.spending_of_job(<job 5>)""",
+    """trunkline.usage_of_job(<job 5>)""",
     """trunkline.retry(<job 1>)""",
     """trunkline.health()""",
     *(
         f"trunkline.{view}"
         for view in (
-            "breakers", "dead_letters", "duties", "events", "gates", "jobs", "limits", "queues",
-            "quotas", "reclaim_history", "schedules", "settings", "spending", "stale_monitor",
+            "breakers", "dead_letters", "duties", "events", "buckets", "jobs", "limits", "queues",
+            "quotas", "reclaim_history", "schedules", "settings", "usage", "stale_monitor",
             "tasks", "workers",
         )
     ),

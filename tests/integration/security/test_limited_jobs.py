@@ -29,8 +29,8 @@ def started(desk: Desk, tenant: str = "theirs") -> Attempt:
 
 
 def charged(desk: Desk) -> tuple[int, int]:
-    gate = desk.gate("api")
-    return gate["in_use"], gate["tokens_of_minute"]
+    bucket = desk.bucket("api")
+    return bucket["in_use"], bucket["tokens_of_minute"]
 
 
 SETTLE = "select trunkline.settle_job(%s, %s, '{\"tokens\": 5}')"

@@ -63,7 +63,7 @@ def refused(connection: Connection, query: str, *arguments: object) -> tuple[str
 
 
 def spent(everybody: Connection) -> dict[str, int]:
-    rows = everybody.execute("select name, requests_of_minute, held_until from trunkline.gates")
+    rows = everybody.execute("select name, requests_of_minute, paused_until from trunkline.buckets")
     return {name: -1 if held else requests for name, requests, held in rows}
 
 
@@ -331,7 +331,7 @@ def test_different_keys_never_share_a_name(everybody: Connection, batch: bool) -
                 "select trunkline.enqueue('chat', %s, p_tenant => %s)",
                 (json.dumps(job["payload"]), job["tenant"]),
             )
-    rows = everybody.execute("select name, waiting from trunkline.gates").fetchall()
+    rows = everybody.execute("select name, waiting from trunkline.buckets").fetchall()
     assert dict(rows) == {name: 1 for _, _, name in NAMES}
     # What is shown is accepted, and means the same.
     for tenant, model, name in NAMES:

@@ -80,7 +80,7 @@ def test_the_same_views_show_them_to_a_session_for_all(
     operator = database.connect("trunkline_operator")
     shown = {view for view in readable(operator) if "secret" in text(operator, view)}
     assert shown >= {
-        *("jobs", "tasks", "limits", "gates", "queues", "schedules", "workers", "quotas"),
+        *("jobs", "tasks", "limits", "buckets", "queues", "schedules", "workers", "quotas"),
         *("breakers", "stale_monitor"),
     }
 

@@ -123,7 +123,7 @@ CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
         ),
     ],
     "snooze": [("worker", f"trunkline.snooze({THEIRS})", LOST)],
-    "spending_of_job": [("operator", "trunkline.spending_of_job(<b running>)", [])],
+    "usage_of_job": [("operator", "trunkline.usage_of_job(<b running>)", [])],
 }
 # No row of theirs belongs to a tenant: the clock, and duties, which serve everybody whoever runs
 # them (what they answer is tested below).
@@ -139,7 +139,7 @@ FOR_ALL = {
     "run_schedules",
     "schema_release",
     "schema_version",
-    "sweep_gates",
+    "sweep_buckets",
     "sweep_idempotency",
     "tenant_scope",
 }
@@ -155,7 +155,7 @@ VIEWS_FOR_ALL = {"duties", "settings", "tasks"}
 # Of which nobody has any here, or which show no names; limits are nobody's but the operator's.
 _EMPTY_HERE = {
     "breakers",
-    "gates",
+    "buckets",
     "limits",
     "quotas",
     "reclaim_history",

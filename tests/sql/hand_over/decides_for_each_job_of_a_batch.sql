@@ -14,7 +14,7 @@ select t.started('count') as second \gset
 select t.started('mail') as third \gset
 select t.started('mail', 'w3') as others \gset
 set session authorization trunkline_operator;
-select is((select g.requests_of_minute from trunkline.gates as g where g.name = 'openai'), 3::bigint, 'three claims were charged');
+select is((select g.requests_of_minute from trunkline.buckets as g where g.name = 'openai'), 3::bigint, 'three claims were charged');
 
 set session authorization trunkline_worker;
 select results_eq(
@@ -33,7 +33,7 @@ select results_eq(
 );
 select is((t.job(:'third')).reason, 'field c of the payload does not fit the code of w1; w2 has another version of mail', 'and its own reason');
 set session authorization trunkline_operator;
-select is((select g.requests_of_minute from trunkline.gates as g where g.name = 'openai'), 1::bigint, 'only the job that still runs is charged');
+select is((select g.requests_of_minute from trunkline.buckets as g where g.name = 'openai'), 1::bigint, 'only the job that still runs is charged');
 set session authorization trunkline_worker;
 select is(
   t.refusal($$select trunkline.hand_over(p_worker => 'w1', p_jobs => array[gen_random_uuid()], p_attempts => array[1], p_errors => '{}')$$) ->> 'code',

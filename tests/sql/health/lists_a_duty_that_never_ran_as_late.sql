@@ -5,7 +5,7 @@ select plan(9);
 set session authorization trunkline_reader;
 select results_eq(
   $$select "check", ok from trunkline.health() where "check" like 'duty %' and detail -> 'succeeded_at' = 'null' order by 1$$,
-  $$values ('duty promote', false), ('duty reclaim', false), ('duty run_schedules', false), ('duty sweep_gates', false), ('duty sweep_idempotency', false)$$,
+  $$values ('duty promote', false), ('duty reclaim', false), ('duty run_schedules', false), ('duty sweep_buckets', false), ('duty sweep_idempotency', false)$$,
   'what the installation did not run itself is late at first'
 );
 select trunkline_test.move_time('1 day') \g /dev/null
@@ -19,7 +19,7 @@ select trunkline_test.move_time('2 seconds') \g /dev/null
 select is((select ok from trunkline.health() where "check" = 'duty reclaim'), false, 'more than a minute is');
 select is((select ok from trunkline.health() where "check" = 'duty maintain_partitions'), true, 'rarer duties have two of their turns');
 set session authorization trunkline_operator;
-select results_eq('select duty from trunkline.duties where late order by 1', $$values ('promote'), ('reclaim'), ('run_schedules'), ('sweep_gates')$$, 'the view of duties says the same');
+select results_eq('select duty from trunkline.duties where late order by 1', $$values ('promote'), ('reclaim'), ('run_schedules'), ('sweep_buckets')$$, 'the view of duties says the same');
 select trunkline_test.move_time('1 hour') \g /dev/null
 select is((select count(*) from trunkline.duties where late), 6::bigint, 'after an hour all are late again');
 

@@ -29,7 +29,7 @@ select is((select ready from trunkline.queues where queue = 'default'), 10000::b
 select is((select counted_up_to from trunkline.queues where queue = 'default'), 10000, 'which tells the bound');
 select is((select ready from trunkline.queues where queue = 'some'), 345::bigint, 'other queues stay exact');
 select is((select waiting from trunkline.limits where name = 'api'), 10000::bigint, 'limits stop there, too');
-select is((select waiting from trunkline.gates where name = 'api'), 10000::bigint, 'and their keys');
+select is((select waiting from trunkline.buckets where name = 'api'), 10000::bigint, 'and their keys');
 
 -- A job of the highest priority is not among the first ones that are counted.
 select trunkline.enqueue(p_task => 'mail', p_priority => 49) \g /dev/null

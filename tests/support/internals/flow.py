@@ -30,34 +30,34 @@ __all__ = [
 Superuser = psycopg.Connection[Any]
 
 _STATES = """
-select s.epoch, s.holders, s.refused, s.refused_at is not null, s.held_until,
-  s.corrected_below is not null, s.reckoned_by = l.updated_at
+select s.revision, s.holders, s.refused, s.refused_at is not null, s.paused_until,
+  s.adjusted_below is not null, s.computed_by = l.updated_at
 from trunkline_internal.limits as l
-join trunkline_internal.gate_states as s on s.gate = l.gate
+join trunkline_internal.bucket_states as s on s.bucket = l.bucket
 where l.name = %s
 """
 _OF_ALL = """
 with buckets as (
-  select array_agg(n.gate) as gates, array_agg(n.limit_id) as limits
-  from trunkline_internal.gate_names as n
+  select array_agg(n.bucket) as buckets, array_agg(n.limit_id) as limits
+  from trunkline_internal.bucket_names as n
 )
 select n.name, q.slots, q.living
 from ({query}) as q
-join trunkline_internal.gate_names as n on n.gate = q.gate
+join trunkline_internal.bucket_names as n on n.bucket = q.bucket
 """
 _ROOM = """
-select r.gate, r.slots, r.living
+select r.bucket, r.slots, r.living
 from buckets as b
-cross join lateral trunkline_internal.gate_room(
-  p_gates => b.gates, p_limits => b.limits, p_now => trunkline.clock(), p_wanted => 5
+cross join lateral trunkline_internal.bucket_room(
+  p_buckets => b.buckets, p_limits => b.limits, p_now => trunkline.clock(), p_wanted => 5
 ) as r
-where r.slots > 0 and r.held_until is null
+where r.slots > 0 and r.paused_until is null
 """
 _FREE_SLOTS = """
-select r.gate, r.slots, r.living
+select r.bucket, r.slots, r.living
 from buckets as b
 cross join lateral trunkline_internal.free_slots(
-  p_gates => b.gates, p_limits => b.limits, p_wanted => 5, p_now => trunkline.clock()
+  p_buckets => b.buckets, p_limits => b.limits, p_wanted => 5, p_now => trunkline.clock()
 ) as f
 cross join lateral unnest(f.rooms) as r
 """
@@ -85,33 +85,33 @@ class BucketState(NamedTuple):
 def buckets(superuser: Superuser) -> list[tuple[int, int, str]]:
     """Return all buckets by name, as (bucket, limit, name)."""
     return superuser.execute(
-        "select gate, limit_id, name from trunkline_internal.gate_names order by name"
+        "select bucket, limit_id, name from trunkline_internal.bucket_names order by name"
     ).fetchall()
 
 
 def open_in_queues(superuser: Superuser) -> list[tuple[int, int, str, Any]]:
     """Return where jobs may wait, as (bucket, limit, queue, closing)."""
     rows = superuser.execute(
-        "select distinct gate, limit_id, queue, closing from trunkline_internal.gate_queues"
+        "select distinct bucket, limit_id, queue, closing from trunkline_internal.bucket_queues"
     )
     return sorted(rows.fetchall())
 
 
 def open_buckets(superuser: Superuser) -> list[int]:
     """Return the buckets for which jobs may wait, in the order in which claims visit them."""
-    rows = superuser.execute("select distinct gate from trunkline_internal.gate_queues")
+    rows = superuser.execute("select distinct bucket from trunkline_internal.bucket_queues")
     return sorted(bucket for (bucket,) in rows)
 
 
 def close_empty_buckets(superuser: Superuser) -> None:
     """Close the buckets for which no job waits."""
-    superuser.execute("select trunkline_internal.close_empty_gates()")
+    superuser.execute("select trunkline_internal.close_empty_buckets()")
 
 
 def begin_turn(superuser: Superuser, limit: int) -> Turn:
     """Ask as a claim of so many jobs does."""
     row = superuser.execute(
-        "select after, gates from trunkline_internal.begin_gate_turn(p_limit => %s)", (limit,)
+        "select after, buckets from trunkline_internal.begin_scan(p_limit => %s)", (limit,)
     ).fetchone()
     assert row is not None
     return Turn(*row)
@@ -139,7 +139,7 @@ def most_running_per_bucket(superuser: Superuser) -> int:
 def waits_for_bucket(superuser: Superuser, job: UUID) -> bool:
     """True if a claim finds this waiting job by its bucket."""
     row = superuser.execute(
-        "select gate is not null from trunkline_internal.waiting where job_id = %s", (job,)
+        "select bucket is not null from trunkline_internal.waiting where job_id = %s", (job,)
     ).fetchone()
     assert row is not None
     found: bool = row[0]
@@ -150,7 +150,7 @@ def names_of_waiting(superuser: Superuser, tenant: str) -> list[str]:
     """Return for each waiting job of the tenant the name of its bucket."""
     rows = superuser.execute(
         "select n.name from trunkline_internal.waiting as w"
-        " join trunkline_internal.gate_names as n on n.gate = w.gate and w.tenant = %s",
+        " join trunkline_internal.bucket_names as n on n.bucket = w.bucket and w.tenant = %s",
         (tenant,),
     )
     return [name for (name,) in rows]
@@ -164,7 +164,7 @@ def bucket_states(superuser: Superuser, limit: str) -> list[BucketState]:
 def cursor(superuser: Superuser, queue: str = "default", lane: int = 0) -> int:
     """Return the sequence number from which claims of the only bucket scan a lane."""
     row = superuser.execute(
-        "select place -> 'lanes' -> %s ->> 0 from trunkline_internal.gate_states",
+        "select place -> 'lanes' -> %s ->> 0 from trunkline_internal.bucket_states",
         (f"{queue}/{lane}",),
     ).fetchone()
     assert row is not None
@@ -189,7 +189,7 @@ def _slots(superuser: Superuser, query: str) -> dict[str, tuple[int, list[UUID]]
 def counts_slots_only(superuser: Superuser, limit: str) -> bool:
     """True if claims take the quick way for this limit."""
     row = superuser.execute(
-        "select slots_alone from trunkline_internal.limits where name = %s", (limit,)
+        "select slots_only from trunkline_internal.limits where name = %s", (limit,)
     ).fetchone()
     assert row is not None
     found: bool = row[0]
@@ -199,7 +199,7 @@ def counts_slots_only(superuser: Superuser, limit: str) -> bool:
 def share_group(superuser: Superuser, limit: str) -> str | None:
     """Return the share group of a limit."""
     row = superuser.execute(
-        "select pool from trunkline_internal.limits where name = %s", (limit,)
+        "select share_group from trunkline_internal.limits where name = %s", (limit,)
     ).fetchone()
     assert row is not None
     found: str | None = row[0]
@@ -211,4 +211,4 @@ def remove_limit(superuser: Superuser, limit: str) -> None:
     superuser.execute(
         "update trunkline_internal.limits set name = 'renamed' where name = %s", (limit,)
     )
-    superuser.execute("delete from trunkline_internal.gate_names where name = %s", (limit,))
+    superuser.execute("delete from trunkline_internal.bucket_names where name = %s", (limit,))

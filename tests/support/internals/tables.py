@@ -6,11 +6,9 @@ SCHEMA = "trunkline_internal"
 
 # Every other table is called by its own name.
 _NAMES = {
-    "adjustments": "gate_corrections",
-    "bucket_states": "gate_states",
-    "buckets": "gate_names",
-    "open_buckets": "gate_queues",
-    "usage": "spendings",
+    "adjustments": "bucket_adjustments",
+    "buckets": "bucket_names",
+    "open_buckets": "bucket_queues",
 }
 
 

@@ -56,7 +56,7 @@ def costs_of_waiting(
 def entries(superuser: Superuser) -> list[Entry]:
     """Return the lines of the usage ledger by time."""
     rows = superuser.execute(
-        "select job_id, grant_id, tokens, units, cost from trunkline_internal.spendings order by at"
+        "select job_id, grant_id, tokens, units, cost from trunkline_internal.usage order by at"
     )
     return [Entry(*row) for row in rows]
 
@@ -71,8 +71,8 @@ def estimates(superuser: Superuser) -> list[tuple[int, int]]:
 def learn(superuser: Superuser, task: str, bucket: str, *, tokens: int, units: int = 0) -> None:
     """Set the estimate for jobs of a task in a bucket."""
     superuser.execute(
-        "insert into trunkline_internal.estimates (task, gate, tokens, units, updated_at)"
-        " values (%s, trunkline_internal.gate_of(%s), %s, %s, now())",
+        "insert into trunkline_internal.estimates (task, bucket, tokens, units, updated_at)"
+        " values (%s, trunkline_internal.bucket_of(%s), %s, %s, now())",
         (task, bucket, tokens, units),
     )
 
@@ -105,7 +105,7 @@ def quota_hours(superuser: Superuser) -> list[tuple[int, int]]:
 def fill_quota_hours(superuser: Superuser, buckets: int, rows_each: int) -> None:
     """Give many idle buckets rows of one unit each, over the last 300 hours."""
     superuser.execute(
-        "insert into trunkline_internal.quota_hours (gate, hour, amount)"
+        "insert into trunkline_internal.quota_hours (bucket, hour, amount)"
         " select b, floor(extract(epoch from now()) / 3600) - h %% 300, 1"
         " from generate_series(1, %s) as b, generate_series(1, %s) as h",
         (buckets, rows_each),

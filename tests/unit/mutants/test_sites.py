@@ -27,7 +27,7 @@ begin
   end if;
   select w.job_id into v_job
   from trunkline_internal.waiting as w
-  where w.state = 'ready' and w.place between 1 and 5 and (w.gate is null or w.held)
+  where w.state = 'ready' and w.place between 1 and 5 and (w.bucket is null or w.held)
   order by w.priority desc, w.sequence
   limit p_limit
   for update of w skip locked;
@@ -45,7 +45,7 @@ select max(j.at) as at from trunkline_internal.jobs as j where j.tenant = 'a';
 """
 MODULE = '''\
 """Doc."""
-def open_gate(self, names: list[str], wanted: int) -> bool:
+def open_bucket(self, names: list[str], wanted: int) -> bool:
     """Doc."""
     _log.info("said")
     if wanted < 1:
@@ -73,8 +73,8 @@ def changed(mutations: list[Mutation], kind: str) -> set[tuple[str, str]]:
         ("condition", "if p_limit < 1 and p_limit is not null then", "if false then"),
         (
             "condition",
-            "where w.state = 'ready' and w.place between 1 and 5 and (w.gate is null or w.held)",
-            "where w.state = 'ready' and (w.gate is null or w.held)",
+            "where w.state = 'ready' and w.place between 1 and 5 and (w.bucket is null or w.held)",
+            "where w.state = 'ready' and (w.bucket is null or w.held)",
         ),
         (
             "condition",

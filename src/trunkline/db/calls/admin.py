@@ -179,7 +179,7 @@ DUTIES: Final[Mapping[str, LiteralString]] = {
     "promote": "select trunkline.promote()",
     "reclaim": "select count(*) from trunkline.reclaim()",
     "run_schedules": "select count(*) from trunkline.run_schedules()",
-    "sweep_gates": "select trunkline.sweep_gates()",
+    "sweep_buckets": "select trunkline.sweep_buckets()",
     "sweep_idempotency": "select trunkline.sweep_idempotency()",
 }
 

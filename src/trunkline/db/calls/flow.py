@@ -9,14 +9,14 @@ from uuid import UUID
 from trunkline.db.call import Call, json_text, one, rows_of, scalar
 
 __all__ = [
-    "GateRow",
+    "BucketRow",
     "GrantAnswer",
     "LimitRow",
     "acquire",
-    "gates",
-    "held",
+    "buckets",
     "limits",
     "observe_limit",
+    "paused",
     "set_limit",
     "settle",
     "settle_job",
@@ -40,10 +40,10 @@ class LimitRow(NamedTuple):
     tokens_of_minute: int
     tokens_of_hour: int
     waiting: int
-    gates: int
+    buckets: int
     # Of the key of which most is given out, between 0 and 1; None where nothing says how much.
     fullness: Decimal | None
-    held_until: datetime | None
+    paused_until: datetime | None
     refused: int
     refused_at: datetime | None
     quota: int | None
@@ -65,7 +65,7 @@ class LimitRow(NamedTuple):
     depth_refuses: bool
     weight: int | None
     share_cap: int | None
-    pool: str | None
+    share_group: str | None
     updated_at: datetime
     updated_by: str
     # Attempts of the last seven days that may have called late, and their tasks.
@@ -77,7 +77,7 @@ class LimitRow(NamedTuple):
     counted_up_to: int
 
 
-class GateRow(NamedTuple):
+class BucketRow(NamedTuple):
     """One limit with its keys filled in."""
 
     name: str
@@ -89,8 +89,8 @@ class GateRow(NamedTuple):
     tokens_of_hour: int
     waiting: int
     spent: int | None
-    held_until: datetime | None
-    held_reason: str | None
+    paused_until: datetime | None
+    pause_reason: str | None
     refused: int
     refused_at: datetime | None
     breaker: str | None
@@ -115,35 +115,35 @@ def limits() -> Call[list[LimitRow]]:
     return Call(
         "select name, status, reason, requests_per_minute, requests_per_hour, tokens_per_minute,"
         " tokens_per_hour, concurrency, in_use, requests_of_minute, requests_of_hour,"
-        " tokens_of_minute, tokens_of_hour, waiting, gates, fullness, held_until, refused,"
+        " tokens_of_minute, tokens_of_hour, waiting, buckets, fullness, paused_until, refused,"
         " refused_at, quota, quota_unit, quota_window, quota_period, quota_buffer,"
         " quota_low_share, quota_low_below, quota_refuses, spent, breaker_failures,"
         " breaker_share, breaker_window, breaker_probe_after, backpressure_threshold,"
-        " backpressure_delay, depth_limit, depth_refuses, weight, share_cap, pool, updated_at,"
-        " updated_by, late, late_tasks, set_aside, counted_up_to"
+        " backpressure_delay, depth_limit, depth_refuses, weight, share_cap, share_group,"
+        " updated_at, updated_by, late, late_tasks, set_aside, counted_up_to"
         " from trunkline.limits order by name",
         (),
         rows_of(LimitRow),
     )
 
 
-def gates(limit: str) -> Call[list[GateRow]]:
+def buckets(limit: str) -> Call[list[BucketRow]]:
     """The filled-in names of a limit that were used lately, those with most waiting first."""
     return Call(
         'select name, "limit", in_use, requests_of_minute, requests_of_hour, tokens_of_minute,'
-        " tokens_of_hour, waiting, spent, held_until, held_reason, refused, refused_at, breaker,"
+        " tokens_of_hour, waiting, spent, paused_until, pause_reason, refused, refused_at, breaker,"
         " set_aside, counted_up_to"
-        ' from trunkline.gates where "limit" = %s'
+        ' from trunkline.buckets where "limit" = %s'
         " order by waiting desc, name limit 100",
         (limit,),
-        rows_of(GateRow),
+        rows_of(BucketRow),
     )
 
 
-def held(limit: str) -> Call[list[str]]:
+def paused(limit: str) -> Call[list[str]]:
     """The filled-in names of a limit that its provider has put off."""
     return Call(
-        'select name from trunkline.gates where "limit" = %s and held_until is not null'
+        'select name from trunkline.buckets where "limit" = %s and paused_until is not null'
         " order by name",
         (limit,),
         lambda rows: [row[0] for row in rows],

@@ -9,12 +9,12 @@ from trunkline.db.call import Call, rows_of
 
 __all__ = [
     "By",
-    "JobSpendingRow",
+    "JobUsageRow",
     "QuotaRow",
-    "SpendingRow",
+    "UsageRow",
     "quotas",
-    "spending",
-    "spending_of_job",
+    "usage",
+    "usage_of_job",
 ]
 
 By = Literal["day", "limit", "task", "tenant"]
@@ -46,7 +46,7 @@ class QuotaRow(NamedTuple):
     refused_until: datetime | None
 
 
-class SpendingRow(NamedTuple):
+class UsageRow(NamedTuple):
     """What was spent of one limit, by day, task or tenant; None where that was not asked for."""
 
     day: date | None
@@ -60,7 +60,7 @@ class SpendingRow(NamedTuple):
     cost: Decimal
 
 
-class JobSpendingRow(NamedTuple):
+class JobUsageRow(NamedTuple):
     """What an attempt of a job took of one limit, under its name with the keys filled in."""
 
     limit: str
@@ -86,25 +86,25 @@ def quotas(name: str | None = None) -> Call[list[QuotaRow]]:
     )
 
 
-def spending(by: By, since: datetime | None) -> Call[list[SpendingRow]]:
+def usage(by: By, since: datetime | None) -> Call[list[UsageRow]]:
     """What was settled since a day; not summed over limits: a call may take from several."""
     return Call(
         "select case %s when 'day' then day end, case %s when 'task' then task end,"
         " case %s when 'tenant' then tenant end, \"limit\", sum(calls)::bigint,"
         " sum(requests)::bigint, sum(tokens)::bigint, sum(units)::bigint, sum(cost)"
-        " from trunkline.spending"
+        " from trunkline.usage"
         " where day >= coalesce((%s::timestamptz at time zone 'UTC')::date, '-infinity')"
         " group by 1, 2, 3, 4 order by 1, 2, 3, 4",
         (by, by, by, since),
-        rows_of(SpendingRow),
+        rows_of(UsageRow),
     )
 
 
-def spending_of_job(job: UUID) -> Call[list[JobSpendingRow]]:
+def usage_of_job(job: UUID) -> Call[list[JobUsageRow]]:
     """What a job really used, by attempt and limit."""
     return Call(
         'select "limit", name, attempt, calls, requests, tokens, units, cost'
-        " from trunkline.spending_of_job(p_job => %s::uuid)",
+        " from trunkline.usage_of_job(p_job => %s::uuid)",
         (job,),
-        rows_of(JobSpendingRow),
+        rows_of(JobUsageRow),
     )

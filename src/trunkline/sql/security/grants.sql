@@ -68,7 +68,7 @@ grant execute on function
   trunkline.reclaim(integer),
   trunkline.run_duties(),
   trunkline.run_schedules(integer),
-  trunkline.sweep_gates(integer),
+  trunkline.sweep_buckets(integer),
   trunkline.sweep_idempotency(integer)
 to trunkline_worker, trunkline_operator;
 
@@ -105,7 +105,7 @@ to trunkline_producer, trunkline_operator, trunkline_reader;
 grant execute on function
   trunkline.deferred_jobs(integer),
   trunkline.queue_sizes(text[]),
-  trunkline.spending_of_job(uuid)
+  trunkline.usage_of_job(uuid)
 to trunkline_operator, trunkline_reader;
 
 grant execute on function
@@ -123,13 +123,13 @@ grant select on
   trunkline.dead_letters,
   trunkline.duties,
   trunkline.events,
-  trunkline.gates,
+  trunkline.buckets,
   trunkline.limits,
   trunkline.queues,
   trunkline.quotas,
   trunkline.reclaim_history,
   trunkline.schedules,
-  trunkline.spending,
+  trunkline.usage,
   trunkline.stale_monitor,
   trunkline.stale_validation,
   trunkline.throughput,

@@ -66,7 +66,7 @@ as $$
   join trunkline_internal.limits as l on l.limit_id = b.limit_id and l.breaker_failures is not null
   cross join lateral (
     select coalesce((
-      select n.name from trunkline_internal.gate_names as n where n.gate = b.gate order by n.limit_id desc limit 1
+      select n.name from trunkline_internal.bucket_names as n where n.bucket = b.bucket order by n.limit_id desc limit 1
     ), l.name) as name
   ) as n
   where b.state <> 'closed' and (select trunkline.tenant_scope()) is null

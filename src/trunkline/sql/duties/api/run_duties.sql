@@ -26,7 +26,7 @@ begin
       when 'promote' then perform trunkline.promote();
       when 'reclaim' then perform trunkline.reclaim();
       when 'run_schedules' then perform trunkline.run_schedules();
-      when 'sweep_gates' then perform trunkline.sweep_gates();
+      when 'sweep_buckets' then perform trunkline.sweep_buckets();
       when 'sweep_idempotency' then perform trunkline.sweep_idempotency();
     end case;
     select d.runs, d.rows, d.last_error ->> 'message' as error

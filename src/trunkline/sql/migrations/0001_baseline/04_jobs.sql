@@ -28,7 +28,7 @@ create table trunkline_internal.waiting (
   tags text[],
   payload jsonb,
   last_error jsonb,
-  gate bigint,
+  bucket bigint,
   need bigint[],
   -- One constraint with as few nodes in its parse tree as possible: PostgreSQL reads the text of each CHECK once per INSERT
   -- statement, 4 µs each, a tenth of a single enqueue with ten of them. A null CHECK passes, so a nullable column needs no
@@ -44,17 +44,17 @@ create table trunkline_internal.waiting (
 );
 comment on table trunkline_internal.waiting is 'Jobs that are not running yet: ready, scheduled or blocked.';
 comment on column trunkline_internal.waiting.payload_day is 'Day of the body that holds a large payload.';
-comment on column trunkline_internal.waiting.need is 'What it takes of its limits: requests, tokens, units, then limit and gate of each. Null: not limited.';
-comment on column trunkline_internal.waiting.gate is 'The gate in whose lane it waits: the first of its need, or the one that had no room last.';
+comment on column trunkline_internal.waiting.need is 'What it takes of its limits: requests, tokens, units, then limit and bucket of each. Null: not limited.';
+comment on column trunkline_internal.waiting.bucket is 'The bucket in whose lane it waits: the first of its need, or the one that had no room last.';
 -- Numbers are read from it many times while a job moves: with a short header it would be copied each time.
 alter table trunkline_internal.waiting alter column need set storage plain;
 create index waiting_due on trunkline_internal.waiting (run_at) where state = 'scheduled';
 -- Limited jobs have their own index, so that a hundred thousand of them behind a spent limit slow down no claim. Conditions
 -- are tested in this order at every insert: a test for null costs nothing, the state is a comparison of texts.
-create index waiting_ready on trunkline_internal.waiting (queue, lane, sequence) where gate is null and state = 'ready';
-create index waiting_gated on trunkline_internal.waiting (gate, queue, lane, sequence) where gate is not null and state = 'ready';
--- Counts the jobs that wait for a gate with a depth limit.
-create index waiting_gated_later on trunkline_internal.waiting (gate) where gate is not null and state = 'scheduled';
+create index waiting_ready on trunkline_internal.waiting (queue, lane, sequence) where bucket is null and state = 'ready';
+create index waiting_limited on trunkline_internal.waiting (bucket, queue, lane, sequence) where bucket is not null and state = 'ready';
+-- Counts the jobs that wait for a bucket with a depth limit.
+create index waiting_limited_later on trunkline_internal.waiting (bucket) where bucket is not null and state = 'scheduled';
 create index waiting_later on trunkline_internal.waiting (queue, state) where state <> 'ready';
 create index waiting_deferred on trunkline_internal.waiting (deferred_since) where deferred_since is not null;
 alter table trunkline_internal.waiting enable row level security, force row level security;

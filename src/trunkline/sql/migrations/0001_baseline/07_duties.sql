@@ -23,7 +23,7 @@ insert into trunkline_internal.duties (duty, every, description) values
   ('reclaim', '15 seconds', 'Takes back jobs whose lease, worker or time limit is over.'),
   ('run_schedules', '1 second', 'Enqueues what schedules say is due.'),
   ('sweep_idempotency', '10 minutes', 'Removes expired idempotency keys.'),
-  ('sweep_gates', '5 seconds', 'Closes gates at which nobody waits, and forgets what no window sees any more.');
+  ('sweep_buckets', '5 seconds', 'Closes buckets at which nobody waits, and forgets what no window sees any more.');
 
 create table trunkline_internal.partitioned_tables (
   parent text primary key,

@@ -3,7 +3,7 @@
 create table trunkline_internal.limits (
   limit_id integer generated always as identity primary key,
   name text not null constraint limits_name_key unique check (name <> '' and octet_length(name) <= 200),
-  gate bigint not null generated always as (hashtextextended(name, 0)) stored constraint limits_gate_key unique,
+  bucket bigint not null generated always as (hashtextextended(name, 0)) stored constraint limits_bucket_key unique,
   requests_per_minute bigint check (requests_per_minute >= 0),
   requests_per_hour bigint check (requests_per_hour >= 0),
   tokens_per_minute bigint check (tokens_per_minute >= 0),
@@ -33,9 +33,9 @@ create table trunkline_internal.limits (
   weight integer check (weight between 1 and 1000),
   share_cap integer check (share_cap >= 1),
   declared jsonb,
-  pool text generated always as (case when name like 'fair:%' then split_part(name, '/', 1) end) stored,
-  -- Repeats the condition of pool, because a generated column cannot use another one.
-  slots_alone boolean not null generated always as (
+  share_group text generated always as (case when name like 'fair:%' then split_part(name, '/', 1) end) stored,
+  -- Repeats the condition of share group, because a generated column cannot use another one.
+  slots_only boolean not null generated always as (
     concurrency is not null
     and name not like 'fair:%'
     and num_nonnulls(requests_per_minute, requests_per_hour, tokens_per_minute, tokens_per_hour, quota, breaker_failures) = 0
@@ -54,10 +54,10 @@ comment on column trunkline_internal.limits.quota_buffer is 'Which share of the 
 comment on column trunkline_internal.limits.quota_low_share is 'From this share on, priorities below quota_low_below stop.';
 comment on column trunkline_internal.limits.breaker_failures is 'So many failed attempts within breaker_window, and at least breaker_share of all, open the breaker. Null: there is none.';
 comment on column trunkline_internal.limits.backpressure_threshold is 'Above this share of the minute new jobs are put off by backpressure_delay.';
-comment on column trunkline_internal.limits.share_cap is 'Most that one key of a pool runs while others of it wait.';
+comment on column trunkline_internal.limits.share_cap is 'Most that one key of a share group runs while others of it wait.';
 comment on column trunkline_internal.limits.declared is 'What the code of a task last said about it: only what changes there is set again.';
-comment on column trunkline_internal.limits.pool is 'Keys of one pool share what its workers can do.';
-comment on column trunkline_internal.limits.slots_alone is 'Whether it counts nothing but who runs at once: such limits are looked at and charged by a shorter way.';
+comment on column trunkline_internal.limits.share_group is 'Keys of one share group share what its workers can do.';
+comment on column trunkline_internal.limits.slots_only is 'Whether it counts nothing but who runs at once: such limits are looked at and charged by a shorter way.';
 comment on sequence trunkline_internal.limits_limit_id_seq is 'Numbers of limits, as jobs carry them.';
 alter table trunkline_internal.limits enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.limits to trunkline_owner using (true) with check (true);
@@ -75,7 +75,7 @@ insert into trunkline_internal.limit_templates default values;
 -- Separate from waiting: claims and enqueues do not touch it while no job is set aside.
 create table trunkline_internal.set_aside (
   job_id uuid not null constraint set_aside_pkey primary key,
-  gate bigint not null,
+  bucket bigint not null,
   limit_id integer not null,
   unit integer not null check (unit between 1 and 3),
   cost bigint not null,
@@ -85,11 +85,11 @@ create table trunkline_internal.set_aside (
   task text not null
 );
 comment on table trunkline_internal.set_aside is 'Jobs in state blocked that cost more than one of their limits ever gives at once; they are freed when it gives enough.';
-comment on column trunkline_internal.set_aside.gate is 'The bucket that is too small, which need not be the one in whose lane the job waited.';
+comment on column trunkline_internal.set_aside.bucket is 'The bucket that is too small, which need not be the one in whose lane the job waited.';
 comment on column trunkline_internal.set_aside.limit_id is 'The limit that the job was enqueued under; one with the bucket''s own name takes precedence.';
 comment on column trunkline_internal.set_aside.unit is 'What there is too little of, as its place in need: 1 requests, 2 tokens, 3 units.';
 comment on column trunkline_internal.set_aside.sequence is 'Its place in the lane, which it returns to.';
-create index set_aside_by_cost on trunkline_internal.set_aside (gate, unit, cost, sequence);
+create index set_aside_by_cost on trunkline_internal.set_aside (bucket, unit, cost, sequence);
 create index set_aside_by_age on trunkline_internal.set_aside (task, since);
 create index set_aside_by_time on trunkline_internal.set_aside (since);
 create index set_aside_by_queue on trunkline_internal.set_aside (queue);

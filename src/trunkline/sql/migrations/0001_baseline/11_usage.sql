@@ -1,18 +1,18 @@
 -- Quotas, grants, what calls really took, and estimates.
 
 create table trunkline_internal.quota_hours (
-  gate bigint not null,
+  bucket bigint not null,
   hour bigint not null,
   amount bigint not null
 );
 comment on table trunkline_internal.quota_hours is 'What was taken of quotas, by hour since 1970; a claim adds a row, a duty puts the rows of an hour together.';
-create index quota_hours_by_gate on trunkline_internal.quota_hours (gate, hour);
+create index quota_hours_by_bucket on trunkline_internal.quota_hours (bucket, hour);
 alter table trunkline_internal.quota_hours enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.quota_hours to trunkline_owner using (true) with check (true);
 
 create table trunkline_internal.grants (
   grant_id uuid not null constraint grants_pkey primary key,
-  gate bigint not null,
+  bucket bigint not null,
   limit_id integer not null,
   name text not null,
   job_id uuid,
@@ -26,10 +26,10 @@ create table trunkline_internal.grants (
   charged_at bigint not null,
   expires_at timestamptz not null,
   settled_at timestamptz,
-  beside bigint[]
+  other_buckets bigint[]
 );
 comment on table trunkline_internal.grants is 'What was asked for by name, within a job or without. One of a job ends with its attempt.';
-comment on column trunkline_internal.grants.beside is 'Other limits of its job that have a quota and were charged the same: limit and gate of each. Null: none.';
+comment on column trunkline_internal.grants.other_buckets is 'Other limits of its job that have a quota and were charged the same: limit and bucket of each. Null: none.';
 create index grants_by_expiry on trunkline_internal.grants (expires_at);
 create index grants_by_job on trunkline_internal.grants (job_id) where job_id is not null;
 alter table trunkline_internal.grants enable row level security, force row level security;
@@ -45,13 +45,13 @@ create type trunkline.grant_answer as (
 );
 comment on type trunkline.grant_answer is 'What acquire answers: the grant, or why there is none and when to ask again.';
 
-create table trunkline_internal.spendings (
+create table trunkline_internal.usage (
   at timestamptz not null,
   xid xid8 not null default pg_current_xact_id(),
   grant_id uuid,
   job_id uuid,
   attempt integer,
-  gate bigint not null,
+  bucket bigint not null,
   limit_id integer not null,
   task text,
   tenant text,
@@ -61,19 +61,19 @@ create table trunkline_internal.spendings (
   cost numeric not null,
   late boolean not null default false
 );
-comment on table trunkline_internal.spendings is 'What was really used, one row for each settlement and gate: the books of jobs.';
-comment on column trunkline_internal.spendings.late is 'Whether the attempt held its charge for over a quarter of the limit''s shortest window and ended without acquire or a settlement within that window: its call may have come late.';
-create unique index spendings_of_attempt on trunkline_internal.spendings (job_id, attempt, gate) where grant_id is null;
-create index spendings_by_xid on trunkline_internal.spendings (xid);
-create index spendings_by_time on trunkline_internal.spendings (at);
+comment on table trunkline_internal.usage is 'What was really used, one row for each settlement and bucket: the books of jobs.';
+comment on column trunkline_internal.usage.late is 'Whether the attempt held its charge for over a quarter of the limit''s shortest window and ended without acquire or a settlement within that window: its call may have come late.';
+create unique index usage_of_attempt on trunkline_internal.usage (job_id, attempt, bucket) where grant_id is null;
+create index usage_by_xid on trunkline_internal.usage (xid);
+create index usage_by_time on trunkline_internal.usage (at);
 -- Finds the rows of grants by their job; those of attempts are found by their unique index.
-create index spendings_by_job on trunkline_internal.spendings (job_id) where grant_id is not null;
-create index spendings_late on trunkline_internal.spendings (xid) where late;
-alter table trunkline_internal.spendings enable row level security, force row level security;
-create policy owner_rows on trunkline_internal.spendings to trunkline_owner using (true) with check (true);
-create policy tenant_rows on trunkline_internal.spendings for select using (tenant = nullif(current_setting('trunkline.tenant', true), ''));
+create index usage_by_job on trunkline_internal.usage (job_id) where grant_id is not null;
+create index usage_late on trunkline_internal.usage (xid) where late;
+alter table trunkline_internal.usage enable row level security, force row level security;
+create policy owner_rows on trunkline_internal.usage to trunkline_owner using (true) with check (true);
+create policy tenant_rows on trunkline_internal.usage for select using (tenant = nullif(current_setting('trunkline.tenant', true), ''));
 
-create table trunkline_internal.spending_days (
+create table trunkline_internal.usage_days (
   day date not null,
   limit_id integer not null,
   task text not null,
@@ -84,26 +84,26 @@ create table trunkline_internal.spending_days (
   units bigint not null,
   cost numeric not null,
   late bigint not null default 0,
-  constraint spending_days_pkey primary key (day, limit_id, task, tenant)
+  constraint usage_days_pkey primary key (day, limit_id, task, tenant)
 );
-comment on table trunkline_internal.spending_days is 'Spendings put together by day; no task or tenant is the empty text.';
-comment on column trunkline_internal.spending_days.late is 'How many of its attempts were late. Those of limits in requests alone are not among its calls.';
-create index spending_days_late on trunkline_internal.spending_days (day) where late > 0;
-alter table trunkline_internal.spending_days enable row level security, force row level security;
-create policy owner_rows on trunkline_internal.spending_days to trunkline_owner using (true) with check (true);
-create policy tenant_rows on trunkline_internal.spending_days
+comment on table trunkline_internal.usage_days is 'Spendings put together by day; no task or tenant is the empty text.';
+comment on column trunkline_internal.usage_days.late is 'How many of its attempts were late. Those of limits in requests alone are not among its calls.';
+create index usage_days_late on trunkline_internal.usage_days (day) where late > 0;
+alter table trunkline_internal.usage_days enable row level security, force row level security;
+create policy owner_rows on trunkline_internal.usage_days to trunkline_owner using (true) with check (true);
+create policy tenant_rows on trunkline_internal.usage_days
   for select using (tenant = nullif(current_setting('trunkline.tenant', true), ''));
 
-create table trunkline_internal.spending_roll (
-  only_row boolean not null default true constraint spending_roll_pkey primary key check (only_row),
+create table trunkline_internal.usage_roll (
+  only_row boolean not null default true constraint usage_roll_pkey primary key check (only_row),
   rolled_below xid8 not null
 );
-comment on table trunkline_internal.spending_roll is 'Up to which transaction spendings are part of spending_days.';
-alter table trunkline_internal.spending_roll enable row level security, force row level security;
-create policy owner_rows on trunkline_internal.spending_roll to trunkline_owner using (true) with check (true);
-insert into trunkline_internal.spending_roll (rolled_below) values ('0');
+comment on table trunkline_internal.usage_roll is 'Up to which transaction usage are part of usage_days.';
+alter table trunkline_internal.usage_roll enable row level security, force row level security;
+create policy owner_rows on trunkline_internal.usage_roll to trunkline_owner using (true) with check (true);
+insert into trunkline_internal.usage_roll (rolled_below) values ('0');
 
-create type trunkline.job_spending as (
+create type trunkline.job_usage as (
   "limit" text,
   name text,
   attempt integer,
@@ -113,7 +113,7 @@ create type trunkline.job_spending as (
   units bigint,
   cost numeric
 );
-comment on type trunkline.job_spending is 'What an attempt of a job took of one limit, under its name with the keys filled in.';
+comment on type trunkline.job_usage is 'What an attempt of a job took of one limit, under its name with the keys filled in.';
 
 create type trunkline_internal.costly_attempt as (
   job_id uuid,
@@ -127,12 +127,12 @@ comment on type trunkline_internal.costly_attempt is 'An attempt that ended and 
 
 create table trunkline_internal.estimates (
   task text not null,
-  gate bigint not null,
+  bucket bigint not null,
   tokens bigint not null,
   units bigint not null,
   updated_at timestamptz not null,
-  constraint estimates_pkey primary key (task, gate)
+  constraint estimates_pkey primary key (task, bucket)
 );
-comment on table trunkline_internal.estimates is 'What jobs of a task turned out to take of a gate: a moving average, begun with the first of them.';
+comment on table trunkline_internal.estimates is 'What jobs of a task turned out to take of a bucket: a moving average, begun with the first of them.';
 alter table trunkline_internal.estimates enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.estimates to trunkline_owner using (true) with check (true);

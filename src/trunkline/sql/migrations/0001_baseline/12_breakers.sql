@@ -1,7 +1,7 @@
 -- Breakers, and the failures they count.
 
 create table trunkline_internal.breakers (
-  gate bigint not null constraint breakers_pkey primary key,
+  bucket bigint not null constraint breakers_pkey primary key,
   limit_id integer not null,
   state text not null check (state in ('closed', 'open', 'half_open')),
   opened_at timestamptz,
@@ -13,7 +13,7 @@ create table trunkline_internal.breakers (
   changed_by text not null,
   reason text
 );
-comment on table trunkline_internal.breakers is 'Breakers that were open once. A gate without a row is closed.';
+comment on table trunkline_internal.breakers is 'Breakers that were open once. A bucket without a row is closed.';
 comment on column trunkline_internal.breakers.probe_job is 'The one job that tries whether it works again.';
 comment on column trunkline_internal.breakers.closed_at is 'Failures before it do not count any more.';
 create index breakers_by_probe on trunkline_internal.breakers (probe_job) where probe_job is not null;
@@ -21,13 +21,13 @@ alter table trunkline_internal.breakers enable row level security, force row lev
 create policy owner_rows on trunkline_internal.breakers to trunkline_owner using (true) with check (true);
 
 create table trunkline_internal.breaker_failures (
-  gate bigint not null,
+  bucket bigint not null,
   at timestamptz not null,
   job_id uuid not null,
   attempt integer not null
 );
-comment on table trunkline_internal.breaker_failures is 'Failed and lost attempts at gates with a breaker, for as long as its window sees them.';
-create index breaker_failures_by_gate on trunkline_internal.breaker_failures (gate, at);
+comment on table trunkline_internal.breaker_failures is 'Failed and lost attempts at buckets with a breaker, for as long as its window sees them.';
+create index breaker_failures_by_bucket on trunkline_internal.breaker_failures (bucket, at);
 create index breaker_failures_by_time on trunkline_internal.breaker_failures (at);
 alter table trunkline_internal.breaker_failures enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.breaker_failures to trunkline_owner using (true) with check (true);

@@ -10,7 +10,7 @@
 -- {"behind": position} looks from the start up to that position, for what rolled-back claims left, and
 -- answers with jobs alone. It holds no newer job, which a claim beside it can take: under an old
 -- snapshot such a look may take seconds.
--- Limited jobs wait in lanes of their own (see look_at_gates); what has room there is merged in by its order, at most
+-- Limited jobs wait in lanes of their own (see select_limited); what has room there is merged in by its order, at most
 -- p_limited of them: what is charged must start by start_by, a second later, or be released unstarted.
 -- A look from the start that finds no more ready jobs than it may take takes them all, whatever their
 -- lanes. That is the claim of an idle worker: half the time when there is nothing, a tenth less when
@@ -57,8 +57,8 @@ declare
   v_for text;
   v_fresh boolean;
   v_from bigint[];
-  v_gated boolean;
-  v_gates_snapshot pg_snapshot;
+  v_has_buckets boolean;
+  v_buckets_snapshot pg_snapshot;
   v_jobs uuid[];
   v_keeps boolean;
   v_keyed uuid[];
@@ -67,7 +67,7 @@ declare
   v_last_day date;
   v_last uuid;
   v_lease interval;
-  v_limited trunkline_internal.found_jobs;
+  v_limited trunkline_internal.candidates;
   v_most integer := least(p_limit, coalesce(p_limited, p_limit));
   v_names text[];
   v_next jsonb;
@@ -81,7 +81,7 @@ declare
   v_sequences bigint[];
   v_snapshot pg_snapshot;
   v_start_by timestamptz;
-  v_taken trunkline_internal.found_jobs;
+  v_taken trunkline_internal.candidates;
   v_tids tid[];
   v_unnumbered boolean;
   v_until bigint[];
@@ -106,16 +106,16 @@ begin
   if p_position is null then
     v_now := trunkline.clock();
     -- All in one statement: each takes 30 µs to begin.
-    select c.ready, c.due, c.gated, h.tids, h.jobs, h.keyed, h.first_day, h.last_day, h.collided, h.lease, h.audited
-    into v_ready, v_due, v_gated, v_tids, v_jobs, v_keyed, v_first_day, v_last_day, v_collided, v_lease, v_audited
+    select c.ready, c.due, c.limited, h.tids, h.jobs, h.keyed, h.first_day, h.last_day, h.collided, h.lease, h.audited
+    into v_ready, v_due, v_has_buckets, v_tids, v_jobs, v_keyed, v_first_day, v_last_day, v_collided, v_lease, v_audited
     from (
       select
         (
           select count(*)
-          from (select from trunkline_internal.waiting as w where w.state = 'ready' and w.gate is null limit p_limit + 1) as r
+          from (select from trunkline_internal.waiting as w where w.state = 'ready' and w.bucket is null limit p_limit + 1) as r
         ) as ready,
         exists (select from trunkline_internal.waiting as w where w.state = 'scheduled' and w.run_at <= v_now) as due,
-        exists (select from trunkline_internal.gate_queues) as gated
+        exists (select from trunkline_internal.bucket_queues) as limited
       offset 0
     ) as c
     cross join lateral (
@@ -133,9 +133,9 @@ begin
         from trunkline_internal.waiting as w
         where c.ready between 1 and p_limit
           and not c.due
-          and not c.gated
+          and not c.limited
           and w.state = 'ready'
-          and w.gate is null
+          and w.bucket is null
           and (p_queues is null or w.queue = any(p_queues))
           and (p_tasks is null or w.task = any(p_tasks))
           and (v_scope is null or w.tenant = v_scope)
@@ -149,7 +149,7 @@ begin
         for update of w skip locked
       ) as k
     ) as h;
-    if v_ready = 0 and not v_due and not v_gated then
+    if v_ready = 0 and not v_due and not v_has_buckets then
       return;
     end if;
     v_count := coalesce(cardinality(v_tids), 0);
@@ -179,8 +179,8 @@ begin
         and not exists (select from trunkline_internal.workers as w where w.worker = p_worker and w.state = 'draining'),
       (select coalesce(s.value, s.default_value) from trunkline_internal.settings as s where s.name = 'lease')::interval,
       exists (select from trunkline_internal.tasks as t where t.audit),
-      exists (select from trunkline_internal.gate_queues)
-    into v_queues, v_lanes, v_names, v_from, v_until, v_enabled, v_lease, v_audited, v_gated
+      exists (select from trunkline_internal.bucket_queues)
+    into v_queues, v_lanes, v_names, v_from, v_until, v_enabled, v_lease, v_audited, v_has_buckets
     from (
       select distinct
         array_position(v_asked, l.queue) as place,
@@ -221,14 +221,14 @@ begin
       select p.covered
       into v_due_until
       from trunkline_internal.promote_due(p_now => v_now, p_from => v_due_from, p_limit => greatest(p_limit, 100)) as p;
-      v_gated := v_gated or exists (select from trunkline_internal.gate_queues);
+      v_has_buckets := v_has_buckets or exists (select from trunkline_internal.bucket_queues);
     end if;
     -- Before the others, so that it reads before this transaction has an id.
-    if v_gated and not v_behind and v_most > 0 and trunkline_internal.gates_may_open(p_queues => v_queues, p_now => v_now) then
-      v_gates_snapshot := pg_current_snapshot();
-      v_limited := trunkline_internal.look_at_gates(
+    if v_has_buckets and not v_behind and v_most > 0 and trunkline_internal.buckets_may_open(p_queues => v_queues, p_now => v_now) then
+      v_buckets_snapshot := pg_current_snapshot();
+      v_limited := trunkline_internal.select_limited(
         p_queues => v_queues, p_lanes => v_lanes, p_limit => v_most, p_tasks => p_tasks, p_scope => v_scope,
-        p_now => v_now, p_snapshot => v_gates_snapshot, p_eager => true
+        p_now => v_now, p_snapshot => v_buckets_snapshot, p_eager => true
       );
     end if;
     select
@@ -245,7 +245,7 @@ begin
         where w.queue = l.queue
           and w.lane = l.lane
           and w.state = 'ready'
-          and w.gate is null
+          and w.bucket is null
           and w.sequence > l.from_sequence
           and w.sequence <= l.until_sequence
           and (p_tasks is null or w.task = any(p_tasks))
@@ -263,7 +263,7 @@ begin
         p_limited => v_limited,
         p_others => row(v_tids, v_jobs, v_orders, v_sequences, v_keyed, v_first_day, v_last_day, true, false, v_scanned, null, null),
         p_limit => p_limit, p_most => v_most, p_queues => v_queues, p_lanes => v_lanes, p_tasks => p_tasks,
-        p_scope => v_scope, p_now => v_now, p_snapshot => v_gates_snapshot
+        p_scope => v_scope, p_now => v_now, p_snapshot => v_buckets_snapshot
       );
       v_tids := v_taken.tids;
       v_jobs := v_taken.jobs;
@@ -326,16 +326,16 @@ begin
   end if;
   if v_taken.charges is not null then
     if v_taken.held then
-      perform trunkline_internal.charge_gates(
+      perform trunkline_internal.charge_buckets(
         p_charges => v_taken.charges, p_queues => v_queues, p_lanes => v_lanes,
-        p_bound => case when v_unnumbered then v_bound end, p_rooms => v_taken.rooms, p_snapshot => v_gates_snapshot,
+        p_bound => case when v_unnumbered then v_bound end, p_rooms => v_taken.rooms, p_snapshot => v_buckets_snapshot,
         p_now => v_now
       );
     else
       perform trunkline_internal.charge_shared(p_charges => v_taken.charges, p_now => v_now);
     end if;
     if cardinality(v_tids) = p_limit or cardinality(v_tids) - v_taken.others = v_most then
-      -- Others may have passed these gates by meanwhile and gone to sleep, and there may be more.
+      -- Others may have passed these buckets by meanwhile and gone to sleep, and there may be more.
       perform trunkline_internal.wake_sleepers(p_queues => v_asked);
     end if;
   end if;

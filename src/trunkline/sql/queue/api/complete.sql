@@ -139,7 +139,7 @@ begin
     perform trunkline_internal.note_late(p_ended => v_late, p_now => v_now);
   end if;
   if v_costly is not null then
-    perform trunkline_internal.book_estimates(p_ended => v_costly, p_now => v_now);
+    perform trunkline_internal.record_estimates(p_ended => v_costly, p_now => v_now);
   end if;
   if v_audited is not null then
     insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, worker, actor, detail)

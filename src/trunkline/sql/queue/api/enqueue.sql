@@ -188,7 +188,7 @@ begin
   end if;
   insert into trunkline_internal.waiting (
     job_id, sequence, run_at, created_at, payload_day, max_attempts, lane, state, queue, task,
-    tenant, unique_key, correlation_id, tags, payload, gate, need
+    tenant, unique_key, correlation_id, tags, payload, bucket, need
   )
   values (
     v_job,
@@ -198,8 +198,8 @@ begin
     case when v_day is null then p_payload end, v_need[5], v_need
   );
   if v_need is not null and v_state = 'ready' and not v_is_open then
-    -- As open_gates does it, which would have to look the job up first.
-    insert into trunkline_internal.gate_queues (gate, limit_id, queue) values (v_need[5], v_need[4]::integer, v_queue);
+    -- As open_buckets does it, which would have to look the job up first.
+    insert into trunkline_internal.bucket_queues (bucket, limit_id, queue) values (v_need[5], v_need[4]::integer, v_queue);
   end if;
   -- Who waited for a key may have been waited for by a worker that went to sleep meanwhile.
   if (v_sleepers or num_nonnulls(p_unique_key, p_idempotency_key) > 0) and v_run_at <= v_now + interval '1 minute' then

@@ -60,21 +60,21 @@ begin
   end if;
   select w.need, w.task into v_place from trunkline_internal.waiting as w where w.job_id = p_job and w.state in ('ready', 'blocked');
   if v_place.need is not null then
-    return query select e.* from trunkline_internal.explain_outgrown(p_job => p_job, p_need => v_place.need, p_task => v_place.task) as e;
+    return query select e.* from trunkline_internal.explain_exceeded(p_job => p_job, p_need => v_place.need, p_task => v_place.task) as e;
     if found then
       return;
     end if;
   end if;
   if v_job.state = 'ready' then
     -- Two ranges of the index: in one condition they would read everything behind the job as well.
-    select w.queue, w.lane, w.sequence, w.gate, w.need into v_place from trunkline_internal.waiting as w where w.job_id = p_job;
-    if v_place.gate is not null then
+    select w.queue, w.lane, w.sequence, w.bucket, w.need into v_place from trunkline_internal.waiting as w where w.job_id = p_job;
+    if v_place.bucket is not null then
       return query select e.* from trunkline_internal.explain_breakers(p_need => v_place.need) as e;
       if found then
         return;
       end if;
-      return next trunkline_internal.explain_gate(
-        p_gate => v_place.gate, p_need => v_place.need, p_queue => v_place.queue, p_lane => v_place.lane,
+      return next trunkline_internal.explain_bucket(
+        p_bucket => v_place.bucket, p_need => v_place.need, p_queue => v_place.queue, p_lane => v_place.lane,
         p_sequence => v_place.sequence
       );
       return;
@@ -85,7 +85,7 @@ begin
       (
         select
         from trunkline_internal.waiting as w
-        where w.queue = v_place.queue and w.state = 'ready' and w.gate is null and w.lane > v_place.lane
+        where w.queue = v_place.queue and w.state = 'ready' and w.bucket is null and w.lane > v_place.lane
         limit 1000
       )
       union all
@@ -94,7 +94,7 @@ begin
         from trunkline_internal.waiting as w
         where w.queue = v_place.queue
           and w.state = 'ready'
-          and w.gate is null
+          and w.bucket is null
           and w.lane = v_place.lane
           and w.sequence < v_place.sequence
         limit 1000

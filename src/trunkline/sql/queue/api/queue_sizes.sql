@@ -47,7 +47,7 @@ begin
     v_size := null;
     v_size.queue := v_queue;
     v_size.counted_up_to := c_most;
-    -- Limited jobs wait by gate. A gate may be listed for a queue in which no job waits for it any more.
+    -- Limited jobs wait by bucket. A bucket may be listed for a queue in which no job waits for it any more.
     select
       coalesce(sum(t.jobs), 0)::bigint, min(t.oldest), coalesce(jsonb_object_agg(t.task, t.jobs) filter (where t.jobs > 0), '{}'),
       coalesce(sum(t.rows), 0)::bigint
@@ -60,7 +60,7 @@ begin
         (
           select w.task, w.run_at, w.tenant
           from trunkline_internal.waiting as w
-          where w.queue = v_queue and w.gate is null and w.state = 'ready'
+          where w.queue = v_queue and w.bucket is null and w.state = 'ready'
           order by w.lane, w.sequence
           limit c_most
         )
@@ -68,12 +68,12 @@ begin
         (
           select w.task, w.run_at, w.tenant
           from (
-            select distinct g.gate from trunkline_internal.gate_queues as g where g.queue = v_queue limit c_most
+            select distinct g.bucket from trunkline_internal.bucket_queues as g where g.queue = v_queue limit c_most
           ) as g
           cross join lateral (
             select w.task, w.run_at, w.tenant
             from trunkline_internal.waiting as w
-            where w.gate = g.gate and w.queue = v_queue and w.gate is not null and w.state = 'ready'
+            where w.bucket = g.bucket and w.queue = v_queue and w.bucket is not null and w.state = 'ready'
             order by w.lane, w.sequence
             limit c_most
           ) as w
@@ -91,7 +91,7 @@ begin
       cross join lateral (
         select w.run_at, w.tenant
         from trunkline_internal.waiting as w
-        where w.queue = l.queue and w.lane = l.lane and w.gate is null and w.state = 'ready'
+        where w.queue = l.queue and w.lane = l.lane and w.bucket is null and w.state = 'ready'
         order by w.sequence
         limit 1
       ) as h

@@ -27,15 +27,15 @@ begin
       (
         select
         from trunkline_internal.waiting as w
-        where w.queue = p_queue and w.state = 'ready' and w.gate is null
+        where w.queue = p_queue and w.state = 'ready' and w.bucket is null
         limit v_queue.max_depth
       )
       union all
       (
         select
-        from (select distinct g.gate from trunkline_internal.gate_queues as g where g.queue = p_queue) as g
+        from (select distinct g.bucket from trunkline_internal.bucket_queues as g where g.queue = p_queue) as g
         join trunkline_internal.waiting as w
-          on w.gate = g.gate and w.queue = p_queue and w.state = 'ready' and w.gate is not null
+          on w.bucket = g.bucket and w.queue = p_queue and w.state = 'ready' and w.bucket is not null
         limit v_queue.max_depth
       )
       union all

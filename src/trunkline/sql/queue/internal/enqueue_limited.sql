@@ -166,7 +166,7 @@ begin
   stored as (
     insert into trunkline_internal.waiting (
       job_id, sequence, run_at, created_at, payload_day, max_attempts, lane, state, queue, task,
-      tenant, correlation_id, tags, payload, gate, need
+      tenant, correlation_id, tags, payload, bucket, need
     )
     select
       a.job_id,
@@ -195,15 +195,15 @@ begin
     where not (select s.found from suspect as s)
   ),
   opened as (
-    insert into trunkline_internal.gate_queues (gate, limit_id, queue)
-    select o.gate, o.limit_id, o.queue
+    insert into trunkline_internal.bucket_queues (bucket, limit_id, queue)
+    select o.bucket, o.limit_id, o.queue
     from (
-      select distinct a.usual[5] as gate, a.usual[4]::integer as limit_id, a.to_queue as queue
+      select distinct a.usual[5] as bucket, a.usual[4]::integer as limit_id, a.to_queue as queue
       from limited as a
       where a.usual is not null and a.starts_at <= v_now and not (select s.found from suspect as s)
     ) as o
     where not (v_sees_all and exists (
-      select from trunkline_internal.gate_queues as g where g.gate = o.gate and g.queue = o.queue and not g.closing offset 0
+      select from trunkline_internal.bucket_queues as g where g.bucket = o.bucket and g.queue = o.queue and not g.closing offset 0
     ))
   ),
   noted as (

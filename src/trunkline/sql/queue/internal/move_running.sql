@@ -62,7 +62,7 @@ begin
     insert into trunkline_internal.waiting (
       job_id, sequence, run_at, created_at, deferred_since, attempt, payload_day, failures, crashes,
       deferrals, max_attempts, lane, state, queue, task, tenant, unique_key, correlation_id, reason,
-      retry_of, tags, payload, last_error, gate, need
+      retry_of, tags, payload, last_error, bucket, need
     )
     select
       g.job_id,
@@ -116,12 +116,12 @@ begin
     jsonb_strip_nulls(jsonb_build_object('reason', g.reason, 'error', g.error, 'run_at', g.next_run_at) || coalesce(g.detail, '{}'::jsonb))
   from gone as g;
   if v_limited is not null then
-    perform trunkline_internal.open_gates(p_jobs => v_jobs);
+    perform trunkline_internal.open_buckets(p_jobs => v_jobs);
     if v_late is not null then
       perform trunkline_internal.note_late(p_ended => v_late, p_now => p_now);
     end if;
     if v_costly is not null then
-      perform trunkline_internal.book_estimates(p_ended => v_costly, p_now => p_now);
+      perform trunkline_internal.record_estimates(p_ended => v_costly, p_now => p_now);
     end if;
   end if;
   -- Also of jobs without limits: one may have ended that had asked for a grant and still held it.

@@ -18,7 +18,7 @@ set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_gated boolean;
+  v_has_buckets boolean;
   v_jobs uuid[];
   v_sequences bigint[];
 begin
@@ -26,7 +26,7 @@ begin
   -- the order of the due times, then brought into that of the ids for the update's look-up. A
   -- statement of its own updates: it sees the row as it was locked, also where it changed meanwhile.
   with due as materialized (
-    select w.job_id, w.run_at, w.queue, w.gate
+    select w.job_id, w.run_at, w.queue, w.bucket
     from trunkline_internal.waiting as w
     where w.state = 'scheduled' and w.run_at >= p_from and w.run_at <= p_now
     order by w.run_at
@@ -34,12 +34,12 @@ begin
     for update of w skip locked
   ),
   numbered as materialized (
-    select d.job_id, d.run_at, d.queue, d.gate, nextval('trunkline_internal.job_sequence') as sequence from due as d
+    select d.job_id, d.run_at, d.queue, d.bucket, nextval('trunkline_internal.job_sequence') as sequence from due as d
   )
   select
     count(*)::integer, max(n.run_at), array_agg(n.job_id order by n.job_id), array_agg(n.sequence order by n.job_id),
-    array_agg(distinct n.queue), bool_or(n.gate is not null)
-  into promoted, covered, v_jobs, v_sequences, queues, v_gated
+    array_agg(distinct n.queue), bool_or(n.bucket is not null)
+  into promoted, covered, v_jobs, v_sequences, queues, v_has_buckets
   from numbered as n;
   if promoted < p_limit then
     covered := p_now;
@@ -48,8 +48,8 @@ begin
     update trunkline_internal.waiting as w
     set state = 'ready', sequence = v_sequences[width_bucket(w.job_id, v_jobs)], reason = null
     where w.job_id = any(v_jobs);
-    if v_gated then
-      perform trunkline_internal.open_gates(p_jobs => v_jobs);
+    if v_has_buckets then
+      perform trunkline_internal.open_buckets(p_jobs => v_jobs);
     end if;
     insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, actor)
     select p_now, w.job_id, w.attempt, 'promoted', 'ready', w.task, w.queue, w.tenant, session_user

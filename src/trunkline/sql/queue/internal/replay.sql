@@ -26,7 +26,7 @@ begin
   perform trunkline_internal.ensure_lane(p_queue => p_dead.queue, p_lane => p_dead.priority * 2);
   insert into trunkline_internal.waiting (
     job_id, sequence, run_at, created_at, attempt, payload_day, max_attempts, lane, state, queue, task,
-    tenant, unique_key, correlation_id, reason, retry_of, tags, payload, last_error, gate, need
+    tenant, unique_key, correlation_id, reason, retry_of, tags, payload, last_error, bucket, need
   )
   values (
     p_dead.job_id, nextval('trunkline_internal.job_sequence'), v_now, p_dead.created_at, p_dead.attempt,
@@ -35,7 +35,7 @@ begin
     p_dead.payload, p_dead.last_error, p_dead.need[5], p_dead.need
   );
   if p_dead.need is not null then
-    perform trunkline_internal.open_gates(p_jobs => array[p_dead.job_id]);
+    perform trunkline_internal.open_buckets(p_jobs => array[p_dead.job_id]);
   end if;
   perform trunkline_internal.record_event(
     p_at => v_now, p_job => p_dead.job_id, p_attempt => p_dead.attempt, p_kind => 'replayed',

@@ -67,17 +67,17 @@ begin
     where r.need is not null and not r.is_partial and p_policy.priority >= coalesce(r.low_below, -50)
   ),
   opened as (
-    insert into trunkline_internal.gate_queues (gate, limit_id, queue)
+    insert into trunkline_internal.bucket_queues (bucket, limit_id, queue)
     select distinct r.need[5], r.need[4]::integer, p_policy.queue
     from resolved as r
     where (r.put_off is null or r.put_off <= p_now)
       and not (v_sees_all and exists (
-        select from trunkline_internal.gate_queues as g where g.gate = r.need[5] and g.queue = p_policy.queue and not g.closing offset 0
+        select from trunkline_internal.bucket_queues as g where g.bucket = r.need[5] and g.queue = p_policy.queue and not g.closing offset 0
       ))
   ),
   kept as (
     insert into trunkline_internal.waiting (
-      job_id, sequence, run_at, created_at, max_attempts, lane, state, queue, task, tenant, payload, gate, need
+      job_id, sequence, run_at, created_at, max_attempts, lane, state, queue, task, tenant, payload, bucket, need
     )
     select
       a.job_id,

@@ -49,7 +49,7 @@ begin
     );
   end if;
   -- After a restore into another server, limits count correctly only with translated ids: do it before any claim.
-  perform trunkline_internal.adopt_gates();
+  perform trunkline_internal.adopt_buckets();
   insert into trunkline_internal.workers as w (
     worker, started_at, seen_at, pulse_interval, host, pid, version, queues, tasks, detail, tenant, signatures
   )

@@ -63,7 +63,7 @@ begin
     order by w.run_at
     limit c_looked_at
   ) as w;
-  if exists (select from trunkline_internal.gate_queues) then
+  if exists (select from trunkline_internal.bucket_queues) then
     v_due := least(v_due, trunkline_internal.next_opening(p_queues => p_queues, p_now => v_now));
   end if;
   return v_due;

@@ -1,0 +1,34 @@
+-- Puts found jobs, all of them limited, behind others of other buckets; null: none.
+create or replace function trunkline_internal.add_candidates(
+  p_found trunkline_internal.candidates,
+  p_more trunkline_internal.candidates
+)
+returns trunkline_internal.candidates
+language plpgsql
+immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_more.tids is null then
+    return p_found;
+  elsif p_found.tids is null then
+    return p_more;
+  end if;
+  return row(
+    p_found.tids || p_more.tids,
+    p_found.jobs || p_more.jobs,
+    p_found.places || p_more.places,
+    p_found.sequences || p_more.sequences,
+    p_found.keyed || p_more.keyed,
+    least(p_found.first_day, p_more.first_day),
+    greatest(p_found.last_day, p_more.last_day),
+    p_found.held and p_more.held,
+    p_found.shares and p_more.shares,
+    0,
+    -- Of buckets that are not the same; unknown of one of them, it is of all.
+    case when p_found.charges is not null and p_more.charges is not null then p_found.charges || p_more.charges end,
+    p_found.rooms || p_more.rooms
+  );
+end;
+$$;
+comment on function trunkline_internal.add_candidates(trunkline_internal.candidates, trunkline_internal.candidates) is 'Puts found jobs, all of them limited, behind others of other buckets; null: none.';

@@ -1,0 +1,163 @@
+-- Tells what buckets have left now: their newest state, the limit that counts, and how many requests, tokens, units and slots; null: no end of it.
+-- The caller holds their locks, or only wants to know about. Holders that run no more hold nothing; adjustments that are
+-- not part of the state yet count as if they were. low_units is for priorities below the quota's bound; live is how
+-- many hold a slot, where that is kept; a breaker that is open leaves no slot, or one for its probe.
+-- Who wants no more than p_wanted slots need not know who still runs where so many are left even if all do: with wide
+-- limits, looking after each of them is most of the work. Then live is at most what it says, and slots at least.
+-- Otherwise living has who holds them.
+create or replace function trunkline_internal.bucket_room(
+  p_buckets bigint[],
+  p_limits integer[],
+  p_now timestamptz,
+  p_wanted integer default null
+)
+returns table (
+  bucket bigint,
+  allowed trunkline_internal.limits,
+  state trunkline_internal.bucket_states,
+  requests bigint,
+  tokens bigint,
+  units bigint,
+  low_units bigint,
+  slots bigint,
+  live bigint,
+  living uuid[],
+  paused_until timestamptz
+)
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+set enable_bitmapscan = off
+set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  c_slack constant integer := 2;
+  v_second bigint := floor(extract(epoch from p_now))::bigint;
+begin
+  return query
+  with buckets as materialized (
+    select
+      g.bucket, m, s.state, n.listed,
+      case
+        when n.listed = 0 or (m.share_group is null and p_wanted <= m.concurrency - n.listed) then null
+        when n.listed = cardinality((s.state).holders) then (s.state).holders
+        else (s.state).holders || array(
+          select h.holder
+          from trunkline_internal.bucket_adjustments as c
+          cross join unnest(c.holders) as h (holder)
+          where c.bucket = g.bucket and c.xid >= coalesce((s.state).adjusted_below, '0'::xid8)
+        )
+      end as holders
+    from unnest(p_buckets, p_limits) as g (bucket, limit_id)
+    join trunkline_internal.limits as m on m.limit_id = g.limit_id
+    left join lateral (
+      select s as state from trunkline_internal.bucket_states as s where s.bucket = g.bucket order by s.revision desc limit 1
+    ) as s on true
+    cross join lateral (
+      select case when num_nonnulls(m.concurrency, m.share_group) > 0 then (
+        select coalesce(sum(cardinality(c.holders)), 0)
+        from trunkline_internal.bucket_adjustments as c
+        where c.bucket = g.bucket and c.xid >= coalesce((s.state).adjusted_below, '0'::xid8) and c.holders is not null
+      ) else 0 end + coalesce(cardinality((s.state).holders), 0) as listed
+      -- Reckoned once, wherever it is used; so with those below.
+      offset 0
+    ) as n
+  ),
+  alive as materialized (
+    select trunkline_internal.live_holders(
+      p_holders => array(select h.holder from buckets as g cross join unnest(g.holders) as h (holder)), p_now => p_now
+    ) as holders
+  )
+  select
+    g.bucket,
+    g.m,
+    g.state,
+    least(
+      (g.m).requests_per_minute - greatest(coalesce(c.sums[1], 0), 0),
+      (g.m).requests_per_hour - greatest(coalesce(c.sums[2], 0), 0)
+    )::bigint,
+    least(
+      (g.m).tokens_per_minute - greatest(coalesce(c.sums[3], 0), 0),
+      (g.m).tokens_per_hour - greatest(coalesce(c.sums[4], 0), 0)
+    )::bigint,
+    floor((g.m).quota * (g.m).quota_buffer)::bigint - q.spent,
+    floor((g.m).quota * least((g.m).quota_low_share, (g.m).quota_buffer))::bigint - q.spent,
+    case
+      when (g.m).breaker_failures is null then (g.m).concurrency - h.live
+      else least((g.m).concurrency - h.live, trunkline_internal.breaker_room(p_bucket => g.bucket, p_now => p_now))
+    end,
+    h.live,
+    h.living,
+    case when (g.state).paused_until > p_now then (g.state).paused_until end
+  from buckets as g
+  cross join alive as a
+  cross join lateral (
+    select coalesce(cardinality(h.living), g.listed)::bigint as live, h.living
+    from (
+      select case
+        when g.holders is null then null
+        when cardinality(a.holders) = 0 then a.holders
+        -- Who is listed twice is counted once.
+        else array(
+          select distinct h.holder
+          from unnest(g.holders) as h (holder)
+          where (h.holder in (select h.holder from alive as a cross join unnest(a.holders) as h (holder))) is true
+        )
+      end as living
+      offset 0
+    ) as h
+    offset 0
+  ) as h
+  cross join lateral (
+    -- Not joined either: where nothing is counted, to add nothing up takes time too.
+    select case when num_nonnulls(
+      (g.m).requests_per_minute, (g.m).requests_per_hour, (g.m).tokens_per_minute, (g.m).tokens_per_hour
+    ) > 0 then (
+      -- From the newest back, as in window_free_at: what is given back makes up for charges of its second or before. If the
+      -- clock was set back and such a charge is forgotten already, it does not open the window for others.
+      select array[
+        max(c.requests) filter (where c.at > v_second - 62),
+        max(c.requests) filter (where c.at > v_second - 3602),
+        max(c.tokens) filter (where c.at > v_second - 62),
+        max(c.tokens) filter (where c.at > v_second - 3602)
+      ]
+      from (
+        select
+          c.at, sum(c.requests) over (order by c.at desc) as requests, sum(c.tokens) over (order by c.at desc) as tokens
+        from (
+          select c.at, c.requests, c.tokens
+          from unnest((g.state).charged_at, (g.state).charged_requests, (g.state).charged_tokens) as c (at, requests, tokens)
+          union all
+          -- As charge_windows will put them: past the minute by the minute, and nothing given back for a second that has not come.
+          select
+            case when c.at - c.at % 60 + 59 <= v_second - 62 then c.at - c.at % 60 + 59 else c.at end,
+            case when c.at > v_second + c_slack then greatest(c.requests, 0) else c.requests end,
+            case when c.at > v_second + c_slack then greatest(c.tokens, 0) else c.tokens end
+          from trunkline_internal.bucket_adjustments as c
+          where c.bucket = g.bucket and c.xid >= coalesce((g.state).adjusted_below, '0'::xid8)
+        ) as c
+      ) as c
+    ) end as sums
+    offset 0
+  ) as c
+  cross join lateral (
+    -- A join would have it reckoned for limits without a quota too.
+    select case when (g.m).quota is not null then (
+      select
+        trunkline_internal.quota_spent(p_limit => g.m, p_state => g.state, p_bucket => g.bucket, p_now => p_now)
+        + coalesce(
+          sum((array[c.requests, c.tokens, c.units])[trunkline_internal.quota_part(p_unit => (g.m).quota_unit)]), 0
+        )::bigint
+      from trunkline_internal.bucket_adjustments as c
+      where c.bucket = g.bucket
+        and c.xid >= coalesce((g.state).adjusted_below, '0'::xid8)
+        and c.at / 3600 >= trunkline_internal.quota_since(p_limit => g.m, p_now => p_now)
+    ) end as spent
+    offset 0
+  ) as q;
+end;
+$$;
+comment on function trunkline_internal.bucket_room(bigint[], integer[], timestamptz, integer) is 'Tells what buckets have left now: their newest state, the limit that counts, and how many requests, tokens, units and slots; null: no end of it.';

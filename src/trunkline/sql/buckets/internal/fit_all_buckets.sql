@@ -1,0 +1,123 @@
+-- Keeps of limited jobs those that all of their limits have room for; one that another limit refuses goes to wait in that one's lane.
+-- One after the other, best first, each taking its part of what is left. A limit that somebody else holds makes the
+-- job wait where it is, and so does one that shares fairly: elsewhere it would lose its turn. The caller holds the
+-- buckets in whose lanes they wait. "held" is false if some moved to another lane or were set aside: those behind them
+-- are next.
+create or replace function trunkline_internal.fit_all_buckets(
+  p_found trunkline_internal.candidates,
+  p_lanes smallint[],
+  p_now timestamptz
+)
+returns trunkline_internal.candidates
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_asked constant integer := 20;
+  v_aside integer := 0;
+  v_fair bigint[];
+  v_buckets bigint[];
+  v_job record;
+  v_limits integer[];
+  v_low integer[];
+  v_low_units bigint[];
+  v_moved uuid[] := array[]::uuid[];
+  v_parts integer[];
+  v_place integer;
+  v_refused_by bigint;
+  v_requests bigint[];
+  v_slots bigint[];
+  v_stays uuid[] := array[]::uuid[];
+  v_taken trunkline_internal.candidates;
+  v_tids tid[] := array[]::tid[];
+  v_tokens bigint[];
+  v_units bigint[];
+begin
+  select array_agg(g.bucket), array_agg(trunkline_internal.limit_of(p_bucket => g.bucket, p_limit => g.limit_id))
+  into v_buckets, v_limits
+  from (
+    select distinct w.need[i.place + 1] as bucket, w.need[i.place]::integer as limit_id
+    from unnest(p_found.tids) as f (tid)
+    join trunkline_internal.waiting as w on w.ctid = f.tid
+    cross join lateral generate_series(4, cardinality(w.need), 2) as i (place)
+  ) as g
+  where trunkline_internal.try_lock_bucket(p_bucket => g.bucket);
+  select
+    array_agg(r.bucket), array_agg(r.requests), array_agg(r.tokens), array_agg(r.units), array_agg(r.low_units),
+    array_agg(trunkline_internal.quota_part(p_unit => (r.allowed).quota_unit)), array_agg((r.allowed).quota_low_below * 2),
+    array_agg(r.bucket) filter (where (r.allowed).share_group is not null),
+    array_agg(case when (r.allowed).status = 'active' and r.paused_until is null then coalesce(r.slots, 2147483647) else 0 end)
+  into v_buckets, v_requests, v_tokens, v_units, v_low_units, v_parts, v_low, v_fair, v_slots
+  from trunkline_internal.bucket_room(p_buckets => v_buckets, p_limits => v_limits, p_now => p_now) as r;
+  for v_job in
+    select f.tid, f.place, w.job_id, w.need
+    from unnest(p_found.tids, p_found.places, p_found.sequences) as f (tid, place, sequence)
+    join trunkline_internal.waiting as w on w.ctid = f.tid
+    order by f.place, f.sequence
+  loop
+    v_refused_by := null;
+    for v_index in 5..cardinality(v_job.need) by 2 loop
+      v_place := array_position(v_buckets, v_job.need[v_index]);
+      if v_place is null then
+        v_refused_by := 0;
+      elsif v_slots[v_place] < 1
+        -- A spent window closes the bucket for all, also for what costs nothing of it.
+        or v_requests[v_place] < greatest(v_job.need[1], 1)
+        or v_tokens[v_place] < greatest(v_job.need[2], 1)
+        or v_job.need[v_parts[v_place]] > (
+          case when p_lanes[v_job.place] < v_low[v_place] then v_low_units[v_place] else v_units[v_place] end
+        )
+      then
+        v_refused_by := v_job.need[v_index];
+      end if;
+      exit when v_refused_by is not null;
+    end loop;
+    if v_refused_by is null then
+      for v_index in 5..cardinality(v_job.need) by 2 loop
+        v_place := array_position(v_buckets, v_job.need[v_index]);
+        v_slots[v_place] := v_slots[v_place] - 1;
+        v_requests[v_place] := v_requests[v_place] - v_job.need[1];
+        v_tokens[v_place] := v_tokens[v_place] - v_job.need[2];
+        v_units[v_place] := v_units[v_place] - v_job.need[v_parts[v_place]];
+        v_low_units[v_place] := v_low_units[v_place] - v_job.need[v_parts[v_place]];
+      end loop;
+      v_tids := v_tids || v_job.tid;
+    elsif v_refused_by <> 0 and coalesce(v_job.need && v_fair, false) then
+      v_stays := v_stays || v_job.job_id;
+    elsif v_refused_by <> 0 then
+      update trunkline_internal.waiting as w
+      set bucket = v_refused_by, sequence = nextval('trunkline_internal.job_sequence')
+      where w.job_id = v_job.job_id and w.bucket <> v_refused_by;
+      if found then
+        v_moved := v_moved || v_job.job_id;
+      end if;
+    end if;
+  end loop;
+  if cardinality(v_moved) > 0 then
+    perform trunkline_internal.open_buckets(p_jobs => v_moved);
+    -- What they stood in the way of can be claimed now.
+    perform trunkline_internal.wake_sleepers(p_queues => array(
+      select distinct w.queue from trunkline_internal.waiting as w where w.job_id = any(v_moved)
+    ));
+  end if;
+  -- A job that stays at the head of its line and can never start would hold up everything behind it.
+  if cardinality(v_tids) = 0 and cardinality(v_stays) > 0 then
+    v_aside := trunkline_internal.set_aside(p_jobs => v_stays[1:c_asked], p_now => p_now);
+  end if;
+  select
+    array_agg(f.tid), array_agg(f.job_id), array_agg(f.place), array_agg(f.sequence),
+    array_agg(f.job_id) filter (where w.unique_key is not null),
+    min(w.payload_day), max(w.payload_day)
+  into
+    v_taken.tids, v_taken.jobs, v_taken.places, v_taken.sequences,
+    v_taken.keyed,
+    v_taken.first_day, v_taken.last_day
+  from unnest(p_found.tids, p_found.jobs, p_found.places, p_found.sequences) as f (tid, job_id, place, sequence)
+  join trunkline_internal.waiting as w on w.ctid = f.tid
+  where f.tid = any(v_tids);
+  v_taken.held := cardinality(v_moved) = 0 and v_aside = 0;
+  return v_taken;
+end;
+$$;
+comment on function trunkline_internal.fit_all_buckets(trunkline_internal.candidates, smallint[], timestamptz) is 'Keeps of limited jobs those that all of their limits have room for; one that another limit refuses goes to wait in that one''s lane.';

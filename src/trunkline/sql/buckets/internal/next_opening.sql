@@ -1,0 +1,72 @@
+-- Tells when limited jobs that wait in these queues (null: all) may start, as far as time alone decides.
+-- Null where none waits for a window: a slot that comes free is announced. Looks at a hundred buckets.
+create or replace function trunkline_internal.next_opening(p_queues text[], p_now timestamptz)
+returns timestamptz
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_opening timestamptz;
+begin
+  select min(greatest(o.free_at, p_now + interval '50 milliseconds'))
+  into v_opening
+  from (
+    select
+      case
+        when o.free_at > '-infinity'::timestamptz then o.free_at
+        -- There is room: whoever holds the bucket just now was only passed by.
+        when not exists (
+          select
+          from trunkline_internal.bucket_room(
+            p_buckets => array(select w.need[i.place] from generate_series(5, cardinality(w.need), 2) as i (place)),
+            p_limits => array(select w.need[i.place]::integer from generate_series(4, cardinality(w.need), 2) as i (place)),
+            p_now => p_now
+          ) as r
+          where r.slots < 1
+        ) then o.free_at
+      end as free_at
+    from (
+      select distinct on (g.bucket, g.queue) g.bucket, g.queue, g.limit_id
+      from trunkline_internal.bucket_queues as g
+      where p_queues is null or g.queue = any(p_queues)
+      order by g.bucket, g.queue, g.limit_id desc
+      limit 100
+    ) as g
+    cross join lateral (
+      select w.need, l.lane
+      from trunkline_internal.lanes as l
+      cross join lateral (
+        select w.need
+        from trunkline_internal.waiting as w
+        where w.bucket = g.bucket and w.queue = g.queue and w.lane = l.lane and w.state = 'ready'
+        order by w.sequence
+        limit 1
+      ) as w
+      where l.queue = g.queue
+      order by l.lane desc
+      limit 1
+    ) as w
+    -- All of its buckets, not only the one at which it waits: a job that shares fairly stays there.
+    cross join lateral (
+      select max(trunkline_internal.bucket_opens_at(
+        p_bucket => w.need[i.place + 1], p_limit => m, p_state => s.state, p_need => w.need, p_lane => w.lane, p_now => p_now
+      )) as free_at
+      from generate_series(4, cardinality(w.need), 2) as i (place)
+      join trunkline_internal.limits as m
+        on m.limit_id = trunkline_internal.limit_of(p_bucket => w.need[i.place + 1], p_limit => w.need[i.place]::integer)
+        and m.status = 'active'
+      left join lateral (
+        select s as state from trunkline_internal.bucket_states as s where s.bucket = w.need[i.place + 1] order by s.revision desc limit 1
+      ) as s on true
+    ) as o
+  ) as o
+  where o.free_at < 'infinity'::timestamptz;
+  return v_opening;
+end;
+$$;
+comment on function trunkline_internal.next_opening(text[], timestamptz) is 'Tells when limited jobs that wait in these queues (null: all) may start, as far as time alone decides.';

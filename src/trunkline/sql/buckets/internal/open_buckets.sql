@@ -1,0 +1,36 @@
+-- Makes sure that claims look at the buckets of these jobs, if they are ready and limited.
+-- Called after whatever makes a limited job ready. Adds a row where none is open, and waits for nobody: two at once
+-- add two. Above READ COMMITTED the rows it sees may be long gone, so it adds one in any case.
+create or replace function trunkline_internal.open_buckets(p_jobs uuid[])
+returns void
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_sees_all boolean := current_setting('transaction_isolation') = 'read committed';
+begin
+  insert into trunkline_internal.bucket_queues (bucket, limit_id, queue)
+  select distinct
+    w.bucket,
+    trunkline_internal.limit_of(p_bucket => w.bucket, p_limit => w.need[array_position(w.need[4:], w.bucket) + 2]::integer),
+    w.queue
+  from (
+    -- Apart, so that they are found by their ids: over a table that was empty when it was analysed, the index of
+    -- limited jobs looks cheaper, and is read from end to end.
+    select w.bucket, w.need, w.queue, w.state from trunkline_internal.waiting as w where w.job_id = any(p_jobs) offset 0
+  ) as w
+  where w.state = 'ready'
+    and w.bucket is not null
+    and not (v_sees_all and exists (
+      select
+      from trunkline_internal.bucket_queues as g
+      where g.bucket = w.bucket and g.queue = w.queue and not g.closing
+    ));
+end;
+$$;
+comment on function trunkline_internal.open_buckets(uuid[]) is 'Makes sure that claims look at the buckets of these jobs, if they are ready and limited.';

@@ -1,0 +1,34 @@
+-- Takes over what a running job's claim has charged of buckets, once each: gives those that were still there to take.
+-- The zero in the books says so; whoever took it settles it. In the order of the buckets, as everybody adds such lines.
+create or replace function trunkline_internal.take_claim_charges(
+  p_job trunkline_internal.running,
+  p_buckets bigint[],
+  p_now timestamptz
+)
+returns bigint[]
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_taken bigint[];
+begin
+  with taken as (
+    insert into trunkline_internal.usage (
+      at, job_id, attempt, bucket, limit_id, task, tenant, requests, tokens, units, cost
+    )
+    select
+      p_now, p_job.job_id, p_job.attempt, p_job.need[i.place + 1],
+      trunkline_internal.limit_of(p_bucket => p_job.need[i.place + 1], p_limit => p_job.need[i.place]::integer),
+      p_job.task, p_job.tenant, 0, 0, 0, 0
+    from generate_series(4, cardinality(p_job.need), 2) as i (place)
+    where p_job.need[i.place + 1] = any(p_buckets)
+    order by p_job.need[i.place + 1]
+    on conflict (job_id, attempt, bucket) where grant_id is null do nothing
+    returning bucket
+  )
+  select coalesce(array_agg(t.bucket), '{}') into v_taken from taken as t;
+  return v_taken;
+end;
+$$;
+comment on function trunkline_internal.take_claim_charges(trunkline_internal.running, bigint[], timestamptz) is 'Takes over what a running job''s claim has charged of buckets, once each: gives those that were still there to take.';

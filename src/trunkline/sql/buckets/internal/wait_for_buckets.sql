@@ -1,0 +1,39 @@
+-- Takes buckets until the transaction ends, or a place among those who share them; tells whether it got them all.
+-- Whoever has one has it until its end, so this waits, a little: to give up at once would leave a worker idle, and to
+-- wait for as long as it takes would have all of them stand still behind one long transaction. Only who has to wait
+-- pays for a handler of errors, which is a subtransaction.
+create or replace function trunkline_internal.wait_for_buckets(p_charges trunkline_internal.bucket_charge[], p_shared boolean)
+returns boolean
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '40ms'
+as $$
+declare
+  v_begin timestamptz := trunkline.clock();
+  v_charge trunkline_internal.bucket_charge;
+begin
+  foreach v_charge in array p_charges loop
+    if p_shared and trunkline_internal.try_share_bucket(p_bucket => v_charge.bucket) then
+      continue;
+    elsif not p_shared and trunkline_internal.try_lock_bucket(p_bucket => v_charge.bucket) then
+      continue;
+    -- For all of them together, not for each.
+    elsif trunkline.clock() - v_begin > interval '40 milliseconds' then
+      return false;
+    end if;
+    begin
+      if p_shared then
+        perform trunkline_internal.share_bucket(p_bucket => v_charge.bucket);
+      else
+        perform trunkline_internal.lock_bucket(p_bucket => v_charge.bucket);
+      end if;
+    exception
+      when lock_not_available then
+        return false;
+    end;
+  end loop;
+  return true;
+end;
+$$;
+comment on function trunkline_internal.wait_for_buckets(trunkline_internal.bucket_charge[], boolean) is 'Takes buckets until the transaction ends, or a place among those who share them; tells whether it got them all.';

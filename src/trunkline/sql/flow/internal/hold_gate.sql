@@ -1,9 +1,0 @@
--- Takes the lock of a gate until the transaction ends, waiting for whoever has it: a claim has it for milliseconds.
-create or replace function trunkline_internal.hold_gate(p_gate bigint)
-returns void
-language sql
-volatile
-as $$
-  select pg_catalog.pg_advisory_xact_lock(1953657445, pg_catalog.hashint8(p_gate))
-$$;
-comment on function trunkline_internal.hold_gate(bigint) is 'Takes the lock of a gate until the transaction ends, waiting for whoever has it: a claim has it for milliseconds.';

@@ -1,0 +1,88 @@
+-- Moves jobs that have been set aside for longer than max_deferral_age to dead, if their tasks say dead_when_deferred; returns how many.
+-- blocked -> dead, at most p_limit in a call. Jobs that fit again by now are left to free_set_aside. Locks the jobs in
+-- id order and skips locked ones.
+-- Jobs are found by id: (state = 'blocked') is true keeps the index of all blocked jobs out of the plan.
+create or replace function trunkline_internal.bury_set_aside(p_limit integer, p_now timestamptz)
+returns integer
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_before timestamptz := p_now - trunkline_internal.setting(p_name => 'max_deferral_age')::interval;
+  v_jobs uuid[];
+begin
+  v_jobs := array(
+    select a.job_id
+    from trunkline_internal.tasks as t
+    cross join lateral (
+      select a.job_id
+      from trunkline_internal.set_aside as a
+      where a.task = t.task and a.since < v_before
+      order by a.since
+      limit p_limit
+    ) as a
+    where t.dead_when_deferred
+    limit p_limit
+  );
+  if cardinality(v_jobs) = 0 then
+    return 0;
+  end if;
+  v_jobs := array(
+    select w.job_id
+    from trunkline_internal.waiting as w
+    where w.job_id = any(v_jobs)
+      and (w.state = 'blocked') is true
+      and (trunkline_internal.exceeded_limit(p_need => w.need)).bucket is not null
+    order by w.job_id
+    for update of w skip locked
+  );
+  insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, actor, detail)
+  select
+    p_now, w.job_id, w.attempt, 'outgrown', 'dead', w.task, w.queue, w.tenant, session_user,
+    trunkline_internal.exceeded_detail(p_bucket => o.bucket, p_unit => o.unit, p_cost => o.cost, p_most => o.most)
+      || jsonb_build_object('since', a.since)
+  from trunkline_internal.waiting as w
+  join trunkline_internal.set_aside as a on a.job_id = w.job_id
+  cross join lateral trunkline_internal.exceeded_limit(p_need => w.need) as o
+  where w.job_id = any(v_jobs);
+  with outgrown as materialized (
+    select w.job_id, o.bucket, o.unit, o.cost, o.most
+    from trunkline_internal.waiting as w
+    cross join lateral trunkline_internal.exceeded_limit(p_need => w.need) as o
+    where w.job_id = any(v_jobs)
+  ),
+  taken as (
+    delete from trunkline_internal.waiting as w where w.job_id = any(v_jobs) returning w.*
+  )
+  insert into trunkline_internal.dead (
+    job_id, died_at, run_at, created_at, attempt, payload_day, failures, crashes, deferrals,
+    max_attempts, priority, queue, task, tenant, unique_key, correlation_id, reason, retry_of, tags,
+    payload, last_error, need
+  )
+  select
+    t.job_id, p_now, t.run_at, t.created_at, t.attempt, t.payload_day, t.failures, t.crashes, t.deferrals,
+    t.max_attempts, t.lane >> 1, t.queue, t.task, t.tenant, t.unique_key, t.correlation_id, 'cost_over_limit',
+    t.retry_of, t.tags, t.payload,
+    jsonb_build_object(
+      'type', 'cost_over_limit',
+      'message', format(
+        'The job costs %s %s. The limit %s gives at most %s at once.', o.cost, d.detail ->> 'unit', d.detail ->> 'limit', o.most
+      )
+    ),
+    t.need
+  from taken as t
+  join outgrown as o on o.job_id = t.job_id
+  cross join lateral (
+    select trunkline_internal.exceeded_detail(p_bucket => o.bucket, p_unit => o.unit, p_cost => o.cost, p_most => o.most) as detail
+  ) as d;
+  delete from trunkline_internal.unique_keys as k where k.job_id = any(v_jobs);
+  delete from trunkline_internal.set_aside as a where a.job_id = any(v_jobs);
+  return cardinality(v_jobs);
+end;
+$$;
+comment on function trunkline_internal.bury_set_aside(integer, timestamptz) is 'Moves jobs that have been set aside for longer than max_deferral_age to dead, if their tasks say dead_when_deferred; returns how many.';

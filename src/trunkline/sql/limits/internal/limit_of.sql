@@ -1,0 +1,15 @@
+-- Tells which limit counts for a bucket: the one of its very name, if there is one, else that with keys which a job was enqueued under.
+create or replace function trunkline_internal.limit_of(p_bucket bigint, p_limit integer)
+returns integer
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit integer;
+begin
+  select l.limit_id into v_limit from trunkline_internal.limits as l where l.bucket = p_bucket;
+  return coalesce(v_limit, p_limit);
+end;
+$$;
+comment on function trunkline_internal.limit_of(bigint, integer) is 'Tells which limit counts for a bucket: the one of its very name, if there is one, else that with keys which a job was enqueued under.';

@@ -1,0 +1,71 @@
+-- Settles what the claim of a running attempt has charged, at all of its limits; answers settled, already or unknown.
+-- The slot is held until the attempt ends. What p_actual, which is as in settle, leaves out stays as estimated. Once only;
+-- what acquire has taken over is settled there. After a limit's shortest window, counted from the claim, the attempt counts
+-- as late there, unless it used nothing. An attempt that has ended is unknown: it was charged as estimated.
+create or replace function trunkline.settle_job(p_job uuid, p_attempt integer, p_actual jsonb default null)
+returns text
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_charged bigint;
+  v_bucket record;
+  v_job trunkline_internal.running;
+  v_now timestamptz := trunkline.clock();
+  v_paying integer;
+  v_requests bigint;
+  v_scope text := trunkline.tenant_scope();
+  v_settled boolean := false;
+  v_tokens bigint;
+begin
+  perform trunkline_internal.check_actual(p_actual => p_actual);
+  select r.* into v_job
+  from trunkline_internal.running as r
+  where r.job_id = p_job and r.attempt = p_attempt and (v_scope is null or r.tenant = v_scope);
+  if not found or v_job.need is null then
+    return 'unknown';
+  end if;
+  v_charged := floor(extract(epoch from v_job.claimed_at))::bigint;
+  -- Money is spent once, however many limits a call takes from: at the first that is not there for fairness.
+  select coalesce(min(i.place), 4)
+  into v_paying
+  from generate_series(4, cardinality(v_job.need), 2) as i (place)
+  join trunkline_internal.limits as l on l.limit_id = v_job.need[i.place]
+  where l.share_group is null;
+  v_requests := coalesce((p_actual ->> 'requests')::bigint, v_job.need[1]);
+  v_tokens := coalesce((p_actual ->> 'tokens')::bigint, v_job.need[2]);
+  for v_bucket in
+    insert into trunkline_internal.usage (
+      at, job_id, attempt, bucket, limit_id, task, tenant, requests, tokens, units, cost, late
+    )
+    select
+      v_now, p_job, p_attempt, v_job.need[i.place + 1], c.limit_id, v_job.task, v_job.tenant, v_requests, v_tokens,
+      coalesce(trunkline_internal.actual_units(p_actual => p_actual, p_limit => c.limit_id), v_job.need[3]),
+      case when i.place = v_paying then coalesce((p_actual ->> 'cost')::numeric, 0) else 0 end,
+      v_requests + v_tokens > 0
+        and coalesce(v_job.claimed_at < v_now - trunkline_internal.shortest_window(p_limit => l), false)
+    from generate_series(4, cardinality(v_job.need), 2) as i (place)
+    cross join lateral trunkline_internal.limit_of(
+      p_bucket => v_job.need[i.place + 1], p_limit => v_job.need[i.place]::integer
+    ) as c (limit_id)
+    left join trunkline_internal.limits as l on l.limit_id = c.limit_id
+    order by v_job.need[i.place + 1]
+    on conflict (job_id, attempt, bucket) where grant_id is null do nothing
+    returning bucket, limit_id, units
+  loop
+    v_settled := true;
+    perform trunkline_internal.adjust_bucket(
+      p_bucket => v_bucket.bucket, p_at => v_charged, p_requests => v_requests - v_job.need[1],
+      p_tokens => v_tokens - v_job.need[2], p_units => v_bucket.units - v_job.need[3]
+    );
+    perform trunkline_internal.learn_estimate(
+      p_task => v_job.task, p_bucket => v_bucket.bucket, p_tokens => (p_actual ->> 'tokens')::bigint,
+      p_units => trunkline_internal.actual_units(p_actual => p_actual, p_limit => v_bucket.limit_id), p_now => v_now
+    );
+  end loop;
+  return case when v_settled then 'settled' else 'already' end;
+end;
+$$;
+comment on function trunkline.settle_job(uuid, integer, jsonb) is 'Settles what the claim of a running attempt has charged, at all of its limits; answers settled, already or unknown.';

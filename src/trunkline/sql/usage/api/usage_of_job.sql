@@ -1,0 +1,58 @@
+-- Tells what a job really used, by attempt and limit: calls, requests, tokens, units and money; no row for what the caller cannot see.
+-- As settled, or as estimated where nobody settled before the attempt ended; what runs has its say when it ends. A call that
+-- takes from several limits is told for each of them, its money once. Lines are kept for 35 days. An attempt that takes
+-- requests alone and settles nothing has none.
+create or replace function trunkline.usage_of_job(p_job uuid)
+returns setof trunkline.job_usage
+language plpgsql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+declare
+  v_scope text := trunkline.tenant_scope();
+begin
+  return query
+  select
+    l.name,
+    coalesce((select n.name from trunkline_internal.bucket_names as n where n.bucket = s.bucket order by n.limit_id desc limit 1), l.name),
+    s.attempt,
+    count(*),
+    sum(s.requests)::bigint,
+    sum(s.tokens)::bigint,
+    sum(s.units)::bigint,
+    sum(s.cost)
+  from (
+    -- Each by its own index.
+    select p.bucket, p.limit_id, p.attempt, p.tenant, p.requests, p.tokens, p.units, p.cost
+    from trunkline_internal.usage as p
+    where p.job_id = p_job and p.grant_id is null
+    union all
+    select p.bucket, p.limit_id, p.attempt, p.tenant, p.requests, p.tokens, p.units, p.cost
+    from trunkline_internal.usage as p
+    where p.job_id = p_job and p.grant_id is not null
+    union all
+    -- Its attempt is over, and nobody has said what it took: the books get it a day later.
+    select c.bucket, c.limit_id, g.attempt, g.tenant, g.requests, g.tokens, g.units, 0
+    from trunkline_internal.grants as g
+    cross join lateral (
+      select g.bucket, g.limit_id
+      union all
+      select g.other_buckets[i.place + 1], g.other_buckets[i.place]::integer
+      from generate_series(1, cardinality(g.other_buckets), 2) as i (place)
+    ) as c
+    where g.job_id = p_job
+      and g.settled_at is null
+      and not exists (select from trunkline_internal.running as r where r.job_id = g.job_id and r.attempt = g.attempt)
+  ) as s
+  join trunkline_internal.limits as l on l.limit_id = s.limit_id
+  where (v_scope is null or s.tenant = v_scope)
+    -- What acquire took over from a claim is a line of zeros.
+    and s.requests + s.tokens + s.units + s.cost > 0
+  group by s.attempt, l.name, s.bucket
+  order by s.attempt, 1, 2;
+end;
+$$;
+comment on function trunkline.usage_of_job(uuid) is 'Tells what a job really used, by attempt and limit: calls, requests, tokens, units and money; no row for what the caller cannot see.';

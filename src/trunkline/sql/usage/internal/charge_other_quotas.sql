@@ -1,0 +1,46 @@
+-- Takes over what a job's claim has charged for a call of its handler, and charges the call to quotas of its other limits.
+-- p_bucket is the bucket of which the caller has used the claim's charge; null: it did not. Where the claim's charge of a quota
+-- is still there, the call has it and only the difference is noted. Waits for no bucket: differences need none.
+create or replace function trunkline_internal.charge_other_quotas(
+  p_job trunkline_internal.running,
+  p_bucket bigint,
+  p_beside bigint[],
+  p_need bigint[],
+  p_charged bigint,
+  p_now timestamptz
+)
+returns void
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_claimed bigint := floor(extract(epoch from p_job.claimed_at))::bigint;
+  v_quota record;
+  v_taken bigint[];
+begin
+  v_taken := trunkline_internal.take_claim_charges(
+    p_job => p_job,
+    p_buckets => p_bucket || array(select p_beside[i.place] from generate_series(2, cardinality(p_beside), 2) as i (place)),
+    p_now => p_now
+  );
+  -- Settled or ended in the moment in between: the claim's charge was not the caller's to use.
+  if p_bucket is not null and p_bucket <> all(v_taken) then
+    perform trunkline_internal.adjust_bucket(
+      p_bucket => p_bucket, p_at => v_claimed, p_requests => p_job.need[1], p_tokens => p_job.need[2], p_units => p_job.need[3]
+    );
+  end if;
+  for v_quota in
+    select p_beside[i.place]::integer as limit_id, p_beside[i.place + 1] as bucket
+    from generate_series(1, cardinality(p_beside), 2) as i (place)
+  loop
+    perform trunkline_internal.adjust_quota(
+      p_bucket => v_quota.bucket, p_limit => v_quota.limit_id,
+      p_at => case when v_quota.bucket = any(v_taken) then v_claimed else p_charged end,
+      p_before => case when v_quota.bucket = any(v_taken) then p_job.need[1:3] else array[0, 0, 0]::bigint[] end,
+      p_after => p_need
+    );
+  end loop;
+end;
+$$;
+comment on function trunkline_internal.charge_other_quotas(trunkline_internal.running, bigint, bigint[], bigint[], bigint, timestamptz) is 'Takes over what a job''s claim has charged for a call of its handler, and charges the call to quotas of its other limits.';
