@@ -117,8 +117,9 @@ def tell(
 ) -> list[Figure]:
     """Compare each case with before, and those with a limit with the same without one, now."""
     figures = []
+    has_limits = any(kind != FREE for kind, _ in cases)
     for case, text in cases.items():
-        name = f"{key}_{case[1]}" if case[0] == FREE else f"{key}_{case[0]}_{case[1]}"
+        name = f"{key}_{case[0]}_{case[1]}" if has_limits else f"{key}_{case[1]}"
         figures += compare(name, text, found.rates(case), goal=vs_before)
         cpu = found.cpu(case)
         if not isnan(cpu[NOW][0]):

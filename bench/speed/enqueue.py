@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
+from math import isnan
 from pathlib import Path
 
 import psycopg
@@ -18,13 +19,14 @@ from bench.measures.enqueue import ENQUEUE
 from bench.measures.enqueue_many import BATCH, JOBS, MANY, batch_arguments, many_arguments
 from bench.place import TASK, Place
 from bench.rivals.trunkline import open_trunkline
+from bench.sides import cpu_seconds
 from bench.sizes import Sizes
-from bench.speed.pairs import Both, compare, in_order, versions
+from bench.speed.pairs import NOW, Both, compare, in_order, ratios, versions
 from bench.worker.processes import Orders, producing
 
 __all__ = ["run"]
 
-# Calls of the client in one turn, and of the function.
+# Single enqueues in one turn.
 _CALLS = 50
 _WARM_UP = 3
 
@@ -32,39 +34,20 @@ _WARM_UP = 3
 def run(place: Place, sizes: Sizes) -> list[Figure]:
     """Measure; goals 0.97 one by one and 0.85 in bulk."""
     single, many = sizes.single_turns, sizes.repetitions * sizes.enqueue_calls
+    one = {"task": TASK, "payload": '{"number": 1, "text": "twenty bytes of text"}'}
     with ExitStack() as stack:
-        connections = {
-            of: stack.enter_context(fill.connect(stack.enter_context(its.database("enqueue"))))
-            for of, its in versions(place).items()
-        }
-        for connection in connections.values():
-            fill.checkpoint(connection)
-        arguments = {"task": TASK, "payload": '{"number": 1, "text": "twenty bytes of text"}'}
+        sides = _Functions(
+            {
+                of: stack.enter_context(fill.connect(stack.enter_context(its.database("enqueue"))))
+                for of, its in versions(place).items()
+            }
+        )
         return [
-            *_compare("single_enqueue", "single enqueue, client", _client(place, single), 0.97),
-            *_compare(
-                "enqueue",
-                "enqueue",
-                _function(connections, ENQUEUE, arguments, single, calls=_CALLS),
-                0.97,
-            ),
-            *_compare(
-                "enqueue_many",
-                "enqueue_many of 1,000",
-                _function(connections, MANY, many_arguments(), many, jobs=JOBS),
-                0.85,
-            ),
-            *_compare(
-                "enqueue_batch",
-                "enqueue_batch of 1,000",
-                _function(connections, BATCH, batch_arguments(), many, jobs=JOBS),
-                0.85,
-            ),
+            *compare("single_enqueue", "single enqueue, client", _client(place, single), goal=0.97),
+            *sides.measure("enqueue", ENQUEUE, one, single, calls=_CALLS, goal=0.97),
+            *sides.measure("enqueue_many", MANY, many_arguments(), many, jobs=JOBS, goal=0.85),
+            *sides.measure("enqueue_batch", BATCH, batch_arguments(), many, jobs=JOBS, goal=0.85),
         ]
-
-
-def _compare(key: str, text: str, rates: Both, goal: float) -> list[Figure]:
-    return compare(key, text, rates, goal=goal)
 
 
 def _client(place: Place, turns: int) -> Both:
@@ -83,27 +66,46 @@ def _singly(producer: Orders) -> float:
     return _CALLS / float(producer.do("singly", 0, _CALLS))
 
 
-def _function(
-    connections: Mapping[str, psycopg.Connection],
-    statement: str,
-    arguments: Mapping[str, object],
-    turns: int,
-    *,
-    calls: int = 1,
-    jobs: int = 1,
-) -> Both:
-    """Give the jobs per second of a statement that enqueues so many."""
+class _Functions:
+    """A function of both versions, called on a connection to each."""
 
-    def turn(cursor: psycopg.Cursor) -> float:
-        begin = time.perf_counter()
-        for _ in range(calls):
-            if len(cursor.execute(statement.encode(), arguments).fetchall()) != jobs:
-                raise RuntimeError("A call did not answer with every job")
-        return calls * jobs / (time.perf_counter() - begin)
+    def __init__(self, connections: Mapping[str, psycopg.Connection]) -> None:
+        self._connections = connections
+        for connection in connections.values():
+            fill.checkpoint(connection)
 
-    return _in_turns(
-        {of: partial(turn, each.cursor(binary=True)) for of, each in connections.items()}, turns
-    )
+    def measure(
+        self,
+        key: str,
+        statement: str,
+        arguments: Mapping[str, object],
+        turns: int,
+        *,
+        goal: float,
+        calls: int = 1,
+        jobs: int = 1,
+    ) -> list[Figure]:
+        """Compare a statement that enqueues so many jobs, in turns of so many calls."""
+
+        def turn(cursor: psycopg.Cursor) -> float:
+            begin = time.perf_counter()
+            for _ in range(calls):
+                if len(cursor.execute(statement.encode(), arguments).fetchall()) != jobs:
+                    raise RuntimeError(f"A call of {key} did not answer with every job")
+            return calls * jobs / (time.perf_counter() - begin)
+
+        before = self._cpu()
+        each = {of: partial(turn, c.cursor(binary=True)) for of, c in self._connections.items()}
+        rates = _in_turns(each, turns)
+        cpu = {of: [spent - before[of]] for of, spent in self._cpu().items()}
+        figures = compare(key, f"{key}, {jobs:,} a call", rates, goal=goal)
+        if not isnan(cpu[NOW][0]):
+            text = "  server processor time, now over before"
+            figures.append(Figure(f"{key}_cpu_vs_before", ratios(cpu)[0], text))
+        return figures
+
+    def _cpu(self) -> dict[str, float]:
+        return {of: cpu_seconds(connection) for of, connection in self._connections.items()}
 
 
 def _in_turns(calls: Mapping[str, Callable[[], float]], turns: int) -> Both:
