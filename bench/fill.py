@@ -30,7 +30,7 @@ select count(*)
 from trunkline.enqueue_many((
   select jsonb_agg(jsonb_build_object(
     'task', %(task)s::text, 'queue', %(queue)s::text,
-    'run_at', %(begin)s::timestamptz + n * %(apart)s::double precision * interval '1 second',
+    'run_at', %(begin)s::timestamptz + (n + 1) * %(apart)s::double precision * interval '1 second',
     'priority', (%(priorities)s::integer[])[n %% cardinality(%(priorities)s::integer[]) + 1],
     'payload', jsonb_build_object('number', %(number)s::bigint + n)
   ) order by n)

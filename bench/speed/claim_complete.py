@@ -9,7 +9,7 @@ from bench.flow.limited import QUEUE, fill_limited
 from bench.flow.limits_claim import TEXTS, WIDE, open_sides
 from bench.place import Place
 from bench.sizes import Sizes
-from bench.speed.pairs import BEFORE, NOW, compare, ratios, versions
+from bench.speed.pairs import BEFORE, NOW, compare, processor_time, versions
 from bench.turns import play
 
 __all__ = ["run"]
@@ -48,7 +48,9 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
         }
         figures += compare(key, f"claim + complete, {TEXTS[kind]}", rates, goal=goal)
         if found.has_cpu:
-            cpu = {BEFORE: [found.cpu(0)], NOW: [found.cpu(1)]}
-            text = "  server processor time, now over before"
-            figures.append(Figure(f"{key}_cpu_vs_before", ratios(cpu)[0], text))
+            cpu = {
+                of: [turns[number].cpu / turns[number].jobs for turns in found.rounds]
+                for number, of in enumerate((BEFORE, NOW))
+            }
+            figures.append(processor_time(key, cpu))
     return figures

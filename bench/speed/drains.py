@@ -18,7 +18,7 @@ from bench.flow.limited import Parts, set_limit
 from bench.place import Place
 from bench.rivals.product import PostgresContender
 from bench.rivals.trunkline import open_trunkline
-from bench.speed.pairs import NOW, Both, compare, in_order, ratios, versions
+from bench.speed.pairs import NOW, Both, compare, in_order, processor_time, versions
 from bench.worker.drain import Drain, drain_filled
 from bench.worker.processes import Orders, producing
 
@@ -123,8 +123,7 @@ def tell(
         figures += compare(name, text, found.rates(case), goal=vs_before)
         cpu = found.cpu(case)
         if not isnan(cpu[NOW][0]):
-            ratio, what = median(ratios(cpu)), "  processor time, now over before"
-            figures.append(Figure(f"{name}_cpu_vs_before", ratio, what))
+            figures.append(processor_time(name, cpu))
         if case[0] != FREE:
             free = found.rates((FREE, case[1]))[NOW]
             ratio = median(

@@ -21,7 +21,7 @@ from bench.place import TASK, Place
 from bench.rivals.trunkline import open_trunkline
 from bench.sides import cpu_seconds
 from bench.sizes import Sizes
-from bench.speed.pairs import NOW, Both, compare, in_order, ratios, versions
+from bench.speed.pairs import NOW, Both, compare, in_order, processor_time, versions
 from bench.worker.processes import Orders, producing
 
 __all__ = ["run"]
@@ -87,25 +87,24 @@ class _Functions:
     ) -> list[Figure]:
         """Compare a statement that enqueues so many jobs, in turns of so many calls."""
 
-        def turn(cursor: psycopg.Cursor) -> float:
-            begin = time.perf_counter()
+        spent: dict[str, list[float]] = {of: [] for of in self._connections}
+
+        def turn(of: str) -> float:
+            connection = self._connections[of]
+            begin, cpu = time.perf_counter(), cpu_seconds(connection)
             for _ in range(calls):
-                if len(cursor.execute(statement.encode(), arguments).fetchall()) != jobs:
+                with connection.cursor(binary=True) as cursor:
+                    answer = cursor.execute(statement.encode(), arguments).fetchall()
+                if len(answer) != jobs:
                     raise RuntimeError(f"A call of {key} did not answer with every job")
+            spent[of].append(cpu_seconds(connection) - cpu)
             return calls * jobs / (time.perf_counter() - begin)
 
-        before = self._cpu()
-        each = {of: partial(turn, c.cursor(binary=True)) for of, c in self._connections.items()}
-        rates = _in_turns(each, turns)
-        cpu = {of: [spent - before[of]] for of, spent in self._cpu().items()}
+        rates = _in_turns({of: partial(turn, of) for of in self._connections}, turns)
         figures = compare(key, f"{key}, {jobs:,} a call", rates, goal=goal)
-        if not isnan(cpu[NOW][0]):
-            text = "  server processor time, now over before"
-            figures.append(Figure(f"{key}_cpu_vs_before", ratios(cpu)[0], text))
+        if not isnan(spent[NOW][0]):
+            figures.append(processor_time(key, {of: cpu[_WARM_UP:] for of, cpu in spent.items()}))
         return figures
-
-    def _cpu(self) -> dict[str, float]:
-        return {of: cpu_seconds(connection) for of, connection in self._connections.items()}
 
 
 def _in_turns(calls: Mapping[str, Callable[[], float]], turns: int) -> Both:

@@ -7,7 +7,7 @@ from typing import Literal
 from bench.figures import Figure
 from bench.place import Place
 
-__all__ = ["BEFORE", "NOW", "Both", "compare", "in_order", "ratios", "versions"]
+__all__ = ["BEFORE", "NOW", "Both", "compare", "in_order", "processor_time", "versions"]
 
 NOW, BEFORE = "now", "before"
 
@@ -27,9 +27,15 @@ def in_order(keys: Sequence[str], repetition: int) -> Sequence[str]:
     return keys if repetition % 2 == 0 else list(reversed(keys))
 
 
-def ratios(values: Both) -> list[float]:
+def _ratios(values: Both) -> list[float]:
     """Give now over before for each repetition."""
     return [now / then for now, then in zip(values[NOW], values[BEFORE], strict=True)]
+
+
+def processor_time(key: str, values: Both) -> Figure:
+    """Tell the processor time of now over before, by its median within repetitions."""
+    text = "  processor time, now over before"
+    return Figure(f"{key}_cpu_vs_before", median(_ratios(values)), text)
 
 
 def compare(
@@ -42,7 +48,7 @@ def compare(
     better: Literal["at least", "at most"] = "at least",
 ) -> list[Figure]:
     """Tell the median of each version, and the median of the ratios within repetitions."""
-    found = ratios(values)
+    found = _ratios(values)
     return [
         Figure(f"{key}_before", median(values[BEFORE]), f"{text}, before", unit),
         Figure(f"{key}_now", median(values[NOW]), f"{text}, now", unit),
