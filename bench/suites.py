@@ -44,7 +44,7 @@ class Suite:
 
 
 def _of(package: str, *names: str) -> dict[str, str]:
-    """Give the modules of a package."""
+    """Return the modules of a package."""
     return {name: f"{package}.{name}" for name in names}
 
 

@@ -3,7 +3,7 @@
 from bench.figures import Figure
 from bench.place import Place
 from bench.sizes import Sizes
-from bench.speed.drains import FREE, drain_both, tell
+from bench.speed.drains import FREE, drain_both, report
 from bench.speed.pairs import compare
 
 __all__ = ["run"]
@@ -21,6 +21,6 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
         repetitions=sizes.drain_repetitions,
     )
     return [
-        *tell("drain", found, CASES, vs_before=0.97),
+        *report("drain", found, CASES, vs_before=0.97),
         *compare("bulk_enqueue", "bulk enqueue, client", found.all_fills, goal=0.85),
     ]

@@ -22,7 +22,7 @@ from bench.speed.pairs import NOW, Both, compare, in_order, processor_time, vers
 from bench.worker.drain import Drain, drain_filled
 from bench.worker.processes import Orders, producing
 
-__all__ = ["FREE", "Drains", "drain_both", "tell"]
+__all__ = ["FREE", "Drains", "drain_both", "report"]
 
 # The kind that has no limit.
 FREE = "none"
@@ -33,7 +33,7 @@ Case = tuple[str, int]
 
 @dataclass(slots=True)
 class Drains:
-    """What came out: for each case and version the drains, and jobs per second of their fills."""
+    """The drains of each case and version, and the jobs per second of their fills."""
 
     drains: dict[tuple[Case, str], list[Drain]] = field(default_factory=dict)
     fills: dict[tuple[Case, str], list[float]] = field(default_factory=dict)
@@ -107,7 +107,7 @@ def drain_both(
     return found
 
 
-def tell(
+def report(
     key: str,
     found: Drains,
     cases: Mapping[Case, str],

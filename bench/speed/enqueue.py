@@ -1,6 +1,6 @@
 """Enqueues of each version: one by one through the client and the function, and 1,000 at once.
 
-Nobody works meanwhile. The versions take turns, call by call or by some dozen calls.
+No worker runs meanwhile. The versions take turns of one bulk call, or of 50 single ones.
 """
 
 import tempfile

@@ -1,11 +1,11 @@
-"""Two worker processes of each version with 1,000 keys and limits of their own, and without."""
+"""Two worker processes of each version with a limit for each of 1,000 keys, and without."""
 
 from bench.apps.noop import KEYS_VARIABLE
 from bench.figures import Figure
 from bench.flow.limits_keys import JUDGED, KINDS, LIMIT, PROCESSES
 from bench.place import Place
 from bench.sizes import Sizes
-from bench.speed.drains import FREE, drain_both, tell
+from bench.speed.drains import FREE, drain_both, report
 
 __all__ = ["run"]
 
@@ -26,4 +26,4 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
     )
     cases = {(kind, PROCESSES): f"{sizes.flow.keys:,} keys, {KINDS[kind][0]}" for kind in kinds}
     goals = {(kind, PROCESSES): _LEAST_SPEED for kind in JUDGED}
-    return tell("limits_keys", found, cases, over_free=goals)
+    return report("limits_keys", found, cases, over_free=goals)

@@ -5,7 +5,7 @@ from bench.flow import limits_wide
 from bench.flow.limits_claim import TEXTS, WIDE
 from bench.place import Place
 from bench.sizes import Sizes
-from bench.speed.drains import FREE, drain_both, tell
+from bench.speed.drains import FREE, drain_both, report
 
 __all__ = ["run"]
 
@@ -25,4 +25,4 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
         repetitions=sizes.flow.drain_repetitions,
     )
     goals = {case: limits_wide.GOALS[case[1]] for case in cases if case[0] != FREE}
-    return tell("limits_wide", found, cases, over_free=goals)
+    return report("limits_wide", found, cases, over_free=goals)

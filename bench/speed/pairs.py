@@ -16,7 +16,7 @@ Both = Mapping[str, Sequence[float]]
 
 
 def versions(place: Place) -> dict[str, Place]:
-    """Give the place of each version."""
+    """Return the place of each version."""
     if place.before is None:
         raise RuntimeError("This measure needs another version: --before COMMIT")
     return {BEFORE: place.before, NOW: place}
@@ -28,12 +28,12 @@ def in_order(keys: Sequence[str], repetition: int) -> Sequence[str]:
 
 
 def _ratios(values: Both) -> list[float]:
-    """Give now over before for each repetition."""
+    """Return now over before for each repetition."""
     return [now / then for now, then in zip(values[NOW], values[BEFORE], strict=True)]
 
 
 def processor_time(key: str, values: Both) -> Figure:
-    """Tell the processor time of now over before, by its median within repetitions."""
+    """Return the median ratio of processor time, now over before, within repetitions."""
     text = "  processor time, now over before"
     return Figure(f"{key}_cpu_vs_before", median(_ratios(values)), text)
 
@@ -47,7 +47,7 @@ def compare(
     goal: float | None = None,
     better: Literal["at least", "at most"] = "at least",
 ) -> list[Figure]:
-    """Tell the median of each version, and the median of the ratios within repetitions."""
+    """Return the median of each version, and the median ratio within repetitions."""
     found = _ratios(values)
     return [
         Figure(f"{key}_before", median(values[BEFORE]), f"{text}, before", unit),

@@ -36,7 +36,7 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
                 life = stack.enter_context(Life(dsn, size, batch))
                 life.warm_up(jobs)
                 passes[of] = partial(_bytes, life, jobs)
-            figures += _tell(f"wal_{name}", f"log per job, payload {name}", _in_turns(passes))
+            figures += _report(f"wal_{name}", f"log per job, payload {name}", _in_turns(passes))
     for kind in ("slots", "rate"):
         with ExitStack() as stack:
             passes = {}
@@ -44,7 +44,7 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
                 dsn = stack.enter_context(its.database(f"wal_{kind}"))
                 passes[of] = _keyed(stack, dsn, kind, sizes)
             text = f"log per job, {KINDS[kind][0]}"
-            figures += _tell(f"wal_keys_{kind}", text, _in_turns(passes))
+            figures += _report(f"wal_keys_{kind}", text, _in_turns(passes))
     return figures
 
 
@@ -81,5 +81,5 @@ def _in_turns(passes: dict[str, Callable[[], float]]) -> Both:
     return found
 
 
-def _tell(key: str, text: str, found: Both) -> list[Figure]:
+def _report(key: str, text: str, found: Both) -> list[Figure]:
     return compare(key, text, found, unit="bytes", goal=_MOST, better="at most")
