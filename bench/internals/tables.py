@@ -73,11 +73,12 @@ from (
 group by p.part
 """
 
-# Everything that is not finished; scheduled jobs that are not due yet are where they should be.
+# Scheduled jobs that nobody had to run: not due yet, or due only while the workers stopped.
 SOAK_LEFT: LiteralString = """
 select width_bucket((w.payload ->> 'number')::bigint, %(bounds)s::bigint[]), count(*)
 from trunkline_internal.waiting as w
-where w.state = 'scheduled' and w.run_at > clock_timestamp() - interval '1 minute'
+where w.state in ('scheduled', 'ready')
+  and w.run_at > greatest(w.created_at, clock_timestamp() - interval '1 minute')
 group by 1
 """
 

@@ -49,10 +49,14 @@ def compare(
 ) -> list[Figure]:
     """Return the median of each version, and the median ratio within repetitions."""
     found = _ratios(values)
+    best = max if better == "at least" else min
     return [
         Figure(f"{key}_before", median(values[BEFORE]), f"{text}, before", unit),
         Figure(f"{key}_now", median(values[NOW]), f"{text}, now", unit),
         Figure(f"{key}_vs_before", median(found), "  now over before", goal=goal, better=better),
+        Figure(
+            f"{key}_vs_before_best", best(values[NOW]) / best(values[BEFORE]), "  best over best"
+        ),
         Figure(f"{key}_vs_before_least", min(found), "  least of the repetitions"),
         Figure(f"{key}_vs_before_most", max(found), "  most of the repetitions"),
     ]

@@ -159,6 +159,7 @@ def test_a_ratio_is_the_median_of_paired_repetitions() -> None:
     assert figures["f_vs_before"].value == 1.0
     assert figures["f_vs_before"].verdict == "MISSED"
     assert (figures["f_before"].value, figures["f_now"].value) == (40.0, 40.0)
+    assert figures["f_vs_before_best"].value == 0.5
     assert figures["f_vs_before_least"].value == 0.5
     assert figures["f_vs_before_most"].value == 2.0
 
