@@ -120,6 +120,13 @@ def show(*, job_id: UUID, watch: bool, dsn: str | None, as_json: bool) -> None:
 @click.option("--delay", type=options.DURATION, metavar="TIME", help="Not before so long, 10m.")
 @click.option("--at", "run_at", type=options.TIME, metavar="TIME", help="Not before this time.")
 @click.option(
+    "--expires",
+    "expires_at",
+    type=options.DEADLINE,
+    metavar="TIME",
+    help="Cancel it if it has not started by then: a time, or so long from now, 10m.",
+)
+@click.option(
     "--unique-key", metavar="KEY", help="While a live job of the task holds it, get that job."
 )
 @click.option(
@@ -139,6 +146,7 @@ def enqueue(
     arguments: tuple[str, ...],
     delay: float | None,
     run_at: datetime | None,
+    expires_at: datetime | None,
     tags: tuple[str, ...],
     wait: bool,
     timeout: float | None,
@@ -164,6 +172,7 @@ def enqueue(
         "payload": {**(payload or {}), **_named(arguments)},
         "delay": None if delay is None else f"{delay:f} seconds",
         "run_at": None if run_at is None else run_at.isoformat(),
+        "expires_at": None if expires_at is None else expires_at.isoformat(),
         "tags": list(tags) or None,
         **given,
     }

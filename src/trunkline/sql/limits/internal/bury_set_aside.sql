@@ -63,7 +63,7 @@ begin
     died_at, reason, last_error,
     -- <job columns: waiting to dead>
     job_id, task, queue, priority, tenant, attempt, failures, max_attempts, deferrals, created_at, run_at, unique_key,
-    correlation_id, retry_of, tags, payload, payload_day, crashes, need
+    correlation_id, retry_of, tags, payload, payload_day, crashes, need, expires_at
     -- </job>
   )
   select
@@ -76,7 +76,7 @@ begin
     ),
     -- <job values: t>
     t.job_id, t.task, t.queue, t.lane >> 1, t.tenant, t.attempt, t.failures, t.max_attempts, t.deferrals, t.created_at,
-    t.run_at, t.unique_key, t.correlation_id, t.retry_of, t.tags, t.payload, t.payload_day, t.crashes, t.need
+    t.run_at, t.unique_key, t.correlation_id, t.retry_of, t.tags, t.payload, t.payload_day, t.crashes, t.need, t.expires_at
     -- </job>
   from taken as t
   join outgrown as o on o.job_id = t.job_id

@@ -10,6 +10,7 @@ create table trunkline_internal.waiting (
   run_at timestamptz not null,
   created_at timestamptz not null,
   deferred_since timestamptz,
+  expires_at timestamptz,
   attempt integer not null default 0,
   payload_day date,
   failures smallint not null default 0,
@@ -43,6 +44,7 @@ create table trunkline_internal.waiting (
   )
 );
 comment on table trunkline_internal.waiting is 'Jobs that are not running yet: ready, scheduled or blocked.';
+comment on column trunkline_internal.waiting.expires_at is 'If its first attempt has not started by then, the job ends cancelled with reason expired.';
 comment on column trunkline_internal.waiting.payload_day is 'Day of the body that holds a large payload.';
 comment on column trunkline_internal.waiting.need is 'What it takes of its limits: requests, tokens, units, then limit and bucket of each. Null: not limited.';
 comment on column trunkline_internal.waiting.bucket is 'The bucket in whose lane it waits: the first of its need, or the one that had no room last.';
@@ -56,6 +58,8 @@ create index waiting_limited on trunkline_internal.waiting (bucket, queue, lane,
 -- Counts the jobs that wait for a bucket with a depth limit.
 create index waiting_limited_later on trunkline_internal.waiting (bucket) where bucket is not null and state = 'scheduled';
 create index waiting_later on trunkline_internal.waiting (queue, state) where state <> 'ready';
+-- A claim reads it to find out whether a job has expired. Jobs without a deadline, and retries, are not in it.
+create index waiting_expiry on trunkline_internal.waiting (expires_at) where expires_at is not null and attempt = 0;
 create index waiting_deferred on trunkline_internal.waiting (deferred_since) where deferred_since is not null;
 alter table trunkline_internal.waiting enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.waiting to trunkline_owner using (true) with check (true);
@@ -72,6 +76,7 @@ create table trunkline_internal.running (
   run_at timestamptz not null,
   created_at timestamptz not null,
   deferred_since timestamptz,
+  expires_at timestamptz,
   attempt integer not null,
   payload_day date,
   failures smallint not null,
@@ -126,6 +131,7 @@ create table trunkline_internal.finished (
   heartbeat_at timestamptz,
   run_at timestamptz not null,
   created_at timestamptz not null,
+  expires_at timestamptz,
   attempt integer not null,
   payload_day date,
   result_day date,
@@ -171,6 +177,7 @@ create table trunkline_internal.dead (
   heartbeat_at timestamptz,
   run_at timestamptz not null,
   created_at timestamptz not null,
+  expires_at timestamptz,
   acknowledged_at timestamptz,
   attempt integer not null,
   payload_day date,

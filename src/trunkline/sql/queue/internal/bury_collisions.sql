@@ -27,14 +27,14 @@ begin
       job_id, died_at, reason, payload_day,
       -- <job columns: waiting to dead>
       task, queue, priority, tenant, attempt, failures, max_attempts, deferrals, created_at, run_at, unique_key,
-      correlation_id, retry_of, tags, last_error, payload, crashes, need
+      correlation_id, retry_of, tags, last_error, payload, crashes, need, expires_at
       -- </job>
     )
     select
       n.new_id, p_now, 'id_collision', case when n.payload_day is not null then (p_now at time zone 'UTC')::date end,
       -- <job values: n>
       n.task, n.queue, n.lane >> 1, n.tenant, n.attempt, n.failures, n.max_attempts, n.deferrals, n.created_at, n.run_at,
-      n.unique_key, n.correlation_id, n.retry_of, n.tags, n.last_error, n.payload, n.crashes, n.need
+      n.unique_key, n.correlation_id, n.retry_of, n.tags, n.last_error, n.payload, n.crashes, n.need, n.expires_at
       -- </job>
     from renamed as n
   )

@@ -63,7 +63,7 @@ begin
       state, reason, run_at, failures, crashes, deferrals, last_error, bucket, sequence, deferred_since, lane,
       -- <job columns: running to waiting>
       job_id, task, queue, tenant, attempt, max_attempts, created_at, unique_key, correlation_id, retry_of, tags, payload,
-      payload_day, need
+      payload_day, need, expires_at
       -- </job>
     )
     select
@@ -75,7 +75,7 @@ begin
       case when g.to_state = 'ready' and g.front then g.lane | 1 else (g.lane >> 1) * 2 end,
       -- <job values: g>
       g.job_id, g.task, g.queue, g.tenant, g.attempt, g.max_attempts, g.created_at, g.unique_key, g.correlation_id,
-      g.retry_of, g.tags, g.payload, g.payload_day, g.need
+      g.retry_of, g.tags, g.payload, g.payload_day, g.need, g.expires_at
       -- </job>
     from (select g.* from gone as g where g.to_state in ('ready', 'scheduled') order by g.sequence) as g
   ),
@@ -84,7 +84,7 @@ begin
       died_at, reason, failures, crashes, deferrals, last_error,
       -- <job columns: running to dead>
       job_id, task, queue, priority, tenant, attempt, max_attempts, created_at, run_at, claimed_at, heartbeat_at, worker,
-      unique_key, correlation_id, retry_of, tags, payload, payload_day, need
+      unique_key, correlation_id, retry_of, tags, payload, payload_day, need, expires_at
       -- </job>
     )
     select
@@ -92,7 +92,8 @@ begin
       coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error),
       -- <job values: g>
       g.job_id, g.task, g.queue, g.lane >> 1, g.tenant, g.attempt, g.max_attempts, g.created_at, g.run_at, g.claimed_at,
-      g.heartbeat_at, g.worker, g.unique_key, g.correlation_id, g.retry_of, g.tags, g.payload, g.payload_day, g.need
+      g.heartbeat_at, g.worker, g.unique_key, g.correlation_id, g.retry_of, g.tags, g.payload, g.payload_day, g.need,
+      g.expires_at
       -- </job>
     from gone as g
     where g.to_state = 'dead'
@@ -102,7 +103,7 @@ begin
       state, finished_at, reason, failures, deferrals, last_error,
       -- <job columns: running to finished>
       job_id, task, queue, priority, tenant, attempt, max_attempts, created_at, run_at, claimed_at, heartbeat_at, worker,
-      unique_key, correlation_id, retry_of, tags, payload, payload_day
+      unique_key, correlation_id, retry_of, tags, payload, payload_day, expires_at
       -- </job>
     )
     select
@@ -110,7 +111,7 @@ begin
       coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error),
       -- <job values: g>
       g.job_id, g.task, g.queue, g.lane >> 1, g.tenant, g.attempt, g.max_attempts, g.created_at, g.run_at, g.claimed_at,
-      g.heartbeat_at, g.worker, g.unique_key, g.correlation_id, g.retry_of, g.tags, g.payload, g.payload_day
+      g.heartbeat_at, g.worker, g.unique_key, g.correlation_id, g.retry_of, g.tags, g.payload, g.payload_day, g.expires_at
       -- </job>
     from gone as g
     where g.to_state = 'cancelled'
