@@ -20,10 +20,11 @@ Parts = Mapping[str, Any]
 _COPY = f"""
 insert into trunkline_internal.waiting
   (job_id, sequence, run_at, created_at, max_attempts, lane, state, queue, task, tenant, payload,
-   bucket, need)
+   bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids)
 select
   {JOB_ID}, nextval('trunkline_internal.job_sequence'), w.run_at, w.created_at,
-  w.max_attempts, w.lane, w.state, w.queue, w.task, w.tenant, w.payload, w.bucket, w.need
+  w.max_attempts, w.lane, w.state, w.queue, w.task, w.tenant, w.payload, w.bucket,
+  w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids
 from (
   select w.*, row_number() over (order by n, w.sequence) as n
   from generate_series(1, %(copies)s) as n
