@@ -103,11 +103,13 @@ def test_the_limit_to_raise_is_the_one_with_keys_or_the_quota(cli: Cli, calls: C
     told = cli.text("jobs", "explain", str(keyed))
     assert "the limit model/a gives at most 900 at once" in told
     assert "trunkline limits set 'model/{model}'" in told
+    assert "trunkline limits set" in cli.text("limits", "show", "model/{model}")
     cli.run("quotas", "set", "budget", "--amount", "5000", "--unit", "tokens")
     calls.register("spend", limits=["budget"], cost={"tokens": 1000})
     (usage,) = calls.fill(1, task="spend")
     cli.run("quotas", "set", "budget", "--amount", "100")
     assert "trunkline quotas set 'budget'" in cli.text("jobs", "explain", str(usage))
+    assert "trunkline quotas set" in cli.text("limits", "show", "budget")
 
 
 def checks(cli: Cli) -> list[dict[str, Any]]:
