@@ -253,7 +253,10 @@ def test_enqueue_waits_for_the_end(cli: Cli, calls: Calls) -> None:
     waited = cli.run(*wait)
     assert waited.exit_code == 0
     assert json.loads(waited.stdout) is None
-    assert cli.json(*wait)["job_id"] == str(done)
+    assert waited.stderr == f"{done}  completed\n"
+    waited = cli.run(*wait, "--json")
+    assert json.loads(waited.stdout)["job_id"] == str(done)
+    assert waited.stderr == ""
 
     die(calls, idempotency_key="dead")
     with pytest.raises(JobFailed, match="no such address"):
