@@ -162,11 +162,11 @@ def test_old_grants_go_and_the_duty_reports_how_many_rows_went(desk: Desk) -> No
     desk.limit("api", concurrency=20)
     grants = [acquire(desk).grant_id for _ in range(20)]
     desk.database.move_time("2 days")
-    went = desk.operator.value("select trunkline.sweep_gates()")
+    went = desk.operator.value("select trunkline.sweep_buckets()")
     assert went >= len(grants)
     assert {settle(desk, grant) for grant in grants} == {"unknown"}
     (rows, error) = desk.operator.connection.execute(
-        "select rows, last_error from trunkline.duties where duty = 'sweep_gates'"
+        "select rows, last_error from trunkline.duties where duty = 'sweep_buckets'"
     ).fetchall()[0]
     assert (rows, error) == (went, None)
 
