@@ -119,7 +119,7 @@ def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
 @schema.command(
     epilog=options.examples(
         "trunkline schema sql > 0001_trunkline.sql",
-        "trunkline schema sql --from 5 | psql -v ON_ERROR_STOP=1",
+        "trunkline schema sql --from 1 | psql -v ON_ERROR_STOP=1",
     )
 )
 @click.option(
