@@ -17,9 +17,9 @@ __all__ = ["DEFINITION", "SHAPES", "TABLES", "Field", "JobRow", "differences", "
 
 DEFINITION = Path(__file__).parents[1] / "src" / "trunkline" / "sql" / "job_row.toml"
 TABLES = ("waiting", "running", "finished", "dead")
-SHAPES = ("jobs", "listed_job", "job_detail", "claimed_job")
-# Shapes that migrations create; the view jobs is a file of its own.
-_TYPES = ("listed_job", "job_detail", "claimed_job")
+# Types that migrations create.
+_TYPES = ("listed_job", "job_detail", "claimed_job", "costly_attempt")
+SHAPES = ("jobs", *_TYPES)
 _ALIASES = {"timestamp with time zone": "timestamptz"}
 _UNREADABLE = {
     enums.AlterTableType.AT_DropColumn,

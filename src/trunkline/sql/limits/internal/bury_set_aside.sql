@@ -37,7 +37,9 @@ begin
     from trunkline_internal.waiting as w
     where w.job_id = any(v_jobs)
       and (w.state = 'blocked') is true
-      and (trunkline_internal.exceeded_limit(p_need => w.need)).bucket is not null
+      and (trunkline_internal.exceeded_limit(
+        p_cost => row(w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids)::trunkline_internal.job_cost
+      )).bucket is not null
     order by w.job_id
     for update of w skip locked
   );
@@ -48,12 +50,16 @@ begin
       || jsonb_build_object('since', a.since)
   from trunkline_internal.waiting as w
   join trunkline_internal.set_aside as a on a.job_id = w.job_id
-  cross join lateral trunkline_internal.exceeded_limit(p_need => w.need) as o
+  cross join lateral trunkline_internal.exceeded_limit(
+    p_cost => row(w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids)::trunkline_internal.job_cost
+  ) as o
   where w.job_id = any(v_jobs);
   with outgrown as materialized (
     select w.job_id, o.bucket, o.unit, o.cost, o.most
     from trunkline_internal.waiting as w
-    cross join lateral trunkline_internal.exceeded_limit(p_need => w.need) as o
+    cross join lateral trunkline_internal.exceeded_limit(
+      p_cost => row(w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids)::trunkline_internal.job_cost
+    ) as o
     where w.job_id = any(v_jobs)
   ),
   taken as (
@@ -63,7 +69,8 @@ begin
     died_at, reason, last_error,
     -- <job columns: waiting to dead>
     job_id, task, queue, priority, tenant, attempt, failures, max_attempts, deferrals, created_at, run_at, unique_key,
-    correlation_id, retry_of, tags, payload, payload_day, crashes, need, expires_at
+    correlation_id, retry_of, tags, payload, payload_day, crashes, cost_requests, cost_tokens, cost_units, limit_ids,
+    bucket_ids
     -- </job>
   )
   select
@@ -76,7 +83,8 @@ begin
     ),
     -- <job values: t>
     t.job_id, t.task, t.queue, t.lane >> 1, t.tenant, t.attempt, t.failures, t.max_attempts, t.deferrals, t.created_at,
-    t.run_at, t.unique_key, t.correlation_id, t.retry_of, t.tags, t.payload, t.payload_day, t.crashes, t.need, t.expires_at
+    t.run_at, t.unique_key, t.correlation_id, t.retry_of, t.tags, t.payload, t.payload_day, t.crashes, t.cost_requests,
+    t.cost_tokens, t.cost_units, t.limit_ids, t.bucket_ids
     -- </job>
   from taken as t
   join outgrown as o on o.job_id = t.job_id

@@ -27,14 +27,16 @@ begin
       job_id, died_at, reason, payload_day,
       -- <job columns: waiting to dead>
       task, queue, priority, tenant, attempt, failures, max_attempts, deferrals, created_at, run_at, unique_key,
-      correlation_id, retry_of, tags, last_error, payload, crashes, need, expires_at
+      correlation_id, retry_of, tags, last_error, payload, crashes, cost_requests, cost_tokens, cost_units, limit_ids,
+      bucket_ids
       -- </job>
     )
     select
       n.new_id, p_now, 'id_collision', case when n.payload_day is not null then (p_now at time zone 'UTC')::date end,
       -- <job values: n>
       n.task, n.queue, n.lane >> 1, n.tenant, n.attempt, n.failures, n.max_attempts, n.deferrals, n.created_at, n.run_at,
-      n.unique_key, n.correlation_id, n.retry_of, n.tags, n.last_error, n.payload, n.crashes, n.need, n.expires_at
+      n.unique_key, n.correlation_id, n.retry_of, n.tags, n.last_error, n.payload, n.crashes, n.cost_requests, n.cost_tokens,
+      n.cost_units, n.limit_ids, n.bucket_ids
       -- </job>
     from renamed as n
   )

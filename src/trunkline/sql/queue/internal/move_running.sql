@@ -30,15 +30,30 @@ begin
   -- Their capacity comes free with them, and they may come back to wait for it.
   select
     array_agg(r.queue),
-    array_agg(row(r.job_id, r.attempt, r.task, r.tenant, r.need, r.claimed_at)::trunkline_internal.costly_attempt),
-    array_agg(row(r.job_id, r.attempt, r.task, r.tenant, r.need, r.claimed_at)::trunkline_internal.costly_attempt)
-      filter (where r.need[2] > 0 or r.need[3] > 0),
+    array_agg(row(
+      -- <job shape: costly_attempt of r in running>
+      r.job_id, r.attempt, r.task, r.tenant, r.cost_requests, r.cost_tokens, r.cost_units, r.limit_ids, r.bucket_ids,
+      r.claimed_at
+      -- </job>
+    )::trunkline_internal.costly_attempt),
+    array_agg(row(
+      -- <job shape: costly_attempt of r in running>
+      r.job_id, r.attempt, r.task, r.tenant, r.cost_requests, r.cost_tokens, r.cost_units, r.limit_ids, r.bucket_ids,
+      r.claimed_at
+      -- </job>
+    )::trunkline_internal.costly_attempt)
+      filter (where r.cost_tokens > 0 or r.cost_units > 0),
     -- The shortest run time that note_late counts.
-    array_agg(row(r.job_id, r.attempt, r.task, r.tenant, r.need, r.claimed_at)::trunkline_internal.costly_attempt)
+    array_agg(row(
+      -- <job shape: costly_attempt of r in running>
+      r.job_id, r.attempt, r.task, r.tenant, r.cost_requests, r.cost_tokens, r.cost_units, r.limit_ids, r.bucket_ids,
+      r.claimed_at
+      -- </job>
+    )::trunkline_internal.costly_attempt)
       filter (where r.claimed_at < p_now - interval '15 seconds' and r.job_id <> all(v_lost))
   into v_limited, v_freed, v_costly, v_late
   from trunkline_internal.running as r
-  where r.job_id = any(v_jobs) and r.need is not null;
+  where r.job_id = any(v_jobs) and r.bucket_ids is not null;
   if v_limited is not null then
     perform trunkline_internal.note_failures(p_moves => p_moves, p_now => p_now);
   end if;
@@ -60,22 +75,22 @@ begin
   -- Ordered by the old number, so that jobs handed back together keep their order.
   back as (
     insert into trunkline_internal.waiting (
-      state, reason, run_at, failures, crashes, deferrals, last_error, bucket, sequence, deferred_since, lane,
+      state, reason, run_at, failures, crashes, deferrals, last_error, sequence, deferred_since, lane,
       -- <job columns: running to waiting>
       job_id, task, queue, tenant, attempt, max_attempts, created_at, unique_key, correlation_id, retry_of, tags, payload,
-      payload_day, need, expires_at
+      payload_day, bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
       -- </job>
     )
     select
       g.to_state, g.reason, g.next_run_at, g.new_failures, g.new_crashes, g.new_deferrals,
       coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error),
-      g.need[5],
       case when g.to_state = 'ready' then nextval('trunkline_internal.job_sequence') end,
       case when g.new_deferrals > 0 then coalesce(g.deferred_since, p_now) end,
       case when g.to_state = 'ready' and g.front then g.lane | 1 else (g.lane >> 1) * 2 end,
       -- <job values: g>
       g.job_id, g.task, g.queue, g.tenant, g.attempt, g.max_attempts, g.created_at, g.unique_key, g.correlation_id,
-      g.retry_of, g.tags, g.payload, g.payload_day, g.need, g.expires_at
+      g.retry_of, g.tags, g.payload, g.payload_day, g.bucket_ids[1], g.cost_requests, g.cost_tokens, g.cost_units,
+      g.limit_ids, g.bucket_ids
       -- </job>
     from (select g.* from gone as g where g.to_state in ('ready', 'scheduled') order by g.sequence) as g
   ),
@@ -84,7 +99,8 @@ begin
       died_at, reason, failures, crashes, deferrals, last_error,
       -- <job columns: running to dead>
       job_id, task, queue, priority, tenant, attempt, max_attempts, created_at, run_at, claimed_at, heartbeat_at, worker,
-      unique_key, correlation_id, retry_of, tags, payload, payload_day, need, expires_at
+      unique_key, correlation_id, retry_of, tags, payload, payload_day, cost_requests, cost_tokens, cost_units, limit_ids,
+      bucket_ids
       -- </job>
     )
     select
@@ -92,8 +108,8 @@ begin
       coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error),
       -- <job values: g>
       g.job_id, g.task, g.queue, g.lane >> 1, g.tenant, g.attempt, g.max_attempts, g.created_at, g.run_at, g.claimed_at,
-      g.heartbeat_at, g.worker, g.unique_key, g.correlation_id, g.retry_of, g.tags, g.payload, g.payload_day, g.need,
-      g.expires_at
+      g.heartbeat_at, g.worker, g.unique_key, g.correlation_id, g.retry_of, g.tags, g.payload, g.payload_day, g.cost_requests,
+      g.cost_tokens, g.cost_units, g.limit_ids, g.bucket_ids
       -- </job>
     from gone as g
     where g.to_state = 'dead'

@@ -25,21 +25,22 @@ begin
   end if;
   perform trunkline_internal.ensure_lane(p_queue => p_dead.queue, p_lane => p_dead.priority * 2);
   insert into trunkline_internal.waiting (
-    state, reason, run_at, sequence, failures, crashes, deferrals, expires_at, bucket,
+    state, reason, run_at, sequence, failures, crashes, deferrals, expires_at,
     -- <job columns: dead to waiting>
     job_id, task, queue, tenant, attempt, max_attempts, created_at, unique_key, correlation_id, retry_of, tags, last_error,
-    payload, payload_day, lane, need
+    payload, payload_day, lane, bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
     -- </job>
   )
   values (
-    'ready', 'replayed', v_now, nextval('trunkline_internal.job_sequence'), 0, 0, 0, null, p_dead.need[5],
+    'ready', 'replayed', v_now, nextval('trunkline_internal.job_sequence'), 0, 0, 0, null,
     -- <job values: p_dead>
     p_dead.job_id, p_dead.task, p_dead.queue, p_dead.tenant, p_dead.attempt, p_dead.max_attempts, p_dead.created_at,
     p_dead.unique_key, p_dead.correlation_id, p_dead.retry_of, p_dead.tags, p_dead.last_error, p_dead.payload,
-    p_dead.payload_day, p_dead.priority * 2, p_dead.need
+    p_dead.payload_day, p_dead.priority * 2, p_dead.bucket_ids[1], p_dead.cost_requests, p_dead.cost_tokens,
+    p_dead.cost_units, p_dead.limit_ids, p_dead.bucket_ids
     -- </job>
   );
-  if p_dead.need is not null then
+  if p_dead.bucket_ids is not null then
     perform trunkline_internal.open_buckets(p_jobs => array[p_dead.job_id]);
   end if;
   perform trunkline_internal.record_event(
