@@ -1,16 +1,12 @@
 -- What the steps of one claim pass to each other.
 
-create type trunkline_internal.kept_position as (
-  value jsonb,
+create type trunkline_internal.lane_list as (
+  position jsonb,
   made_for text,
   snapshot pg_snapshot,
-  kept boolean,
   behind boolean,
-  moves boolean
-);
-comment on type trunkline_internal.kept_position is 'The position that a claim continues from: its value, the queues, tasks and tenant it was made for (as a hash), and the snapshot that decides which transactions have ended; whether the claim returns a position, scans only behind the given one, and may move it.';
-
-create type trunkline_internal.lane_list as (
+  kept boolean,
+  moves boolean,
   asked text[],
   queues text[],
   lanes smallint[],
@@ -20,10 +16,9 @@ create type trunkline_internal.lane_list as (
   enabled boolean,
   lease interval,
   audited boolean,
-  limited boolean,
-  due_until timestamptz
+  limited boolean
 );
-comment on type trunkline_internal.lane_list is 'The lanes that a claim scans, in this order: queue, lane and name of each, and the sequence numbers between which it scans; all queues the claim asked for; whether this worker may claim now; the default lease; whether any task is audited; whether any limited job waits; the due time up to which the claim promoted jobs.';
+comment on type trunkline_internal.lane_list is 'The lanes that a claim scans. The position it continues from, a hash of the queues, tasks and tenant that belong to it, and the snapshot that decides which transactions have ended; whether the claim scans only behind this position, returns a position, and may move it. All queues it asked for. In the order of the scan the queue, lane and name of each lane and the sequence numbers between which it is scanned. Whether this worker may claim now; the default lease; whether any task is audited; whether any limited job waits.';
 
 create type trunkline_internal.claim_batch as (
   tids tid[],

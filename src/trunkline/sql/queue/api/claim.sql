@@ -37,10 +37,9 @@ declare
   v_scope text;
   v_start_by timestamptz;
 begin
-  perform trunkline_internal.check_claim(
+  v_scope := trunkline_internal.check_claim(
     p_worker => p_worker, p_queues => p_queues, p_limit => p_limit, p_tasks => p_tasks, p_limited => p_limited
   );
-  v_scope := trunkline.tenant_scope();
   if p_position is null then
     v_batch := trunkline_internal.claim_idle(
       p_worker => p_worker, p_queues => p_queues, p_limit => p_limit, p_tasks => p_tasks, p_scope => v_scope

@@ -1,11 +1,14 @@
 -- Lists the lanes that a claim scans, in their order, each with the sequence numbers between which it scans.
--- Queues come in the order given (p_queues null: all, by name), lanes from the highest to the lowest. Also reads what
--- the claim needs to know of settings, worker, tasks and limits: one statement, because each takes 30 µs to start.
+-- Queues come in the order given (p_queues null: all, by name), lanes from the highest to the lowest. A position that was
+-- made for other queues, tasks or tenants counts as none. Also reads what the claim needs to know of settings, worker,
+-- tasks and limits: one statement, because each takes 30 µs to start.
 -- Runs with the planner settings of claim.
 create or replace function trunkline_internal.claim_lanes(
   p_worker text,
   p_queues text[],
-  p_position trunkline_internal.kept_position
+  p_tasks text[],
+  p_scope text,
+  p_position jsonb
 )
 returns trunkline_internal.lane_list
 language plpgsql
@@ -18,6 +21,21 @@ declare
   v_aged boolean := trunkline_internal.draw() < 0.0625;
   v_list trunkline_internal.lane_list;
 begin
+  if p_position is not null then
+    -- Taken before the scan, so that the scan sees every transaction that the snapshot calls ended.
+    v_list.snapshot := pg_current_snapshot();
+    v_list.behind := p_position ? 'behind';
+    v_list.kept := not v_list.behind;
+    v_list.moves := v_list.kept and pg_current_xact_id_if_assigned() is null;
+    -- Not md5, which servers in FIPS mode refuse.
+    v_list.made_for := hashtextextended(jsonb_build_array(p_queues, p_tasks, p_scope)::text, 0)::text;
+    v_list.position := case when v_list.behind then p_position -> 'behind' else p_position end;
+    if v_list.position ->> 'for' is distinct from v_list.made_for
+      or not trunkline_internal.position_is_sound(p_position => v_list.position)
+    then
+      v_list.position := '{}';
+    end if;
+  end if;
   v_list.asked := coalesce(p_queues, array(select distinct l.queue from trunkline_internal.lanes as l order by l.queue));
   -- The subquery orders once: an aggregate with its own ORDER BY costs one sort each.
   select
@@ -26,16 +44,16 @@ begin
     array_agg(l.name),
     array_agg(
       case
-        when p_position.behind then 0
-        when p_position.value ? 'late' then trunkline_internal.position_floor(
-          p_position => p_position.value, p_name => l.name, p_snapshot => p_position.snapshot
+        when v_list.behind then 0
+        when v_list.position ? 'late' then trunkline_internal.position_floor(
+          p_position => v_list.position, p_name => l.name, p_snapshot => v_list.snapshot
         )
-        else coalesce((p_position.value -> 'lanes' -> l.name ->> 0)::bigint, 0)
+        else coalesce((v_list.position -> 'lanes' -> l.name ->> 0)::bigint, 0)
       end
     ),
     array_agg(
       case
-        when p_position.behind and p_position.value ? 'lanes' then coalesce((p_position.value -> 'lanes' -> l.name ->> 0)::bigint, 0)
+        when v_list.behind and v_list.position ? 'lanes' then coalesce((v_list.position -> 'lanes' -> l.name ->> 0)::bigint, 0)
         else c_no_end
       end
     ),
@@ -65,4 +83,4 @@ begin
   return v_list;
 end;
 $$;
-comment on function trunkline_internal.claim_lanes(text, text[], trunkline_internal.kept_position) is 'Lists the lanes that a claim scans, in their order, each with the sequence numbers between which it scans.';
+comment on function trunkline_internal.claim_lanes(text, text[], text[], text, jsonb) is 'Lists the lanes that a claim scans, in their order, each with the sequence numbers between which it scans.';

@@ -19,25 +19,23 @@ declare
   v_batch trunkline_internal.claim_batch;
   v_bound bigint;
   v_collided boolean;
+  v_due_from timestamptz := '-infinity'::timestamptz;
+  v_due_until timestamptz;
   v_lanes trunkline_internal.lane_list;
   v_limited trunkline_internal.candidates;
   v_most integer := least(p_limit, coalesce(p_limited, p_limit));
   v_now timestamptz;
-  v_position trunkline_internal.kept_position;
   v_scanned trunkline_internal.candidates;
   v_snapshot pg_snapshot;
   v_taken trunkline_internal.candidates;
   v_unnumbered boolean;
 begin
-  if p_position is not null then
-    v_position := trunkline_internal.claim_position(
-      p_position => p_position, p_queues => p_queues, p_tasks => p_tasks, p_scope => p_scope
-    );
-  end if;
-  v_lanes := trunkline_internal.claim_lanes(p_worker => p_worker, p_queues => p_queues, p_position => v_position);
+  v_lanes := trunkline_internal.claim_lanes(
+    p_worker => p_worker, p_queues => p_queues, p_tasks => p_tasks, p_scope => p_scope, p_position => p_position
+  );
   if not v_lanes.enabled or v_lanes.queues is null then
-    if v_position.kept then
-      v_batch.position := v_position.value || jsonb_build_object('for', v_position.made_for);
+    if v_lanes.kept then
+      v_batch.position := v_lanes.position || jsonb_build_object('for', v_lanes.made_for);
     end if;
     return v_batch;
   end if;
@@ -46,9 +44,24 @@ begin
   v_now := trunkline.clock();
   v_bound := coalesce(pg_sequence_last_value('trunkline_internal.job_sequence'::regclass), 0);
   v_unnumbered := pg_current_xact_id_if_assigned() is null;
-  v_lanes := trunkline_internal.claim_promote(p_lanes => v_lanes, p_position => v_position, p_limit => p_limit, p_now => v_now);
+  if v_lanes.kept then
+    v_due_from := to_timestamp(
+      trunkline_internal.position_floor(p_position => v_lanes.position, p_name => '/due', p_snapshot => v_lanes.snapshot) / 1e6
+    );
+  end if;
+  v_due_until := v_now;
+  if exists (
+    select
+    from trunkline_internal.waiting as w
+    where w.state = 'scheduled' and w.run_at >= v_due_from and w.run_at <= v_now
+  ) then
+    select p.covered
+    into v_due_until
+    from trunkline_internal.promote_due(p_now => v_now, p_from => v_due_from, p_limit => greatest(p_limit, 100)) as p;
+    v_lanes.limited := v_lanes.limited or exists (select from trunkline_internal.bucket_queues);
+  end if;
   -- Limited jobs first, so that their scan also starts before this transaction has an id.
-  if v_lanes.limited and v_most > 0 and v_position.behind is not true
+  if v_lanes.limited and v_most > 0 and v_lanes.behind is not true
     and trunkline_internal.buckets_may_open(p_queues => v_lanes.queues, p_now => v_now)
   then
     v_snapshot := pg_current_snapshot();
@@ -66,11 +79,11 @@ begin
       p_lanes => v_lanes.lanes, p_tasks => p_tasks, p_scope => p_scope, p_now => v_now, p_snapshot => v_snapshot
     );
   end if;
-  if v_position.kept then
+  if v_lanes.kept then
     v_batch.position := trunkline_internal.claim_next_position(
-      p_position => v_position, p_lanes => v_lanes, p_scanned => v_scanned.others, p_taken => v_taken.others,
+      p_lanes => v_lanes, p_scanned => v_scanned.others, p_taken => v_taken.others,
       p_place => v_scanned.places[v_taken.others], p_sequence => v_scanned.sequences[v_taken.others],
-      p_limit => p_limit, p_bound => v_bound, p_now => v_now
+      p_limit => p_limit, p_bound => v_bound, p_due_until => v_due_until, p_now => v_now
     );
   end if;
   if v_taken.tids is null then
