@@ -45,7 +45,7 @@ begin
       p_worker => p_worker, p_queues => p_queues, p_limit => p_limit, p_tasks => p_tasks, p_scope => v_scope
     );
   end if;
-  if v_batch.final is not true then
+  if p_position is not null or not v_batch.final then
     v_batch := trunkline_internal.claim_search(
       p_worker => p_worker, p_queues => p_queues, p_limit => p_limit, p_tasks => p_tasks, p_scope => v_scope,
       p_position => p_position, p_limited => p_limited

@@ -21,11 +21,11 @@ declare
   v_aged boolean := trunkline_internal.draw() < 0.0625;
   v_list trunkline_internal.lane_list;
 begin
+  v_list.behind := coalesce(p_position ? 'behind', false);
+  v_list.kept := p_position is not null and not v_list.behind;
   if p_position is not null then
     -- Taken before the scan, so that the scan sees every transaction that the snapshot calls ended.
     v_list.snapshot := pg_current_snapshot();
-    v_list.behind := p_position ? 'behind';
-    v_list.kept := not v_list.behind;
     v_list.moves := v_list.kept and pg_current_xact_id_if_assigned() is null;
     -- Not md5, which servers in FIPS mode refuse.
     v_list.made_for := hashtextextended(jsonb_build_array(p_queues, p_tasks, p_scope)::text, 0)::text;

@@ -50,18 +50,13 @@ begin
     );
   end if;
   v_due_until := v_now;
-  if exists (
-    select
-    from trunkline_internal.waiting as w
-    where w.state = 'scheduled' and w.run_at >= v_due_from and w.run_at <= v_now
-  ) then
-    select p.covered
-    into v_due_until
-    from trunkline_internal.promote_due(p_now => v_now, p_from => v_due_from, p_limit => greatest(p_limit, 100)) as p;
-    v_lanes.limited := v_lanes.limited or exists (select from trunkline_internal.bucket_queues);
+  if exists (select from trunkline_internal.waiting as w where w.state = 'scheduled' and w.run_at between v_due_from and v_now) then
+    v_due_until := (trunkline_internal.promote_due(p_now => v_now, p_from => v_due_from, p_limit => greatest(p_limit, 100))).covered;
+    -- Some of them may be limited.
+    v_lanes.limited := true;
   end if;
   -- Limited jobs first, so that their scan also starts before this transaction has an id.
-  if v_lanes.limited and v_most > 0 and v_lanes.behind is not true
+  if v_lanes.limited and v_most > 0 and not v_lanes.behind
     and trunkline_internal.buckets_may_open(p_queues => v_lanes.queues, p_now => v_now)
   then
     v_snapshot := pg_current_snapshot();
