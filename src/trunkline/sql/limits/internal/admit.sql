@@ -2,7 +2,13 @@
 -- Above a share of the minute, and where so many wait that the limit puts further ones off: backpressure_delay. A limit
 -- that is not active puts nobody off: its jobs wait at the claim. Where a quota is spent, or too many wait: refused,
 -- unless it was accepted before; then it waits at the claim, too.
-create or replace function trunkline_internal.admit(p_need bigint[], p_priority integer, p_accepted boolean, p_now timestamptz)
+create or replace function trunkline_internal.admit(
+  p_buckets bigint[],
+  p_limits integer[],
+  p_priority integer,
+  p_accepted boolean,
+  p_now timestamptz
+)
 returns interval
 language plpgsql
 volatile
@@ -16,11 +22,7 @@ declare
 begin
   for v_bucket in
     select p.bucket, p.allowed, p.delay, p.waiting, p.is_spent, p.is_low_spent
-    from trunkline_internal.bucket_pressure(
-      p_buckets => array(select p_need[i] from generate_series(5, cardinality(p_need), 2) as i),
-      p_limits => array(select p_need[i]::integer from generate_series(4, cardinality(p_need), 2) as i),
-      p_now => p_now
-    ) as p
+    from trunkline_internal.bucket_pressure(p_buckets => p_buckets, p_limits => p_limits, p_now => p_now) as p
   loop
     v_limit := v_bucket.allowed;
     if not p_accepted and (v_bucket.is_spent or (v_bucket.is_low_spent and p_priority < v_limit.quota_low_below)) then
@@ -40,4 +42,4 @@ begin
   return v_delay;
 end;
 $$;
-comment on function trunkline_internal.admit(bigint[], integer, boolean, timestamptz) is 'Asks the limits of a new job whether it may come: tells by how much it is put off, or refuses it.';
+comment on function trunkline_internal.admit(bigint[], integer[], integer, boolean, timestamptz) is 'Asks the limits of a new job whether it may come: tells by how much it is put off, or refuses it.';

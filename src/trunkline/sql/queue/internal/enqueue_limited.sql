@@ -92,9 +92,9 @@ begin
     from kinds as k
   ),
   resolved as materialized (
-    select r.place, r.need, r.most, r.low_below, v_now + r.delay as put_off
+    select r.place, r.requests, r.tokens, r.units, r.limit_ids, r.bucket_ids, r.most, r.low_below, v_now + r.delay as put_off
     from arrays as a
-    cross join lateral trunkline_internal.resolve_needs(
+    cross join lateral trunkline_internal.resolve_costs(
       p_tasks => a.tasks, p_keys => a.keys, p_jobs => a.jobs, p_firsts => a.firsts, p_now => v_now
     ) as r
     where not r.is_partial
@@ -104,7 +104,7 @@ begin
       a.*,
       r.low_below,
       r.most,
-      r.need as usual,
+      r.requests, r.tokens, r.units, r.limit_ids, r.bucket_ids,
       case when r.put_off > a.due_at then r.put_off else a.due_at end as starts_at
     from asked as a
     left join kinds as k on k.task = a.task and k.kind = a.kind
@@ -119,14 +119,14 @@ begin
       from limited as a
       where not a.known
         or (a.kind is null and a.cost is not null)
-        or (a.kind is not null and a.usual is null)
+        or (a.kind is not null and a.bucket_ids is null)
         or a.to_priority < a.low_below
         or case
           when a.cost is null then false
           when not trunkline_internal.is_cost(p_cost => a.cost) then true
-          else coalesce((a.cost ->> 'requests')::bigint, 1) > a.most[1]
-            or (a.cost ->> 'tokens')::bigint > a.most[2]
-            or (a.cost ->> 'units')::bigint > a.most[3]
+          else coalesce((a.cost ->> 'requests')::bigint, 1) > (a.most).requests
+            or (a.cost ->> 'tokens')::bigint > (a.most).tokens
+            or (a.cost ->> 'units')::bigint > (a.most).units
         end
         or jsonb_typeof(a.body) <> 'object'
         or a.bytes > v_max_bytes
@@ -166,7 +166,7 @@ begin
   stored as (
     insert into trunkline_internal.waiting (
       job_id, sequence, run_at, created_at, payload_day, max_attempts, lane, state, queue, task,
-      tenant, correlation_id, tags, payload, bucket, need
+      tenant, correlation_id, tags, payload, bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
     )
     select
       a.job_id,
@@ -183,14 +183,12 @@ begin
       a.correlation_id,
       a.tags,
       case when a.bytes <= trunkline_internal.inline_limit() then a.body end,
-      a.usual[5],
-      case
-        when a.cost is null then a.usual
-        else array[
-          coalesce((a.cost ->> 'requests')::bigint, 1), coalesce((a.cost ->> 'tokens')::bigint, 0),
-          coalesce((a.cost ->> 'units')::bigint, 0)
-        ] || a.usual[4:]
-      end
+      a.bucket_ids[1],
+      case when a.cost is null then a.requests else coalesce((a.cost ->> 'requests')::bigint, 1) end,
+      case when a.cost is null then a.tokens else coalesce((a.cost ->> 'tokens')::bigint, 0) end,
+      case when a.cost is null then a.units else coalesce((a.cost ->> 'units')::bigint, 0) end,
+      a.limit_ids,
+      a.bucket_ids
     from limited as a
     where not (select s.found from suspect as s)
   ),
@@ -198,9 +196,9 @@ begin
     insert into trunkline_internal.bucket_queues (bucket, limit_id, queue)
     select o.bucket, o.limit_id, o.queue
     from (
-      select distinct a.usual[5] as bucket, a.usual[4]::integer as limit_id, a.to_queue as queue
+      select distinct a.bucket_ids[1] as bucket, a.limit_ids[1] as limit_id, a.to_queue as queue
       from limited as a
-      where a.usual is not null and a.starts_at <= v_now and not (select s.found from suspect as s)
+      where a.bucket_ids is not null and a.starts_at <= v_now and not (select s.found from suspect as s)
     ) as o
     where not (v_sees_all and exists (
       select from trunkline_internal.bucket_queues as g where g.bucket = o.bucket and g.queue = o.queue and not g.closing offset 0

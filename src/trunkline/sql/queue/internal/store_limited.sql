@@ -59,25 +59,29 @@ begin
     from kinds as k
   ),
   resolved as materialized (
-    select r.place, r.need, p_now + r.delay as put_off
+    select r.place, r.requests, r.tokens, r.units, r.limit_ids, r.bucket_ids, p_now + r.delay as put_off
     from arrays as a
-    cross join lateral trunkline_internal.resolve_needs(
+    cross join lateral trunkline_internal.resolve_costs(
       p_tasks => a.tasks, p_keys => a.keys, p_jobs => a.jobs, p_firsts => a.firsts, p_now => p_now
     ) as r
-    where r.need is not null and not r.is_partial and p_policy.priority >= coalesce(r.low_below, -50)
+    where r.bucket_ids is not null and not r.is_partial and p_policy.priority >= coalesce(r.low_below, -50)
   ),
   opened as (
     insert into trunkline_internal.bucket_queues (bucket, limit_id, queue)
-    select distinct r.need[5], r.need[4]::integer, p_policy.queue
+    select distinct r.bucket_ids[1], r.limit_ids[1], p_policy.queue
     from resolved as r
     where (r.put_off is null or r.put_off <= p_now)
       and not (v_sees_all and exists (
-        select from trunkline_internal.bucket_queues as g where g.bucket = r.need[5] and g.queue = p_policy.queue and not g.closing offset 0
+        select
+        from trunkline_internal.bucket_queues as g
+        where g.bucket = r.bucket_ids[1] and g.queue = p_policy.queue and not g.closing
+        offset 0
       ))
   ),
   kept as (
     insert into trunkline_internal.waiting (
-      job_id, sequence, run_at, created_at, max_attempts, lane, state, queue, task, tenant, payload, bucket, need
+      job_id, sequence, run_at, created_at, max_attempts, lane, state, queue, task, tenant, payload, bucket,
+      cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
     )
     select
       a.job_id,
@@ -87,9 +91,10 @@ begin
       p_policy.max_attempts,
       p_policy.priority * 2,
       case when coalesce(a.put_off <= p_now, true) then 'ready' else 'scheduled' end,
-      p_policy.queue, p_policy.task, p_tenant, a.payload, a.need[5], a.need
+      p_policy.queue, p_policy.task, p_tenant, a.payload, a.bucket_ids[1],
+      a.requests, a.tokens, a.units, a.limit_ids, a.bucket_ids
     from (
-      select a.job_id, a.payload, r.need, r.put_off
+      select a.job_id, a.payload, r.requests, r.tokens, r.units, r.limit_ids, r.bucket_ids, r.put_off
       from asked as a
       join kinds as k on k.kind = a.kind
       join resolved as r on r.place = k.place

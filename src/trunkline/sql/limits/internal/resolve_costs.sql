@@ -1,16 +1,28 @@
 -- Says for the jobs of a batch what they take of their limits, each kind of them once, and asks the limits whether they may come.
 -- A kind is a task with the values of the keys in its limits' names: p_keys has them, the tenant among them, p_jobs how
--- many jobs, p_firsts the first of them. need is as in resolve_need for a job that says nothing about its cost, and null
--- where something is wrong: who asks for that job alone is told. most bounds what a job may say itself; delay is by how
--- much they are put off; priorities below low_below, and is_partial kinds, are to be asked for one by one.
-create or replace function trunkline_internal.resolve_needs(
+-- many jobs, p_firsts the first of them. The cost, limit_ids and bucket_ids are as in resolve_cost for a job that names no
+-- cost, and null where something is wrong: resolve_cost for that job alone reports what. most bounds the cost that a job
+-- may name itself; delay is by how much jobs are deferred; priorities below low_below, and is_partial kinds, are admitted
+-- one by one.
+create or replace function trunkline_internal.resolve_costs(
   p_tasks text[],
   p_keys jsonb[],
   p_jobs bigint[],
   p_firsts bigint[],
   p_now timestamptz
 )
-returns table (place bigint, need bigint[], most bigint[], delay interval, low_below integer, is_partial boolean)
+returns table (
+  place bigint,
+  requests bigint,
+  tokens bigint,
+  units bigint,
+  limit_ids integer[],
+  bucket_ids bigint[],
+  most trunkline_internal.amounts,
+  delay interval,
+  low_below integer,
+  is_partial boolean
+)
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
@@ -107,8 +119,9 @@ begin
       f.place,
       f.task,
       count(f.limit_id) as known,
-      array_agg(array[f.limit_id::bigint, f.bucket] order by f.nth) as buckets,
-      array[min(f.most[1]), min(f.most[2]), min(f.most[3])] as most,
+      array_agg(f.limit_id order by f.nth) as limit_ids,
+      array_agg(f.bucket order by f.nth) as bucket_ids,
+      row(min((f.most).requests), min((f.most).tokens), min((f.most).units))::trunkline_internal.amounts as most,
       -- The first that counts tokens or has a quota.
       (array_agg(f.bucket order by f.nth) filter (where f.is_learning))[1] as learning,
       max(a.delay) as delay,
@@ -118,27 +131,40 @@ begin
     left join admitted as a on a.bucket = f.bucket
     group by f.place, f.task
   ),
-  reckoned as (
+  computed as (
     select
       a.*,
       t.limits,
       coalesce((t.cost ->> 'requests')::bigint, 1) as requests,
       -- Zero is what nobody has learned.
-      case when coalesce(e.tokens, 0) = 0 then coalesce((t.cost ->> 'tokens')::bigint, 0) else least(e.tokens, a.most[2]) end as tokens,
-      case when coalesce(e.units, 0) = 0 then coalesce((t.cost ->> 'units')::bigint, 0) else least(e.units, a.most[3]) end as units
+      case
+        when coalesce(e.tokens, 0) = 0 then coalesce((t.cost ->> 'tokens')::bigint, 0)
+        else least(e.tokens, (a.most).tokens)
+      end as tokens,
+      case
+        when coalesce(e.units, 0) = 0 then coalesce((t.cost ->> 'units')::bigint, 0)
+        else least(e.units, (a.most).units)
+      end as units
     from asked as a
     join templates as t on t.task = a.task and t.nth = 1
     left join trunkline_internal.estimates as e on e.task = a.task and e.bucket = a.learning
   )
   select
     r.place,
-    case
-      when r.known < r.limits then null
-      when r.requests > r.most[1] or r.tokens > r.most[2] or r.units > r.most[3] then null
-      else array[r.requests, r.tokens, r.units] || array(select g from unnest(r.buckets) as g)
-    end,
+    case when r.fits then r.requests end,
+    case when r.fits then r.tokens end,
+    case when r.fits then r.units end,
+    case when r.fits then r.limit_ids end,
+    case when r.fits then r.bucket_ids end,
     r.most, r.delay, r.low_below, r.is_partial
-  from reckoned as r;
+  from (
+    select
+      c.*,
+      c.known = c.limits and coalesce(
+        c.requests <= (c.most).requests and c.tokens <= (c.most).tokens and c.units <= (c.most).units, true
+      ) as fits
+    from computed as c
+  ) as r;
 end;
 $$;
-comment on function trunkline_internal.resolve_needs(text[], jsonb[], bigint[], bigint[], timestamptz) is 'Says for the jobs of a batch what they take of their limits, each kind of them once, and asks the limits whether they may come.';
+comment on function trunkline_internal.resolve_costs(text[], jsonb[], bigint[], bigint[], timestamptz) is 'Says for the jobs of a batch what they take of their limits, each kind of them once, and asks the limits whether they may come.';
