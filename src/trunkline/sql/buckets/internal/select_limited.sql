@@ -101,7 +101,8 @@ begin
       end if;
       v_found := trunkline_internal.lock_heads(
         p_buckets => v_buckets, p_limits => v_limits, p_slots => null, p_places => v_places, p_sums => v_amounts,
-        p_queues => p_queues, p_lanes => p_lanes, p_limit => v_wanted, p_tasks => p_tasks, p_scope => p_scope, p_snapshot => p_snapshot
+        p_queues => p_queues, p_lanes => p_lanes, p_limit => v_wanted, p_tasks => p_tasks, p_scope => p_scope, p_snapshot => p_snapshot,
+        p_now => p_now
       );
       v_found.held := false;
       v_found.shares := v_width = 2;
@@ -147,7 +148,8 @@ begin
         end if;
         v_found := trunkline_internal.lock_heads(
           p_buckets => v_buckets, p_limits => v_open_limits, p_slots => v_slots, p_places => v_places, p_sums => v_amounts,
-          p_queues => p_queues, p_lanes => p_lanes, p_limit => v_wanted, p_tasks => p_tasks, p_scope => p_scope, p_snapshot => p_snapshot
+          p_queues => p_queues, p_lanes => p_lanes, p_limit => v_wanted, p_tasks => p_tasks, p_scope => p_scope, p_snapshot => p_snapshot,
+          p_now => p_now
         );
         if not v_free then
           v_heads := v_found.jobs;
