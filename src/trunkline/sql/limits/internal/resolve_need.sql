@@ -38,14 +38,6 @@ declare
   v_tokens bigint;
   v_units bigint;
 begin
-  if p_cost is not null and not trunkline_internal.is_cost(p_cost => p_cost) then
-    perform trunkline_internal.refuse(
-      p_name => 'invalid_cost',
-      p_detail => jsonb_build_object(
-        'task', p_task, 'cost', p_cost, 'must_be', 'whole numbers from 0 to 10^12 as requests, tokens and units'
-      )
-    );
-  end if;
   v_requests := coalesce((v_cost ->> 'requests')::bigint, 1);
   v_tokens := coalesce((v_cost ->> 'tokens')::bigint, 0);
   v_units := coalesce((v_cost ->> 'units')::bigint, 0);

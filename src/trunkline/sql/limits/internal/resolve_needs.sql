@@ -13,6 +13,7 @@ create or replace function trunkline_internal.resolve_needs(
 returns table (place bigint, need bigint[], most bigint[], delay interval, low_below integer, is_partial boolean)
 language plpgsql
 volatile
+rows 10
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off

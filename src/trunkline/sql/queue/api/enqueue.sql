@@ -31,7 +31,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_delay interval;
+  v_fault jsonb;
   v_limited record;
+  v_max_bytes integer;
   v_need bigint[];
   v_now timestamptz;
   v_job uuid;
@@ -83,13 +85,16 @@ begin
       p_queue, p_priority, p_run_at, p_delay, p_tenant, p_unique_key, p_idempotency_key, p_correlation_id, p_max_attempts, p_tags
     ) > 0
   then
-    perform trunkline_internal.check_request(
+    v_max_bytes := trunkline_internal.setting(p_name => 'max_payload_bytes')::integer;
+    v_fault := trunkline_internal.request_fault(
       p_task => p_task, p_payload => p_payload, p_queue => p_queue, p_priority => p_priority,
       p_run_at => p_run_at, p_delay => p_delay, p_tenant => p_tenant, p_unique_key => p_unique_key,
       p_idempotency_key => p_idempotency_key, p_correlation_id => p_correlation_id,
-      p_max_attempts => p_max_attempts, p_tags => p_tags,
-      p_max_bytes => trunkline_internal.setting(p_name => 'max_payload_bytes')::integer, p_index => null
+      p_max_attempts => p_max_attempts, p_tags => p_tags, p_max_bytes => v_max_bytes
     );
+    if v_fault is not null then
+      perform trunkline_internal.refuse_fault(p_fault => v_fault);
+    end if;
   end if;
   v_is_known := v_policy.task is not null;
   if not v_is_known then
@@ -103,6 +108,11 @@ begin
   -- has its id: whoever looks later can then tell that this one was still on its way.
   -- (An expression, since PERFORM runs a statement: 3 µs more.)
   v_now := case when pg_current_xact_id() is not null then trunkline.clock() end;
+  if p_cost is not null then
+    perform trunkline_internal.refuse_fault(
+      p_fault => trunkline_internal.cost_fault(p_task => p_task, p_cost => p_cost, p_limits => v_policy.limits)
+    );
+  end if;
   if cardinality(v_policy.limits) > 0 then
     v_limited := trunkline_internal.resolve_need(
       p_task => p_task, p_limits => v_policy.limits, p_cost => p_cost, p_default => v_policy.cost, p_payload => p_payload,
@@ -111,11 +121,6 @@ begin
     v_need := v_limited.need;
     v_is_guarded := v_limited.is_guarded;
     v_is_open := v_limited.is_open;
-  elsif p_cost is not null then
-    perform trunkline_internal.refuse(
-      p_name => 'invalid_cost',
-      p_detail => jsonb_build_object('task', p_task, 'cost', p_cost, 'must_be', 'left out: the task has no limits')
-    );
   end if;
   v_job := trunkline_internal.new_id(p_now => v_now);
   v_run_at := coalesce(p_run_at, v_now + p_delay, v_now);
