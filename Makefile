@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup check generate test demo bench bench-worker bench-backlog bench-flow bench-soak bench-rivals mutants lock system-packages
+.PHONY: help setup check generate test demo bench bench-before bench-worker bench-backlog bench-flow bench-soak bench-rivals mutants lock system-packages
 
 BIN := .venv/bin
 STAMP := .venv/.stamp
@@ -10,6 +10,8 @@ STAMP := .venv/.stamp
 TEST_PROCESSES ?= 6
 TEST_ARGS ?=
 MUTANTS_ARGS ?=
+BEFORE ?=
+BENCH_ARGS ?=
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-16s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +41,10 @@ demo: setup ## See the product at work for a quarter of a minute, on an embedded
 
 bench: setup ## Compare the engine with plain SQL; the last line is one JSON object
 	$(BIN)/python -m bench
+
+bench-before: setup ## Compare the speed of another commit with this one: BEFORE=commit, about twelve minutes
+	@test -n "$(BEFORE)" || { echo "Name the commit to compare with: make bench-before BEFORE=main" >&2; exit 2; }
+	$(BIN)/python -m bench speed --before "$(BEFORE)" $(BENCH_ARGS)
 
 bench-worker: setup ## Compare a worker and single enqueues with PgQueuer on the same server
 	$(BIN)/python -m bench worker

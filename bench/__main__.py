@@ -16,8 +16,9 @@ from bench.figures import Figure
 from bench.place import open_place
 from bench.rivals.environment import EnvironmentMissing
 from bench.rivals.products import KEYS
-from bench.sizes import FULL, QUICK, Sizes
-from bench.suites import SUITES, Suite
+from bench.sizes import QUICK, Sizes
+from bench.speed.checkout import CommitMissing, check_out
+from bench.suites import SPEED_SUITE, SUITES, Suite
 
 DSN_VARIABLE = "TRUNKLINE_BENCH_DSN"
 RIVALS = "rivals"
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.suite == RIVALS:
         return contest.run(options)
     suite = SUITES[options.suite]
-    sizes = QUICK if options.quick else FULL
+    sizes = QUICK if options.quick else suite.sizes
     changed = {
         name: getattr(options, name)
         for name in ("waiting", "finished")
@@ -43,14 +44,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sizes = replace(sizes, soak=replace(sizes.soak, minutes=options.minutes))
     begin = time.monotonic()
     try:
+        before = None if options.before is None else check_out(options.before)
         suite.prepare(options.rivals)
         with (
-            open_place(options.dsn, options.bindir, durable=not options.quick) as place,
+            open_place(
+                options.dsn,
+                options.bindir,
+                durable=not options.quick,
+                before=None if before is None else before.sources,
+            ) as place,
             suite.open(place, options.rivals) as (scene, more),
         ):
             facts = {**place.facts, **more}
+            if before is not None:
+                facts["before"] = before.commit[:12]
             print(", ".join(f"{name} {value}" for name, value in facts.items()), flush=True)
             figures = _measure(suite, scene, sizes, options.only or suite.measures)
+    except CommitMissing as error:
+        parser.error(f"argument --before: {error}")
     except EnvironmentMissing as error:
         print(f"{error}\nWithout a package index, measure without rivals: --no-rivals")
         return 1
@@ -71,7 +82,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Refuse what the chosen suite does not know."""
+    """Refuse what the chosen suite does not know; without a name, it follows from --before."""
+    if options.suite is None:
+        options.suite = "engine" if options.before is None else SPEED_SUITE
+    if options.before is None and options.suite == SPEED_SUITE:
+        parser.error(f"the suite {SPEED_SUITE} needs --before COMMIT")
+    if options.before is not None and options.suite != SPEED_SUITE:
+        parser.error(f"argument --before: only with the suite {SPEED_SUITE}")
     measures = MEASURES if options.suite == RIVALS else SUITES[options.suite].measures
     for name in options.only or ():
         if name not in measures:
@@ -110,17 +127,21 @@ def _parser() -> argparse.ArgumentParser:
         "suite",
         nargs="?",
         choices=(*SUITES, RIVALS),
-        default="engine",
         help="engine: the functions against plain SQL; worker: our processes against PgQueuer's; "
         "drivers: ways to call the engine from Python; soak: constant arrival for minutes, also "
         "under an old snapshot; flow: what limits cost; backlog: what operators wait for while "
-        "millions of jobs do; rivals: all products side by side "
-        "(default: engine)",
+        "millions of jobs do; speed: this version against another commit; rivals: all products "
+        "side by side (default: engine, or speed with --before)",
     )
     parser.add_argument(
         "--dsn",
         default=os.environ.get(DSN_VARIABLE),
         help=f"a server to use instead of an embedded one, default {DSN_VARIABLE}",
+    )
+    parser.add_argument(
+        "--before",
+        metavar="COMMIT",
+        help="compare with the engine, client and worker of this commit, branch or tag",
     )
     parser.add_argument("--bindir", type=Path, help="PostgreSQL programs for the embedded server")
     parser.add_argument(

@@ -1,58 +1,41 @@
-"""Fills the tables quickly, past the functions."""
+"""Fills a database by the engine's public functions, so that it works for any version of them."""
 
 from collections.abc import Sequence
 
 import psycopg
-from psycopg import sql
 
 from bench.place import TASK
 
-__all__ = ["JOB_ID", "analyze", "checkpoint", "connect", "finished", "ready", "scheduled"]
+__all__ = ["analyze", "checkpoint", "connect", "ready", "scheduled"]
 
-# Ids as the engine makes them, growing with time, as if 50 jobs a millisecond had come until now.
-JOB_ID = """
-(trunkline_internal.new_id_prefix(p_now => v.now - (%(jobs)s - n) / 50 * interval '1 millisecond')
-  || substr(gen_random_uuid()::text, 16))::uuid
+# Jobs of one statement. The document is built on the server: that is as fast as a plain insert.
+_BATCH = 10_000
+
+# A payload of about 50 bytes; with keys, each in its turn, as where many keys are busy at once.
+_READY = """
+select count(*)
+from trunkline.enqueue_many((
+  select jsonb_agg(jsonb_build_object('task', %(task)s::text, 'queue', %(queue)s::text, 'payload',
+    case
+      when %(keys)s::integer is null then jsonb_build_object('number', n)
+      else jsonb_build_object('key', (n %% %(keys)s::integer)::text)
+    end || '{"text": "twenty bytes of text"}'
+  ) order by n)
+  from generate_series(%(first)s::bigint, %(last)s::bigint) as n
+))
 """
 
-# A payload of about 50 bytes.
-_READY = f"""
-insert into trunkline_internal.waiting
-  (job_id, sequence, run_at, created_at, max_attempts, lane, state, queue, task, payload)
-select
-  {JOB_ID}, nextval('trunkline_internal.job_sequence'), v.now, v.now, 4, %(lane)s, 'ready',
-  %(queue)s, %(task)s, jsonb_build_object('number', n, 'text', 'twenty bytes of text')
-from generate_series(1, %(jobs)s) as n, (select clock_timestamp() as now) as v
-"""
-
-_SCHEDULED = f"""
-insert into trunkline_internal.waiting
-  (job_id, run_at, created_at, max_attempts, lane, state, queue, task, payload)
-select
-  {JOB_ID},
-  v.now + n * (%(seconds)s::double precision / %(jobs)s) * interval '1 second', v.now, 4,
-  (%(lanes)s::smallint[])[n %% cardinality(%(lanes)s) + 1], 'scheduled', %(queue)s, %(task)s,
-  jsonb_build_object('number', n, 'text', 'twenty bytes of text')
-from generate_series(1, %(jobs)s) as n, (select clock_timestamp() as now) as v
-"""
-
-_FINISHED = f"""
-insert into trunkline_internal.finished
-  (job_id, finished_at, claimed_at, run_at, created_at, attempt, failures, deferrals, max_attempts,
-   priority, state, queue, task, worker, payload)
-select
-  {JOB_ID}, v.now, v.now, v.now, v.now, 1, 0, 0, 4, 0, 'completed', %(queue)s, %(task)s,
-  'worker', jsonb_build_object('number', n, 'text', 'twenty bytes of text')
-from generate_series(1, %(jobs)s) as n, (select clock_timestamp() as now) as v
-"""
-
-_LANE = """
-insert into trunkline_internal.lanes (queue, lane)
-select %(queue)s, l
-from unnest(%(lanes)s::smallint[]) as l
-where not exists (
-  select from trunkline_internal.lanes as k where k.queue = %(queue)s and k.lane = l
-)
+_SCHEDULED = """
+select count(*)
+from trunkline.enqueue_many((
+  select jsonb_agg(jsonb_build_object(
+    'task', %(task)s::text, 'queue', %(queue)s::text,
+    'run_at', %(begin)s::timestamptz + (n + 1) * %(apart)s::double precision * interval '1 second',
+    'priority', (%(priorities)s::integer[])[n %% cardinality(%(priorities)s::integer[]) + 1],
+    'payload', jsonb_build_object('number', %(number)s::bigint + n)
+  ) order by n)
+  from generate_series(%(first)s::bigint, %(last)s::bigint) as n
+))
 """
 
 
@@ -61,34 +44,51 @@ def connect(dsn: str) -> psycopg.Connection:
     return psycopg.connect(dsn, autocommit=True, prepare_threshold=0)
 
 
-def ready(connection: psycopg.Connection, jobs: int, *, queue: str, lane: int = 0) -> None:
-    """Put jobs that can be claimed into a queue."""
-    connection.execute(_LANE, {"queue": queue, "lanes": [lane]})
-    connection.execute(_READY, {"jobs": jobs, "queue": queue, "lane": lane, "task": TASK})
+def ready(
+    connection: psycopg.Connection,
+    jobs: int,
+    *,
+    queue: str,
+    task: str = TASK,
+    keys: int | None = None,
+) -> None:
+    """Enqueue jobs that can be claimed; with keys, the payload has ``key``, one of so many."""
+    values = {"task": task, "queue": queue, "keys": keys}
+    for first in range(0, jobs, _BATCH):
+        last = min(first + _BATCH, jobs) - 1
+        connection.execute(_READY, {**values, "first": first, "last": last})
 
 
 def scheduled(
-    connection: psycopg.Connection, jobs: int, *, queue: str, lanes: Sequence[int], seconds: float
+    connection: psycopg.Connection,
+    jobs: int,
+    *,
+    queue: str,
+    seconds: float,
+    priorities: Sequence[int] = (0,),
+    number: int = 0,
 ) -> None:
-    """Put jobs into a queue that become due one after the other within so many seconds."""
-    connection.execute(_LANE, {"queue": queue, "lanes": list(lanes)})
-    connection.execute(
-        _SCHEDULED,
-        {"jobs": jobs, "queue": queue, "lanes": list(lanes), "seconds": seconds, "task": TASK},
-    )
+    """Enqueue jobs that become due one after the other within so many seconds.
 
-
-def finished(connection: psycopg.Connection, jobs: int, *, queue: str) -> None:
-    """Add history."""
-    connection.execute(_FINISHED, {"jobs": jobs, "queue": queue, "task": TASK})
+    Their payloads count up from ``number``.
+    """
+    begin = (connection.execute("select clock_timestamp()").fetchone() or (None,))[0]
+    values = {
+        "task": TASK,
+        "queue": queue,
+        "begin": begin,
+        "apart": seconds / jobs,
+        "priorities": list(priorities),
+        "number": number,
+    }
+    for first in range(0, jobs, _BATCH):
+        last = min(first + _BATCH, jobs) - 1
+        connection.execute(_SCHEDULED, {**values, "first": first, "last": last})
 
 
 def analyze(connection: psycopg.Connection) -> None:
     """Do what autovacuum would have done by now: visibility, hint bits, statistics."""
-    for table in ("waiting", "running", "finished", "lanes", "tasks"):
-        connection.execute(
-            sql.SQL("vacuum analyze {}").format(sql.Identifier("trunkline_internal", table))
-        )
+    connection.execute("vacuum analyze", prepare=False)
 
 
 def checkpoint(connection: psycopg.Connection) -> bool:

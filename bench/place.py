@@ -2,11 +2,13 @@
 
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +43,8 @@ from pg_stat_activity as a
 where a.datname = %s and a.usename = current_user
 """
 
+_INSTALL = "import os; from trunkline import schema; schema.install(os.environ['TRUNKLINE_DSN'])"
+
 # A run that only proves that the code works.
 _HASTE = {
     **_CONNECTIONS,
@@ -56,6 +60,15 @@ class Place:
 
     dsn: str
     prefix: str
+    # The folder of the package that is measured; None: the one that the bench itself imports.
+    sources: Path | None = None
+    # The same server with the version that this one is compared with.
+    before: "Place | None" = None
+
+    @property
+    def python_path(self) -> dict[str, str]:
+        """The variable that lets a process import the measured package."""
+        return {} if self.sources is None else {"PYTHONPATH": str(self.sources)}
 
     def dsn_of(self, database: str) -> str:
         return make_conninfo(self.dsn, dbname=f"{self.prefix}_{database}")
@@ -108,7 +121,10 @@ class Place:
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             connection.execute(sql.SQL("create database {}").format(name))
         dsn = self.dsn_of("template")
-        schema.install(dsn)
+        if self.sources is None:
+            schema.install(dsn)
+        else:
+            _run_install(self.python_path, dsn)
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute("select trunkline.register_task(p_task => %s)", (TASK,))
             connection.execute("select trunkline.maintain_partitions()")
@@ -134,25 +150,42 @@ class Place:
 
 @contextmanager
 def open_place(
-    dsn: str | None, bindir: Path | None = None, *, durable: bool = True
+    dsn: str | None,
+    bindir: Path | None = None,
+    *,
+    durable: bool = True,
+    before: Path | None = None,
 ) -> Iterator[Place]:
-    """Give a place with the schema installed; nothing of it is left afterwards but our roles."""
-    if dsn is None:
-        with _embedded(bindir, _SETTINGS if durable else _HASTE) as own, _prepared(own) as place:
-            yield place
-    else:
-        with _prepared(dsn) as place:
-            yield place
+    """Give a place with the schema installed; nothing of it is left afterwards but our roles.
+
+    ``before`` is the folder of another version of the package, for a second set of databases.
+    """
+    with ExitStack() as stack:
+        if dsn is None:
+            dsn = stack.enter_context(_embedded(bindir, _SETTINGS if durable else _HASTE))
+        prefix = f"trunkline_bench_{uuid.uuid4().hex[:8]}"
+        other = None
+        if before is not None:
+            other = stack.enter_context(_prepared(Place(dsn, f"{prefix}_before", before)))
+        yield stack.enter_context(_prepared(Place(dsn, prefix, before=other)))
 
 
 @contextmanager
-def _prepared(dsn: str) -> Iterator[Place]:
-    place = Place(dsn, f"trunkline_bench_{uuid.uuid4().hex[:8]}")
+def _prepared(place: Place) -> Iterator[Place]:
     try:
         place.prepare()
         yield place
     finally:
         place.drop("template")
+
+
+def _run_install(python_path: Mapping[str, str], dsn: str) -> None:
+    """Install the schema of another version by its own code."""
+    subprocess.run(
+        [sys.executable, "-c", _INSTALL],
+        env={**os.environ, **python_path, "TRUNKLINE_DSN": dsn},
+        check=True,
+    )
 
 
 @contextmanager

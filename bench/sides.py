@@ -8,8 +8,8 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import tuple_row
 
-from bench import plain
 from bench.fill import connect
+from bench.internals import plain
 
 __all__ = [
     "BATCH",

@@ -1,12 +1,12 @@
 """How much each measure does: in full, or just enough to see that its code works."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.backlog import sizes as backlog_sizes
 from bench.flow import sizes as flow_sizes
 from bench.soak import sizes as soak_sizes
 
-__all__ = ["FULL", "QUICK", "Sizes"]
+__all__ = ["FULL", "QUICK", "SPEED", "Sizes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,22 @@ FULL = Sizes(
     soak=soak_sizes.FULL,
     flow=flow_sizes.FULL,
     backlog_reads=backlog_sizes.FULL,
+)
+
+# Two versions and every goal in about twelve minutes.
+SPEED = replace(
+    FULL,
+    single_turns=60,
+    deep=500_000,
+    history=1_000_000,
+    claims=400,
+    buffer_claims=30,
+    held_seconds=30.0,
+    held_window=6.0,
+    held_probe=80_000,
+    held_scheduled=60_000,
+    soak=soak_sizes.SPEED,
+    flow=flow_sizes.SPEED,
 )
 
 QUICK = Sizes(

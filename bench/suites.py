@@ -1,6 +1,6 @@
 """What can be run: suites of measures, and what each suite needs around them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -9,29 +9,43 @@ from typing import Any
 from bench.figures import Figure
 from bench.place import Place
 from bench.rivals import pgqueuer
-from bench.sizes import Sizes
+from bench.sizes import FULL, SPEED, Sizes
 from bench.worker.stage import Stage, facts, open_stage
 
-__all__ = ["SUITES", "Suite"]
+__all__ = ["SPEED_SUITE", "SUITES", "Suite"]
+
+# The one that compares two versions.
+SPEED_SUITE = "speed"
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Measures in the order of the run; each is a module of the package with a function ``run``."""
+    """Measures in the order of the run; each is a module with a function ``run``."""
 
-    package: str
-    measures: tuple[str, ...]
+    # By the name of the measure.
+    modules: Mapping[str, str]
     # Gets what takes a package index, before a server is started.
     prepare: Callable[[bool], None]
     # Gives what the measures get, and facts that their figures depend on.
     open: Callable[[Place, bool], AbstractContextManager[tuple[Any, dict[str, str]]]]
     # Where a whole run, that is no quick one, writes its object, in `results/`.
     record: str | None = None
+    sizes: Sizes = FULL
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(self.modules)
 
     def run(self, name: str, scene: Any, sizes: Sizes) -> list[Figure]:
         """Run one measure."""
-        figures: list[Figure] = import_module(f"{self.package}.{name}").run(scene, sizes)
+        figures: list[Figure] = import_module(self.modules[name]).run(scene, sizes)
         return figures
+
+
+def _of(package: str, *names: str) -> dict[str, str]:
+    """Return the modules of a package."""
+    return {name: f"{package}.{name}" for name in names}
 
 
 def _nothing(rivals: bool) -> None:
@@ -56,25 +70,26 @@ def _stage(place: Place, rivals: bool) -> Iterator[tuple[Stage, dict[str, str]]]
 
 SUITES = {
     "engine": Suite(
-        "bench.measures",
-        ("claim_complete", "enqueue_many", "enqueue", "wal", "depth", "held_snapshot"),
+        _of(
+            "bench.measures",
+            *("claim_complete", "enqueue_many", "enqueue", "wal", "depth", "held_snapshot"),
+        ),
         _nothing,
         _place_alone,
     ),
     "worker": Suite(
-        "bench.worker", ("startup", "memory", "pickup", "enqueue", "drain"), _rivals, _stage
+        _of("bench.worker", "startup", "memory", "pickup", "enqueue", "drain"), _rivals, _stage
     ),
-    "drivers": Suite("bench.drivers", ("hot_path",), _nothing, _place_alone),
-    "soak": Suite("bench.soak", ("soak",), _nothing, _place_alone),
+    "drivers": Suite(_of("bench.drivers", "hot_path"), _nothing, _place_alone),
+    "soak": Suite(_of("bench.soak", "soak"), _nothing, _place_alone),
     "flow": Suite(
-        "bench.flow",
-        (
+        _of(
+            "bench.flow",
             "limits_wide",
             "limits_claim",
             "limits_keys",
             "limits_spent",
             "limits_held_snapshot",
-            "unlimited_before_after",
             "fairness",
             "limits_accuracy",
         ),
@@ -82,5 +97,20 @@ SUITES = {
         _place_alone,
         record="flow.json",
     ),
-    "backlog": Suite("bench.backlog", ("backlog",), _nothing, _place_alone, record="backlog.json"),
+    "backlog": Suite(
+        _of("bench.backlog", "backlog"), _nothing, _place_alone, record="backlog.json"
+    ),
+    # What has no ratio within one version is compared; the other goals are those of this version.
+    SPEED_SUITE: Suite(
+        {
+            **_of("bench.speed", "drain", "enqueue", "claim_complete", "limits_wide"),
+            **_of("bench.speed", "limits_keys", "wal"),
+            **_of("bench.flow", "limits_spent", "limits_held_snapshot", "fairness"),
+            **_of("bench.measures", "held_snapshot", "depth"),
+            **_of("bench.soak", "soak"),
+        },
+        _nothing,
+        _place_alone,
+        sizes=SPEED,
+    ),
 }

@@ -16,10 +16,11 @@ from uuid import UUID
 
 import psycopg
 
-from bench.backlog import reads, stock
+from bench.backlog import reads
 from bench.backlog.sizes import BacklogSizes
 from bench.figures import Figure
-from bench.fill import checkpoint
+from bench.fill import analyze, checkpoint
+from bench.internals import stock
 from bench.place import Place
 from bench.sizes import Sizes
 from trunkline.cli.main import cli
@@ -57,8 +58,7 @@ def _fill(connection: psycopg.Connection, sizes: BacklogSizes) -> None:
         finished=sizes.finished,
         dead=sizes.dead,
     )
-    for table in ("waiting", "running", "finished", "dead", "events", "set_aside"):
-        connection.execute(f"vacuum analyze trunkline_internal.{table}".encode())
+    analyze(connection)
     checkpoint(connection)
 
 

@@ -22,6 +22,7 @@ from typing import IO
 import psycopg
 
 from bench.apps.calling import LIMIT, MODEL, PROVIDER_VARIABLE
+from bench.internals.tables import hurry_duties
 from bench.rivals.product import ROOT
 from trunkline.profiles.clinical.stubs.limits import Call
 from trunkline.profiles.clinical.stubs.provider import Provider, model_from
@@ -36,10 +37,9 @@ _LOOK_EVERY = 0.05
 # A death is noticed as soon as the engine allows.
 _HURRY = """
 select trunkline.set_setting('pulse_interval', '1 second');
-select trunkline.set_setting('reclaim_jitter', '0 seconds');
-update trunkline_internal.duties set every = '500 milliseconds' where duty in ('promote', 'reclaim')
+select trunkline.set_setting('reclaim_jitter', '0 seconds')
 """
-_WAITING = "select count(*) from trunkline_internal.waiting where task = %s"
+_WAITING = "select count(*) from trunkline.jobs where task = %s and state in ('ready', 'scheduled')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,7 @@ def open_fire(dsn: str, fire: Fire, log: Path) -> Findings:
         Provider({MODEL: model}, write=lambda _: "", seed=1) as provider,
     ):
         connection.execute(_HURRY.encode())
+        hurry_duties(connection)
         _fill(connection, fire)
         with log.open("ab") as said, _crew(dsn, provider.url, fire.processes, said) as crew:
             kills = crew.serve(fire)

@@ -41,13 +41,12 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
         probe = run_together(WORKERS, _prepare, dsn, min(_PROBE_SECONDS, seconds))
         speed = sum(jobs for batches in probe for _, jobs in batches) / _end(probe)
         backlog = round(speed * seconds * _SPARE)
-        _use_up(connection)
         fill_limited(connection, backlog, LIMIT)
         fill.analyze(connection)
         fill.checkpoint(connection)
         with psycopg.connect(dsn) as holder:
             holder.execute("set transaction isolation level repeatable read")
-            holder.execute("select count(*) from trunkline_internal.tasks")
+            holder.execute("select count(*) from trunkline.tasks")
             batches = run_together(WORKERS, _prepare, dsn, seconds)
     # Shorter than asked only when the backlog was used up.
     end = _end(batches)
@@ -61,11 +60,6 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
         Figure("limits_held_last", last, f"last {window:g} s", "jobs/s"),
         Figure("limits_held_ratio", last / first, "last over first", goal=0.8),
     ]
-
-
-def _use_up(connection: psycopg.Connection) -> None:
-    """Take what the probe left away, or all of it would be copied."""
-    connection.execute("truncate trunkline_internal.waiting", prepare=False)
 
 
 def _end(batches: Sequence[_Batches]) -> float:

@@ -23,7 +23,7 @@ from bench.sides import FunctionSide
 from bench.sizes import Sizes
 from bench.turns import play
 
-__all__ = ["run"]
+__all__ = ["JUDGED", "KINDS", "LIMIT", "PROCESSES", "live", "run", "written"]
 
 PROCESSES = 2
 LIMIT = "key/{key}"
@@ -95,10 +95,10 @@ def _log(place: Place, sizes: Sizes) -> list[Figure]:
             )
             fill.checkpoint(connection)
             side = FunctionSide(dsn, "worker", QUEUE)
-            _live(connection, side, sizes.flow.log_jobs // 5, sizes.flow.keys)
-            before = _written(connection)
-            _live(connection, side, sizes.flow.log_jobs, sizes.flow.keys)
-            found[kind] = (_written(connection) - before) / sizes.flow.log_jobs
+            live(connection, side, sizes.flow.log_jobs // 5, sizes.flow.keys)
+            before = written(connection)
+            live(connection, side, sizes.flow.log_jobs, sizes.flow.keys)
+            found[kind] = (written(connection) - before) / sizes.flow.log_jobs
             side.close()
     figures = []
     for kind, (text, _) in KINDS.items():
@@ -113,7 +113,7 @@ def _log(place: Place, sizes: Sizes) -> list[Figure]:
     return figures
 
 
-def _live(connection: psycopg.Connection, side: FunctionSide, jobs: int, keys: int) -> None:
+def live(connection: psycopg.Connection, side: FunctionSide, jobs: int, keys: int) -> None:
     """Take jobs from enqueue to finished, all waiting at once in between."""
     for begin in range(0, jobs, _BATCH):
         asked = [
@@ -132,7 +132,8 @@ def _live(connection: psycopg.Connection, side: FunctionSide, jobs: int, keys: i
         raise RuntimeError(f"{done} of {jobs} jobs were completed")
 
 
-def _written(connection: psycopg.Connection) -> int:
+def written(connection: psycopg.Connection) -> int:
+    """Give the end of the log in bytes."""
     row = connection.execute("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()
     assert row is not None  # noqa: S101
     return int(row[0])

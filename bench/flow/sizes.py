@@ -1,8 +1,8 @@
 """How much the measures of limits do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-__all__ = ["FULL", "QUICK", "FlowSizes"]
+__all__ = ["FULL", "QUICK", "SPEED", "FlowSizes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,16 @@ FULL = FlowSizes(
     accuracy_seconds=190.0,
     accuracy_processes=8,
     kill_every=3.0,
+)
+
+SPEED = replace(
+    FULL,
+    drain_jobs=40_000,
+    drain_repetitions=3,
+    log_jobs=20_000,
+    held_seconds=24.0,
+    held_window=6.0,
+    held_probe=60_000,
 )
 
 QUICK = FlowSizes(

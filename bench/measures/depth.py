@@ -14,6 +14,7 @@ import psycopg
 
 from bench import fill
 from bench.figures import Figure
+from bench.internals import tables
 from bench.place import Place
 from bench.sides import BATCH, FunctionSide
 from bench.sizes import Sizes
@@ -101,12 +102,9 @@ def _ratio(key: str, value: float, text: str, goal: float) -> Figure:
 def _fill(dsn: str, waiting: int, history: int) -> None:
     with fill.connect(dsn) as connection:
         # What autovacuum reads would count as ours; we do its work below.
-        for table in ("waiting", "running"):
-            connection.execute(
-                f"alter table trunkline_internal.{table} set (autovacuum_enabled = off)"
-            )
+        tables.stop_autovacuum(connection)
         if history:
-            fill.finished(connection, history, queue=QUEUE)
+            tables.finished(connection, history, queue=QUEUE)
         fill.ready(connection, waiting, queue=QUEUE)
         fill.analyze(connection)
         fill.checkpoint(connection)

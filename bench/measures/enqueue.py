@@ -4,14 +4,15 @@ import time
 from collections.abc import Callable
 from statistics import median
 
-from bench import fill, plain
+from bench import fill
 from bench.figures import Figure
+from bench.internals import plain
 from bench.place import TASK, Place
 from bench.sizes import Sizes
 
-__all__ = ["run"]
+__all__ = ["ENQUEUE", "run"]
 
-_ENQUEUE = """
+ENQUEUE = """
 select job_id, created, state, run_at
 from trunkline.enqueue(p_task => %(task)b, p_payload => %(payload)s::jsonb)
 """
@@ -26,7 +27,7 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
         arguments = {"task": TASK, "payload": '{"number": 1, "text": "twenty bytes of text"}'}
         times: dict[str, list[float]] = {"functions": [], "plain": []}
         calls: dict[str, Callable[[], object]] = {
-            "functions": lambda: cursor.execute(_ENQUEUE, arguments).fetchall(),
+            "functions": lambda: cursor.execute(ENQUEUE, arguments).fetchall(),
             "plain": lambda: cursor.execute(plain.INSERT_ONE, arguments).fetchall(),
         }
         for _ in range(_WARM_UP + sizes.single_calls):

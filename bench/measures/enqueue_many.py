@@ -12,17 +12,19 @@ from statistics import median
 
 import psycopg
 
-from bench import fill, plain
+from bench import fill
 from bench.figures import Figure
+from bench.internals import plain
+from bench.internals.tables import truncate_waiting
 from bench.place import TASK, Place
 from bench.sizes import Sizes
 
-__all__ = ["run"]
+__all__ = ["BATCH", "JOBS", "MANY", "batch_arguments", "many_arguments", "run"]
 
 JOBS = 1_000
 
-_MANY = "select job_id, created, state, run_at from trunkline.enqueue_many(%(jobs)s::jsonb)"
-_BATCH = """
+MANY = "select job_id, created, state, run_at from trunkline.enqueue_many(%(jobs)s::jsonb)"
+BATCH = """
 select unnest(b.job_ids) from trunkline.enqueue_batch(%(task)s, %(payloads)s::jsonb) as b
 """
 _WARM_UP = 3
@@ -38,8 +40,7 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
                 call()
         repetitions = []
         for _ in range(sizes.repetitions):
-            # Emptied by the owner's own means, so that each repetition finds the same tables.
-            connection.execute("truncate trunkline_internal.waiting", prepare=False)
+            truncate_waiting(connection)
             repetitions.append(_repetition(calls, sizes.enqueue_calls))
     ratio = median(times["json"] / times["functions"] for times in repetitions)
     unnest = median(times["unnest"] / times["functions"] for times in repetitions)
@@ -58,19 +59,32 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
     ]
 
 
+def many_arguments() -> dict[str, object]:
+    """What ``MANY`` gets."""
+    return {"jobs": json.dumps([{"task": TASK, "payload": payload} for payload in _payloads()])}
+
+
+def batch_arguments() -> dict[str, object]:
+    """What ``BATCH`` gets."""
+    return {"task": TASK, "payloads": json.dumps(_payloads())}
+
+
+def _payloads() -> list[dict[str, object]]:
+    return [{"number": number, "text": "twenty bytes of text"} for number in range(JOBS)]
+
+
 def _calls(connection: psycopg.Connection) -> dict[str, Callable[[], int]]:
-    payloads = [{"number": number, "text": "twenty bytes of text"} for number in range(JOBS)]
-    document = json.dumps([{"task": TASK, "payload": payload} for payload in payloads])
-    arrays = {"tasks": [TASK] * JOBS, "payloads": [json.dumps(payload) for payload in payloads]}
+    many = many_arguments()
+    arrays = {"tasks": [TASK] * JOBS, "payloads": [json.dumps(payload) for payload in _payloads()]}
     cursor = connection.cursor(binary=True)
 
     def call(statement: str, arguments: Mapping[str, object]) -> int:
         return len(cursor.execute(statement, arguments).fetchall())
 
     return {
-        "functions": partial(call, _MANY, {"jobs": document}),
-        "batch": partial(call, _BATCH, {"task": TASK, "payloads": json.dumps(payloads)}),
-        "json": partial(call, plain.INSERT_JSON, {"jobs": document}),
+        "functions": partial(call, MANY, many),
+        "batch": partial(call, BATCH, batch_arguments()),
+        "json": partial(call, plain.INSERT_JSON, many),
         "unnest": partial(call, plain.INSERT_UNNEST, arrays),
     }
 

@@ -24,7 +24,7 @@ from bench.sizes import Sizes
 __all__ = ["run"]
 
 QUEUE = "held"
-LANES = (0, 10, 20)
+PRIORITIES = (0, 5, 10)
 WORKERS = 2
 
 _LOOK_EVERY = 10.0
@@ -47,7 +47,7 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
     seconds, window = sizes.held_seconds, sizes.held_window
     with place.database("held") as dsn, fill.connect(dsn) as connection:
         fill.ready(connection, sizes.held_probe, queue=QUEUE)
-        fill.scheduled(connection, 1, queue=QUEUE, lanes=LANES, seconds=1.0)
+        fill.scheduled(connection, 1, queue=QUEUE, priorities=PRIORITIES, seconds=1.0)
         probe = run_together(WORKERS, _prepare, dsn, min(_PROBE_SECONDS, seconds))
         speed = sum(batch.jobs for batches in probe for batch in batches) / max(
             batches[-1].at for batches in probe
@@ -58,9 +58,13 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
         fill.checkpoint(connection)
         with psycopg.connect(dsn) as holder:
             holder.execute("set transaction isolation level repeatable read")
-            holder.execute("select count(*) from trunkline_internal.tasks")
+            holder.execute("select count(*) from trunkline.tasks")
             fill.scheduled(
-                connection, sizes.held_scheduled, queue=QUEUE, lanes=LANES, seconds=seconds
+                connection,
+                sizes.held_scheduled,
+                queue=QUEUE,
+                priorities=PRIORITIES,
+                seconds=seconds,
             )
             answers = run_together(WORKERS + 1, _prepare, dsn, seconds)
     workers, looker = answers[:WORKERS], answers[WORKERS]

@@ -11,11 +11,12 @@ from typing import Self
 
 from bench import fill
 from bench.figures import Figure
+from bench.internals.tables import stored_payload
 from bench.place import TASK, Place
 from bench.sides import FunctionSide
 from bench.sizes import Sizes
 
-__all__ = ["run"]
+__all__ = ["PAYLOADS", "Life", "run"]
 
 QUEUE = "wal"
 # Bytes of payload, jobs in one call of enqueue_many.
@@ -25,20 +26,15 @@ PAYLOADS = {"100": (100, 100), "8k": (8 * 1024, 100), "200k": (200 * 1024, 20)}
 _FACTOR = 1.3
 _JOB = 1536
 
-_STORED = """
-select avg(coalesce(pg_column_size(f.payload), pg_column_size(b.body)))
-from trunkline_internal.finished as f
-left join trunkline_internal.bodies as b on b.job_id = f.job_id
-where f.queue = %s
-"""
-
 
 def run(place: Place, sizes: Sizes) -> list[Figure]:
     """Measure; goal 1.3 times the stored size and 1.5 KB."""
     figures = []
     for (name, (size, batch)), jobs in zip(PAYLOADS.items(), sizes.wal_jobs, strict=True):
-        with place.database(f"wal_{name}") as dsn, _Life(dsn, size, batch) as life:
-            stored, log, images = life.measure(jobs)
+        with place.database(f"wal_{name}") as dsn, Life(dsn, size, batch) as life:
+            life.warm_up(jobs)
+            log, images = life.measure(jobs)
+            stored = stored_payload(life.connection, QUEUE)
         figures += [
             Figure(f"wal_stored_{name}", stored, f"stored payload, {name} asked", "bytes"),
             Figure(
@@ -54,11 +50,11 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
     return figures
 
 
-class _Life:
+class Life:
     """Takes jobs with payloads of one size from enqueue to finished."""
 
     def __init__(self, dsn: str, size: int, batch: int) -> None:
-        self._connection = fill.connect(dsn)
+        self.connection = fill.connect(dsn)
         self._side = FunctionSide(dsn, "worker", QUEUE)
         self._size = size
         self._batch = batch
@@ -69,19 +65,21 @@ class _Life:
 
     def __exit__(self, *_: object) -> None:
         self._side.close()
-        self._connection.close()
+        self.connection.close()
 
-    def measure(self, jobs: int) -> tuple[float, float, float]:
-        """Give the stored size of a payload, bytes of log and page images per job."""
-        fill.checkpoint(self._connection)
+    def warm_up(self, jobs: int) -> None:
+        """Touch the pages, so that images of them do not count."""
+        fill.checkpoint(self.connection)
         self._pass(max(self._batch, jobs // 5))
+
+    def measure(self, jobs: int) -> tuple[float, float]:
+        """Give the bytes of log and the page images per job."""
         log, images = self._log()
         done = self._pass(jobs)
         log_after, images_after = self._log()
-        row = self._connection.execute(_STORED, (QUEUE,)).fetchone()
-        if row is None or done != jobs:
+        if done != jobs:
             raise RuntimeError(f"{done} of {jobs} jobs were completed")
-        return float(row[0]), (log_after - log) / jobs, (images_after - images) / jobs
+        return (log_after - log) / jobs, (images_after - images) / jobs
 
     def _pass(self, jobs: int) -> int:
         """Enqueue so many, then claim and complete them all; tell how many were completed."""
@@ -90,7 +88,7 @@ class _Life:
                 {"task": TASK, "queue": QUEUE, "payload": self._payload()}
                 for _ in range(min(self._batch, jobs - at))
             ]
-            self._connection.execute(
+            self.connection.execute(
                 "select count(*) from trunkline.enqueue_many(%s::jsonb)", (json.dumps(asked),)
             )
         done = 0
@@ -107,8 +105,8 @@ class _Life:
 
     def _log(self) -> tuple[int, int]:
         """Give the end of the log in bytes, and how many page images it holds."""
-        self._connection.execute("select pg_stat_force_next_flush()")
-        row = self._connection.execute(
+        self.connection.execute("select pg_stat_force_next_flush()")
+        row = self.connection.execute(
             "select pg_current_wal_insert_lsn() - '0/0'::pg_lsn, wal_fpi from pg_stat_wal"
         ).fetchone()
         if row is None:

@@ -4,8 +4,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
-from pathlib import Path
 
+from bench.internals.tables import FORGET
 from bench.place import Place
 from bench.rivals.product import PostgresContender, Product
 
@@ -26,29 +26,28 @@ def open_trunkline(
     place: Place, *, key: str = "trunkline", variables: Mapping[str, str] | None = None
 ) -> Iterator[PostgresContender]:
     """Our worker as users start it, our client on the loop that ``trunkline[uvloop]`` installs."""
-    program = str(Path(sys.executable).parent / "trunkline")
+    program = [sys.executable, "-m", "trunkline"]
     with (
         place.database(key) as dsn,
         _Trunkline(
             key=key,
             name="Trunkline",
             dsn=dsn,
-            worker=[program, "worker", "bench.apps.noop:app", "--concurrency", str(_CONCURRENCY)],
+            worker=[*program, "worker", "bench.apps.noop:app", "--concurrency", str(_CONCURRENCY)],
             producer=[sys.executable, "-m", "bench.apps.producer"],
-            environment={"TRUNKLINE_DSN": dsn, **(variables or {})},
+            environment={"TRUNKLINE_DSN": dsn, **place.python_path, **(variables or {})},
             is_empty="""
-            select not exists (select from trunkline_internal.waiting)
-              and not exists (select from trunkline_internal.running)
+            select not exists (
+              select from trunkline.queues as q where q.ready + q.scheduled + q.running > 0
+            )
             """,
             ended="""
-            select count(*) filter (where state = 'completed' and attempt = 1),
-              count(distinct job_id)
-            from trunkline_internal.finished
+            select count(*) filter (where j.state = 'completed' and j.attempt = 1),
+              count(distinct j.job_id)
+            from trunkline.jobs as j
+            where j.state in ('completed', 'cancelled')
             """,
-            forget="""
-            truncate trunkline_internal.waiting, trunkline_internal.running,
-              trunkline_internal.finished
-            """,
+            forget=FORGET,
         ) as contender,
     ):
         yield contender

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import psycopg
 
 from bench.apps.slate import Slate
+from bench.internals.tables import SOAK_ENDED, SOAK_LEFT
 from bench.soak.calls import Kind, TimedCall
 from bench.soak.filling import HISTORY
 
@@ -13,29 +14,6 @@ __all__ = ["Part", "Verdict", "check", "require_same_ends"]
 
 # A call that was cut off may have ended jobs that its worker did not note.
 _TOLERANCE = 0.001
-
-# By payload: the number is what the slate and the database both know a job by.
-_ENDED = """
-select p.part, count(*), count(distinct p.number)
-from (
-  select
-    width_bucket(f.number, %(bounds)s::bigint[]) as part, f.number
-  from (
-    select (f.payload ->> 'number')::bigint as number
-    from trunkline_internal.finished as f
-    where f.queue <> %(history)s and f.state = 'completed'
-  ) as f
-) as p
-group by p.part
-"""
-
-# Everything that is not finished; scheduled jobs that are not due yet are where they should be.
-_LEFT = """
-select width_bucket((w.payload ->> 'number')::bigint, %(bounds)s::bigint[]), count(*)
-from trunkline_internal.waiting as w
-where w.state = 'scheduled' and w.run_at > clock_timestamp() - interval '1 minute'
-group by 1
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +44,8 @@ def check(
     parameters = {"bounds": [part.first for part in parts], "history": HISTORY}
     # Sorted in memory: the numbers are counted after all measuring.
     connection.execute("set work_mem = '512MB'")
-    ended = {row[0]: row[1:] for row in connection.execute(_ENDED, parameters).fetchall()}
-    left: dict[int, int] = dict(connection.execute(_LEFT, parameters).fetchall())
+    ended = {row[0]: row[1:] for row in connection.execute(SOAK_ENDED, parameters).fetchall()}
+    left: dict[int, int] = dict(connection.execute(SOAK_LEFT, parameters).fetchall())
     found = {}
     for number, part in enumerate(parts, 1):
         counts = bytes(slate.counts[part.first : part.end])

@@ -12,6 +12,7 @@ from pathlib import Path
 import psycopg
 
 from bench.apps.slate import Slate
+from bench.internals.tables import SOAK_IS_DRAINED
 from bench.rivals.product import PostgresContender
 from bench.soak import calls
 from bench.soak.account import Part, check, require_same_ends
@@ -43,13 +44,7 @@ _PATIENCE = 300.0
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of ours is made in it
 _ROOM = 2**30
 
-_READY = "select count(*) from trunkline_internal.workers"
-
-# Scheduled jobs that are not due stay.
-_IS_DRAINED = """
-select not exists (select from trunkline_internal.waiting as w where w.state = 'ready')
-  and not exists (select from trunkline_internal.running)
-"""
+_READY = "select count(*) from trunkline.workers"
 
 
 def run_course(contender: PostgresContender, sizes: SoakSizes) -> Course:
@@ -176,7 +171,7 @@ class _Run:
         return row is not None and row[0] == WORKERS
 
     def _is_drained(self) -> bool:
-        row = self._connection.execute(_IS_DRAINED).fetchone()
+        row = self._connection.execute(SOAK_IS_DRAINED).fetchone()
         return row is not None and bool(row[0])
 
     def _count(self, name: str, end: int) -> None:
@@ -188,7 +183,7 @@ class _Run:
         if phase.key == "held":
             with psycopg.connect(self._dsn) as holder:
                 holder.execute("set transaction isolation level repeatable read")
-                holder.execute("select count(*) from trunkline_internal.tasks")
+                holder.execute("select count(*) from trunkline.tasks")
                 yield
         elif phase.key == "writing":
             with psycopg.connect(self._dsn) as writer:

@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 
 from bench.cpu import cpu_seconds, family
+from bench.internals.tables import SOAK_TABLES
 from bench.rivals.product import PostgresContender
 from bench.soak.beside import beside
 from bench.worker.processes import Watched
@@ -20,23 +21,6 @@ __all__ = ["TABLES", "Sample", "Sampler"]
 TABLES = ("waiting", "running", "finished")
 
 _EVERY = 1.0
-
-# finished counts with its partitions, which hold all of it.
-_LOOK = """
-select t.name, sum(coalesce(pg_stat_get_dead_tuples(r.relid), 0))::bigint,
-  sum(pg_relation_size(r.relid))::bigint, sum(pg_indexes_size(r.relid))::bigint,
-  sum(coalesce(pg_stat_get_autovacuum_count(r.relid), 0))::bigint
-from unnest(%s::text[]) as t (name)
-cross join lateral (
-  select c.oid::regclass as relid
-  from pg_class as c
-  where c.oid = ('trunkline_internal.' || t.name)::regclass
-  union
-  select p.relid
-  from pg_partition_tree(('trunkline_internal.' || t.name)::regclass) as p
-) as r
-group by t.name
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +60,7 @@ class Sampler:
                 begin += _EVERY
 
     def _look(self, connection: psycopg.Connection) -> Sample:
-        rows = connection.execute(_LOOK, (list(TABLES),)).fetchall()
+        rows = connection.execute(SOAK_TABLES, (list(TABLES),)).fetchall()
         # A server that we started may be ours, or have left home.
         us = family([os.getpid()])
         ours = [os.getpid(), *(pid for pid in self._server if pid not in us)]

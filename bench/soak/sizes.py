@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bench.rivals.environment import CACHE
 
-__all__ = ["FULL", "QUICK", "SoakSizes"]
+__all__ = ["FULL", "QUICK", "SPEED", "SoakSizes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,13 @@ FULL = SoakSizes(
 )
 
 # Not to where the real ones are.
+SPEED = SoakSizes(
+    minutes=1.25,
+    capacity_seconds=8.0,
+    history=500_000,
+    scheduled=100_000,
+    results=CACHE / "speed",
+)
 QUICK = SoakSizes(
     minutes=0.25, capacity_seconds=2.0, history=5_000, scheduled=100_000, results=CACHE / "quick"
 )

@@ -19,7 +19,7 @@ from bench.sizes import Sizes
 from bench.worker.processes import producing, wait_for, working
 from bench.worker.stage import Stage
 
-__all__ = ["Drain", "drain_once", "run"]
+__all__ = ["Drain", "drain_filled", "drain_once", "run"]
 
 _PATIENCE = 120.0
 
@@ -56,17 +56,30 @@ def drain_once(
 ) -> Drain:
     """Fill its backlog and let so many worker processes empty it; the folder is for the slate."""
     path = folder / "slate"
-    slate = Slate.create(path, jobs)
     contender.forget()
     with producing(contender, path) as producer:
         producer.do("fill", 0, jobs)
+    return drain_filled(path, contender, jobs, processes=processes)
+
+
+def drain_filled(
+    path: Path, contender: PostgresContender, jobs: int, *, processes: int = 1
+) -> Drain:
+    """Let so many worker processes empty a backlog of jobs numbered from 0; the path is the slate.
+
+    Jobs that ended before do not count.
+    """
+    slate = Slate.create(path, jobs)
     contender.settle()
+    ends_before, ended_before = contender.ended() or (0, 0)
+    cpu_before = _server_cpu(contender)
     with working(contender, path, processes=processes) as worker:
         wait_for(lambda: slate.unstarted == 0, worker, seconds=_PATIENCE)
         wait_for(contender.is_empty, worker, seconds=_PATIENCE)
         end = time.monotonic_ns()
-        worker_cpu, server_cpu = worker.cpu_seconds, _server_cpu(contender)
+        worker_cpu, server_cpu = worker.cpu_seconds, _server_cpu(contender) - cpu_before
     ends, ended = contender.ended() or (0, 0)
+    ends, ended = ends - ends_before, ended - ended_before
     return Drain(
         rate=jobs / (end - min(slate.starts)) * 1e9,
         rate_from_start=jobs / (end - worker.started) * 1e9,

@@ -27,8 +27,6 @@ PROMISED = {
     "limits_wide_rate_4_ratio",
     "limits_wide_slots_2_ratio",
     "limits_wide_slots_4_ratio",
-    "unlimited_enqueue_vs_before",
-    "unlimited_vs_before",
 }
 
 

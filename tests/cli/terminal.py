@@ -12,6 +12,7 @@ import subprocess
 import sys
 import termios
 import time
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -28,7 +29,12 @@ class Terminal:
     """A process whose standard streams are a terminal of the given size."""
 
     def __init__(
-        self, *arguments: str, dsn: str | None = None, columns: int = 100, lines: int = 30
+        self,
+        *arguments: str,
+        dsn: str | None = None,
+        home: Path | None = None,
+        columns: int = 100,
+        lines: int = 30,
     ) -> None:
         self.screen = pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self.screen)
@@ -44,6 +50,8 @@ class Terminal:
         environment |= {"TERM": "xterm-256color", "TZ": "UTC"}
         if dsn is not None:
             environment["TRUNKLINE_DSN"] = dsn
+        if home is not None:
+            environment["TRUNKLINE_HOME"] = str(home)
         self.process = subprocess.Popen(
             arguments,
             stdin=slave,
@@ -96,6 +104,16 @@ class Terminal:
         while self._read(end - time.monotonic()):
             pass
         return self.process.wait(timeout=max(0.1, end - time.monotonic()))
+
+    def answer(self, text: str) -> int:
+        """Type the answer to a last question, again if it was thrown away; return the exit code."""
+        end = time.monotonic() + DEADLINE
+        while self.process.poll() is None and time.monotonic() < end:
+            self.type(f"{text}\n")
+            pause = time.monotonic() + 10.0
+            while self.process.poll() is None and time.monotonic() < pause:
+                self._read(0.05)
+        return self.end()
 
     def end_at_a_question(self) -> int:
         """Press Ctrl-C at a prompt, again if need be, and return the exit code.

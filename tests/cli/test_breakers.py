@@ -133,6 +133,14 @@ def test_the_doctor_tells_of_open_ones(cli: Cli) -> None:
     assert "trunkline breakers list" in text
 
 
+def test_the_doctor_names_three_open_ones_and_counts_the_rest(cli: Cli) -> None:
+    for name in ("a", "b", "c", "d", "e"):
+        cli.run("breakers", "set", name)
+        cli.run("breakers", "trip", name)
+    [line] = [line for line in cli.run("doctor").stdout.splitlines() if "not closed" in line]
+    assert line == "warn  breakers: not closed: a, b, c and 2 more"
+
+
 def test_a_live_table_follows_it(cli: Cli, calls: Calls) -> None:
     cli.run("breakers", "set", "api")
     calls.register("call", limits=["api"])

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.driving import PROGRAM, Cli, clean_environment, process
 from tests.support.databases import Database
-from tests.support.waiting import until
+from tests.support.waiting import DEADLINE, until
 from tests.support.worker_process import descendants
 
 PASSWORD = "s3cret-of-the-installer"
@@ -74,7 +74,7 @@ def running(
         (folder / "go").touch()
         started.send_signal(signal.SIGTERM)
         try:
-            started.wait(60)
+            started.wait(DEADLINE)
         except subprocess.TimeoutExpired:
             started.kill()
             started.wait()
@@ -89,7 +89,7 @@ def require_secrecy(pid: int, enough: Callable[[list[str]], bool]) -> None:
         every.update(dict.fromkeys(lines(pid).values()))
         return enough(list(lines(pid).values()))
 
-    until(look, "the processes are there", deadline=60)
+    until(look, "the processes are there")
     for line in every:
         assert PASSWORD not in line
         assert "postgresql://" not in line
@@ -165,4 +165,4 @@ def test_demonstrations(tmp_path: Path, command: tuple[str, ...], worker: str) -
     with running(*command, folder=tmp_path, environment=environment) as started:
         require_secrecy(started.pid, lambda found: any(worker in line for line in found))
         started.send_signal(signal.SIGINT)
-        started.wait(60)
+        started.wait(DEADLINE)

@@ -84,6 +84,24 @@ def test_show_tells_everything(cli: Cli, calls: Calls) -> None:
     assert found["errors"][0]["message"] == "no such address"
 
 
+def test_show_has_a_line_for_each_error_with_the_value_that_was_refused(
+    cli: Cli, calls: Calls
+) -> None:
+    """The value of a wrong result is all that is left of a call that was paid for."""
+    refused = {"type": "WrongResult", "message": "not a number", "value": '"three"'}
+    job = calls.enqueue("once").job_id
+    calls.batch("fail", "w", calls.claim("w").attempts, errors=[Jsonb(refused)])
+    (error,) = cli.json("jobs", "show", job)["errors"]
+    lines = cli.text("jobs", "show", job).splitlines()
+    place = lines.index("errors, newest last")
+    moment = error["at"].replace("T", " ").partition(".")[0]
+    assert lines[place + 1 :] == [
+        f"  attempt 1, {moment}, failed on w",
+        "    WrongResult: not a number",
+        '    value: "three"',
+    ]
+
+
 def test_show_tells_what_a_job_used(cli: Cli, calls: Calls) -> None:
     """By attempt and limit, money once."""
     cli.text("limits", "set", "openai", "--tokens-per-minute", "100000")
@@ -235,7 +253,10 @@ def test_enqueue_waits_for_the_end(cli: Cli, calls: Calls) -> None:
     waited = cli.run(*wait)
     assert waited.exit_code == 0
     assert json.loads(waited.stdout) is None
-    assert cli.json(*wait)["job_id"] == str(done)
+    assert waited.stderr == f"{done}  completed\n"
+    waited = cli.run(*wait, "--json")
+    assert json.loads(waited.stdout)["job_id"] == str(done)
+    assert waited.stderr == ""
 
     die(calls, idempotency_key="dead")
     with pytest.raises(JobFailed, match="no such address"):

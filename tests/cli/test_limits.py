@@ -103,11 +103,13 @@ def test_the_limit_to_raise_is_the_one_with_keys_or_the_quota(cli: Cli, calls: C
     told = cli.text("jobs", "explain", str(keyed))
     assert "the limit model/a gives at most 900 at once" in told
     assert "trunkline limits set 'model/{model}'" in told
+    assert "trunkline limits set" in cli.text("limits", "show", "model/{model}")
     cli.run("quotas", "set", "budget", "--amount", "5000", "--unit", "tokens")
     calls.register("spend", limits=["budget"], cost={"tokens": 1000})
     (usage,) = calls.fill(1, task="spend")
     cli.run("quotas", "set", "budget", "--amount", "100")
     assert "trunkline quotas set 'budget'" in cli.text("jobs", "explain", str(usage))
+    assert "trunkline quotas set" in cli.text("limits", "show", "budget")
 
 
 def checks(cli: Cli) -> list[dict[str, Any]]:
@@ -160,19 +162,23 @@ def test_every_part_is_set_and_shown(cli: Cli, calls: Calls) -> None:
     cli.text("quotas", "set", "fair:mail/{tenant}", "--amount", "500", "--unit", "letters")
     told = cli.text("limits", "show", "fair:mail/{tenant}").splitlines()
     for line in (
-        "status    active",
-        "running   0 of 5 at once",
-        "requests  0 of 1,000 an hour",
-        "quota     0 of 500 letters in 30d",
-        "waiting   0 jobs",
-        "breaker   closed; opens at 4 failures and 20% within 10m, tries again after 1m",
-        "pressure  new jobs are put off by 1m30s above 80% of the minute",
-        "depth     up to 7 jobs wait, more are put off by 1m30s",
-        "pool      fair:mail, weight 3, at most 2 at once while others wait",
+        "status       active",
+        "running      0 of 5 at once",
+        "requests     0 of 1,000 an hour",
+        "quota        0 of 500 letters in 30d",
+        "waiting      0 jobs",
+        "breaker      closed; opens at 4 failures and 20% within 10m, tries again after 1m",
+        "pressure     new jobs are put off by 1m30s above 80% of the minute",
+        "depth        up to 7 jobs wait, more are put off by 1m30s",
+        "share group  fair:mail, weight 3, at most 2 at once while others wait",
     ):
         assert line in told
     found = cli.json("limits", "show", "fair:mail/{tenant}")
-    assert (found["backpressure_delay"], found["weight"], found["pool"]) == (90, 3, "fair:mail")
+    assert (found["backpressure_delay"], found["weight"], found["share_group"]) == (
+        90,
+        3,
+        "fair:mail",
+    )
     cli.text("limits", "set", "fair:mail/{tenant}", "--backpressure-threshold", "none",
              "--depth-limit", "none", "--share-cap", "none")  # fmt: skip
     told_again = cli.text("limits", "show", "fair:mail/{tenant}")
@@ -194,9 +200,9 @@ def test_what_a_provider_said_is_shown_and_lifted(cli: Cli, calls: Calls) -> Non
         )
         calls.value("select trunkline.acquire('api/{model}/{tenant}', '{}', %s)", Jsonb(keys))
     assert calls.claim("w", 9).rows == []
-    assert re.search(r"held for (9m5\ds|10m)\n", cli.text("limits", "list"))
+    assert re.search(r"paused for (9m5\ds|10m)\n", cli.text("limits", "list"))
     told = cli.text("limits", "show", "api/{model}/{tenant}")
-    assert re.search(r"^held +2 keys, until .+: 429 from the provider$", told, re.MULTILINE)
+    assert re.search(r"^paused +2 keys, until .+: 429 from the provider$", told, re.MULTILINE)
     assert re.search(r"^refused +2 times to callers, last ", told, re.MULTILINE)
     keys_shown = cli.json("limits", "show", "api/{model}/{tenant}")["keys"]
     assert {key["name"] for key in keys_shown} == {"api/a%2Fb/acme", "api/c/acme"}

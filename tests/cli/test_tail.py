@@ -242,6 +242,8 @@ def test_the_command_prints_lines(cli: Cli, calls: Calls) -> None:
         ["enqueued", words[6][1]],
     ]
     assert "send [mail] #1" in lines[2]
+    # Once is enough: the other lines of an attempt have its number.
+    assert [" on finisher" in line for line in lines[:3]] == [False, True, False]
     assert "ValueError: no such address" in lines[5]
     assert lines[6].endswith("in 1h")
     assert cli.text("jobs", "tail", "--no-follow", "-n", 0) == ""

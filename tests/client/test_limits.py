@@ -8,15 +8,17 @@ from tests.client.twins import Hands, Twin
 from trunkline import Trunkline
 from trunkline.errors import CostOverLimit, InvalidArgument, InvalidCost, UnknownLimit
 
-_NEEDS = "select need[1:2] from trunkline_internal.waiting order by sequence"
+_COSTS = """
+select array[cost_requests, cost_tokens] from trunkline_internal.waiting order by sequence
+"""
 
 
 def _limit(hands: Hands, name: str, parts: str = '{"tokens_per_minute": 1000}') -> None:
     hands.value("select trunkline.set_limit(%s, %s::jsonb)", name, parts)
 
 
-def _needs(hands: Hands) -> list[list[int]]:
-    return [row[0] for row in hands.connection.execute(_NEEDS).fetchall()]
+def _costs(hands: Hands) -> list[list[int]]:
+    return [row[0] for row in hands.connection.execute(_COSTS).fetchall()]
 
 
 def test_a_cost_is_a_number_a_function_or_said_for_one_job(
@@ -37,7 +39,7 @@ def test_a_cost_is_a_number_a_function_or_said_for_one_job(
     twin(twin.of(reckoned).options(cost={"tokens": 1}).enqueue("abc"))
     many = [twin.of(reckoned).request("abcd"), twin.of(reckoned).request("a", copies=1)]
     twin(twin.of(reckoned).enqueue_many(many))
-    assert _needs(hands) == [[1, 7], [3, 9], [1, 6], [1, 15], [1, 1], [1, 8], [1, 1]]
+    assert _costs(hands) == [[1, 7], [3, 9], [1, 6], [1, 15], [1, 1], [1, 8], [1, 1]]
 
 
 def test_what_cannot_be_taken_is_refused(twin: Twin, app: Trunkline, hands: Hands) -> None:
@@ -62,7 +64,7 @@ def test_what_cannot_be_taken_is_refused(twin: Twin, app: Trunkline, hands: Hand
     for task, cost, error in cases:
         with pytest.raises(error):
             twin(twin.of(task).options(cost=cost).enqueue())
-    assert _needs(hands) == []
+    assert _costs(hands) == []
 
 
 def test_limits_stay_when_code_says_nothing_and_go_when_it_says_none(
@@ -75,7 +77,7 @@ def test_limits_stay_when_code_says_nothing_and_go_when_it_says_none(
     async def work() -> None: ...
 
     twin(twin.of(work).enqueue())
-    assert _needs(hands) == [[1, 0]]
+    assert _costs(hands) == [[1, 0]]
 
     @app.task(name="other", limit=[])
     async def other() -> None: ...
@@ -83,6 +85,6 @@ def test_limits_stay_when_code_says_nothing_and_go_when_it_says_none(
     hands.register("other", limits=["api"])
     twin(twin.of(other).enqueue())
     found = hands.connection.execute(
-        "select need from trunkline_internal.waiting where task = 'other'"
+        "select cost_requests from trunkline_internal.waiting where task = 'other'"
     )
     assert found.fetchall() == [(None,)]

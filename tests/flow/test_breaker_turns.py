@@ -142,3 +142,24 @@ def test_a_lost_probe_is_recovered_while_an_operator_resets_its_breaker(
     assert state(desk) == ("closed" if end == "commit" else "half_open")
     started = len(desk.claim())
     assert started > 1 if end == "commit" else started == 1, "all that wait, or the next probe"
+
+
+@pytest.mark.parametrize(
+    ("end", "closed", "reason"), [("commit", 0, "the probe succeeded"), ("rollback", 1, "reset")]
+)
+def test_an_operator_closes_nothing_that_a_probe_closes_meanwhile(
+    desk: Desk, end: str, closed: int, reason: str
+) -> None:
+    """The row is read when it is locked: what the probe decided keeps its reason."""
+    change = _reset(desk)
+    (probe,) = desk.claim()
+    ending = desk.database.connect("trunkline_worker", autocommit=False)
+    Calls(ending).batch("complete", "w", [probe])
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        done = pool.submit(change, desk.operator)
+        waits = ended_or_blocked(desk.behind, desk.operator.connection, done)
+        getattr(ending, end)()
+        assert done.result(DEADLINE) == closed
+    assert waits == [ending.info.backend_pid]
+    found = seen(desk)
+    assert (found["state"], found["reason"]) == ("closed", reason)

@@ -45,6 +45,17 @@ def crowd(desk: Desk, tenant: str, count: int) -> None:
         desk.enqueue(min(1000, count - begin), tenant=tenant)
 
 
+@pytest.mark.parametrize("most", [1, 2, 9])
+def test_the_jobs_of_one_tenant_start_in_their_order(desk: Desk, most: int) -> None:
+    desk.limit(POOL).task(POOL)
+    jobs = desk.enqueue(9, tenant="a")
+    crowd(desk, "b", 9)
+    started: list[Any] = []
+    while rows := desk.worker.claim("w", most).rows:
+        started += [row.job_id for row in rows if row.tenant == "a"]
+    assert started == jobs
+
+
 @pytest.mark.slow
 def test_ten_thousand_jobs_of_one_tenant_delay_anothers_by_one_job_per_slot_at_most(
     desk: Desk,

@@ -158,6 +158,19 @@ def test_a_grant_that_nobody_settles_ends_by_itself(desk: Desk) -> None:
     assert desk.bucket("api")["tokens_of_hour"] == 20
 
 
+def test_old_grants_go_and_the_duty_reports_how_many_rows_went(desk: Desk) -> None:
+    desk.limit("api", concurrency=20)
+    grants = [acquire(desk).grant_id for _ in range(20)]
+    desk.database.move_time("2 days")
+    went = desk.operator.value("select trunkline.sweep_buckets()")
+    assert went >= len(grants)
+    assert {settle(desk, grant) for grant in grants} == {"unknown"}
+    (rows, error) = desk.operator.connection.execute(
+        "select rows, last_error from trunkline.duties where duty = 'sweep_buckets'"
+    ).fetchall()[0]
+    assert (rows, error) == (went, None)
+
+
 def test_a_jobs_grant_lasts_as_long_as_its_attempt(desk: Desk) -> None:
     """However long that is, and no longer, however it ends."""
     desk.limit("api", concurrency=1).task(task="work", lease="20 minutes")

@@ -237,3 +237,5 @@ def _server(printed: Printed, folder: Path) -> None:
         run("db", "restore", folder / "jobs.backup")
     finally:
         run("db", "stop")
+    run("db", "reset", "--yes")
+    run("db", "reset")

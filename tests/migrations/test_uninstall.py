@@ -56,8 +56,9 @@ def test_uninstall_names_what_depends_and_changes_nothing(cli: Cli, database: Da
     assert row == (0,)
 
 
-def test_cascade_drops_it_and_says_so(cli: Cli, database: Database) -> None:
-    done = cli.run("schema", "uninstall", "--keep-roles", "--cascade", "--yes", "--json")
+@pytest.mark.parametrize("roles", [(), ("--keep-roles",)], ids=["all", "keep roles"])
+def test_cascade_drops_it_and_says_so(cli: Cli, database: Database, roles: tuple[str, ...]) -> None:
+    done = cli.run("schema", "uninstall", *roles, "--cascade", "--yes", "--json")
     assert done.exit_code == 0
     assert set(json.loads(done.stdout)["dropped_dependants"]) == _NAMED
     rows = database.superuser().execute(

@@ -149,8 +149,8 @@ def test_empty_database_is_not_compared(empty: str) -> None:
             "extra column trunkline.changed_job.size",
         ),
         (
-            "delete from trunkline_internal.schema_migrations where version = 2",
-            "missing migration 0002_jobs",
+            "delete from trunkline_internal.schema_migrations where version = 1",
+            "missing migration 0001_baseline",
         ),
         (
             "alter default privileges for role trunkline_owner grant all on routines to public",

@@ -12,7 +12,8 @@ import click
 import psycopg
 import pytest
 
-from bench.backlog import reads, stock
+from bench.backlog import reads
+from bench.internals import stock
 from tests.cli.driving import Cli
 from tests.support import databases
 from tests.support.databases import Database

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -154,6 +155,7 @@ def test_a_ledger_takes_one_of_many_threads() -> None:
     [
         ("digest", "another document"),
         ("nonce", "another request"),
+        ("time", "over another time stamp"),
         ("signature", "signature of the time stamp is wrong"),
         ("authority", "not trusted"),
         ("rejected", "refused: rejection"),
@@ -170,6 +172,11 @@ def test_a_wrong_stamp_is_not_taken(authority: StubAuthority, forge: str, proble
             answer = authority.stamp(rfc3161.build_request(hashlib.sha256(b"x").digest(), 7))
         case "nonce":
             answer = authority.stamp(rfc3161.build_request(digest, 8))
+        case "time":
+            at = rfc3161.verify(answer, request, trusted).at
+            earlier = at - timedelta(days=1)
+            form = "%Y%m%d%H%M%SZ"
+            answer = answer.replace(at.strftime(form).encode(), earlier.strftime(form).encode(), 1)
         case "signature":
             answer = answer[:-1] + bytes([answer[-1] ^ 1])
         case "authority":

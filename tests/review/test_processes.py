@@ -18,7 +18,7 @@ from trunkline.worker.report import End
 def test_one_ctrl_c_reaches_a_supervised_worker_twice_and_leaves_the_grace(scene: Scene) -> None:
     """A terminal tells the whole group, and the supervisor passes on what it was told."""
     worker = scene.start("--processes", "2", "--concurrency", "2", processes=2)
-    held = scene.enqueue("limited", 4, bucket="later")
+    held = scene.enqueue("gated", 4, gate="later")
     scene.until_running(held)
     # The workers first, as it happens to be more often than not.
     for pid in descendants(worker.pid):
@@ -53,7 +53,7 @@ def test_a_memory_limit_below_what_an_idle_process_takes_does_not_spin(scene: Sc
 def test_a_signal_to_the_process_of_a_handler_does_not_cancel_the_job(scene: Scene) -> None:
     """As systemd sends it to everything in the group of a service."""
     worker = scene.start("--concurrency", "1")
-    held = scene.enqueue("gated_process", bucket="later")
+    held = scene.enqueue("gated_process", gate="later")
     scene.until_running(held)
     [child] = descendants(worker.pid)
     os.kill(child, signal.SIGTERM)
@@ -92,7 +92,7 @@ def test_the_process_of_a_handler_ends_with_a_worker_that_left_its_words_unread(
 ) -> None:
     """The socket is reset then, instead of closed."""
     worker = scene.start("--concurrency", "1")
-    held = scene.enqueue("gated_process", bucket="later")
+    held = scene.enqueue("gated_process", gate="later")
     scene.until_running(held)
     [child] = descendants(worker.pid)
     worker.signal(signal.SIGSTOP)

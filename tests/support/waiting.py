@@ -56,10 +56,10 @@ def together(actions: Sequence[Callable[[], _T]], *, deadline: float = DEADLINE)
 
     Nobody begins before all threads are there.
     """
-    bucket = Barrier(len(actions))
+    gate = Barrier(len(actions))
 
     def start(action: Callable[[], _T]) -> _T:
-        bucket.wait(deadline)
+        gate.wait(deadline)
         return action()
 
     with ThreadPoolExecutor(max_workers=len(actions)) as pool:
@@ -72,10 +72,10 @@ def duel(
     pool: ThreadPoolExecutor, one: Callable[[], _T], other: Callable[[], _S]
 ) -> tuple[_T | Exception, _S | Exception]:
     """Run two actions at the same moment; return what each answered or raised."""
-    bucket = Barrier(2)
+    gate = Barrier(2)
 
     def start(action: Callable[[], Any]) -> Any:
-        bucket.wait(DEADLINE)
+        gate.wait(DEADLINE)
         try:
             return action()
         except psycopg.Error as error:

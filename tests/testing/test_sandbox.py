@@ -3,8 +3,11 @@
 import asyncio
 import logging
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -312,3 +315,39 @@ def test_asynchronous_tests_have_the_same() -> None:
 
     asyncio.run(main())
     assert app.dsn == "host=nowhere.invalid"
+
+
+THREADS = """
+import os, pathlib, threading
+from trunkline import Trunkline
+from trunkline.testing import Sandbox
+
+begin, opened = threading.Barrier(3), threading.Barrier(3)
+places = set()
+
+def use():
+    begin.wait()
+    with Sandbox(Trunkline()) as sandbox:
+        opened.wait()
+        places.update(pathlib.Path(os.environ["TMPDIR"]).glob("trunkline-sandbox-*"))
+
+threads = [threading.Thread(target=use) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(places))
+"""
+
+
+def test_threads_that_open_the_first_sandboxes_share_one_server(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", THREADS],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert (ran.stdout, ran.returncode) == ("1\n", 0), ran.stderr
+    assert list(tmp_path.glob("trunkline-sandbox-*")) == []

@@ -195,6 +195,37 @@ async def test_jobs_of_a_claim_whose_answer_was_lost_are_handed_back(
     assert "of a claim whose answer was lost" in caplog.text
 
 
+async def test_jobs_of_a_claim_that_the_server_takes_up_late_are_handed_back(
+    quiet: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second check is due then, whenever an idle worker would look next."""
+    monkeypatch.setattr("trunkline.worker.pace._LATE_COMMITS", ())
+    monkeypatch.setattr("trunkline.worker.pace._IDLE", (3600.0,))
+    monkeypatch.setattr("trunkline.worker.roster._TAKEN_UP_LATE", 2.0)
+    original = LastingConnection.run
+    steps: list[str] = []
+
+    async def run(self: LastingConnection, call: Call[Any], **more: Any) -> Any:
+        if call.sql == calls_of_work.CLAIM and steps == ["enqueued"]:
+            steps.append("lost")
+            await self.close()
+            raise ConnectionLost("nobody knows whether it arrived")
+        answer = await original(self, call, **more)
+        if "release_forgotten" in str(call.sql) and steps[-1:] == ["lost"]:
+            steps.append("taken up")
+            Calls(quiet.superuser).claim(worker.id)
+        return answer
+
+    monkeypatch.setattr(LastingConnection, "run", run)
+    async with quiet.working() as worker:
+        await until_asleep(quiet)
+        steps.append("enqueued")
+        (job,) = await quiet.enqueue("work")
+        found = await quiet.until_state(job, "completed")
+    assert steps == ["enqueued", "lost", "taken up"]
+    assert (found.attempt, found.failures) == (2, 0)
+
+
 async def test_known_jobs_are_not_handed_back_after_an_error(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -121,6 +121,15 @@ async def test_every_line_of_a_handler_names_its_job_for_people(
         assert "\x1b" not in line
 
 
+def test_a_line_about_nothing_in_particular_ends_with_its_message(stream: io.StringIO) -> None:
+    set_up_logging("console", "info", stream)
+    own.info("ready")
+    own.info("ready", extra={"tasks": 2})
+    first, second = stream.getvalue().splitlines()
+    assert first.endswith(" info     ready")
+    assert second.endswith(" info     ready  [tasks=2]")
+
+
 async def test_levels_below_the_wanted_one_are_left_out(scene: Scene, stream: io.StringIO) -> None:
     set_up_logging("json", "warning", stream)
     await run_all(scene)

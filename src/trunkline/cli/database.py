@@ -81,6 +81,35 @@ def stop(*, force: bool, as_json: bool) -> None:
     click.echo("Stopped" if stopped else "It was not running")
 
 
+@db.command(epilog=options.examples("trunkline db reset", "trunkline db reset --yes"))
+@click.option("--force", is_flag=True, help="Reset it although other processes use it.")
+@options.with_options(options.yes, options.as_json)
+def reset(*, force: bool, yes: bool, as_json: bool) -> None:
+    """Stop the server and move its data aside, so that the next start creates an empty one.
+
+    Nothing is deleted: the old data stays in the same folder under a name with the time in it.
+    """
+    from trunkline.cli.actions import confirm  # noqa: PLC0415 - see main.py
+    from trunkline.embedded import service  # noqa: PLC0415 - see main.py
+    from trunkline.embedded.folder import Folder  # noqa: PLC0415 - see main.py
+
+    _warn_if_given()
+    folder = Folder()
+    if folder.has_data:
+        confirm(
+            f"This stops the embedded server in {folder.home} and moves its data, with all jobs,"
+            " aside. Go on?",
+            yes=yes,
+        )
+    moved_to = service.reset(force=force)
+    if as_json:
+        click.echo(json.dumps({"moved_to": moved_to and str(moved_to)}))
+    elif moved_to is None:
+        click.echo(f"Nothing to reset: there is no data in {folder.home}")
+    else:
+        click.echo(f"Data moved to {moved_to}. The next start creates an empty server.")
+
+
 @db.command(epilog=options.examples("trunkline db status", "trunkline db status --json"))
 @options.as_json
 @click.pass_context

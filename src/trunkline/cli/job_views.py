@@ -253,6 +253,8 @@ def _error(error: Any) -> Text:
         head += f" on {error['worker']}"
     text = Text(clean(head) + "\n    ")
     text.append(shown_error(error), style="red")
+    if error.get("value") is not None:
+        text.append(f"\n    value: {clean(str(error['value']))}")
     for line in str(error.get("traceback") or "").splitlines():
         text.append("\n    " + clean(line), style="dim")
     return text

@@ -173,10 +173,11 @@ def _set_aside(limit: LimitRow) -> Text | None:
         return None
     verb = "costs" if limit.set_aside == 1 else "cost"
     jobs = "job" if limit.set_aside == 1 else "jobs"
+    is_quota = all(getattr(limit, allowed) is None for _, allowed, _ in _WINDOWS)
+    group = "quotas" if is_quota else "limits"
     return Text(
         f"{capped(limit.set_aside, limit.counted_up_to)} {jobs}, which {verb} more than the limit"
-        " ever gives at once; raise the limit with trunkline limits set, or cancel the"
-        f" {jobs}",
+        f" ever gives at once; raise the limit with trunkline {group} set, or cancel the {jobs}",
         style="yellow",
     )
 

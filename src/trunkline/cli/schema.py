@@ -119,7 +119,7 @@ def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
 @schema.command(
     epilog=options.examples(
         "trunkline schema sql > 0001_trunkline.sql",
-        "trunkline schema sql --from 5 | psql -v ON_ERROR_STOP=1",
+        "trunkline schema sql --from 1 | psql -v ON_ERROR_STOP=1",
     )
 )
 @click.option(
@@ -173,7 +173,8 @@ def uninstall(
     """Remove the schemas with all jobs in them.
 
     Refused, with a list, while views, columns or other objects of yours depend on them, or a
-    profile is installed. The roles go too, where no other database uses them.
+    profile is installed. The roles go too, where no other database uses them. The list has no
+    functions in PL/pgSQL that call ours: PostgreSQL records no dependency for them.
     """
     from trunkline import schema as tooling  # noqa: PLC0415 - see above
     from trunkline.db.dsn import resolve  # noqa: PLC0415 - see above

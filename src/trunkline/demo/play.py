@@ -28,7 +28,7 @@ _ORDERS_PER_SECOND: Final = 40.0
 _PRODUCING: Final = 0.6
 _KILL_AT: Final = 0.25
 # Beyond the time given, before the demo gives up on jobs that do not end.
-_OVERTIME: Final = 60.0
+_OVERTIME: Final = 180.0
 _LOOK: Final = 0.1
 
 # A dead worker is noticed within two pulses and its jobs go back at once: in production 5 seconds

@@ -13,6 +13,6 @@ if sys.platform == "win32":
     raise EmbeddedPlatform("The embedded server does not run on Windows yet")
 
 from trunkline.embedded.server import EmbeddedServer, acquire
-from trunkline.embedded.service import Status, pin, status, stop
+from trunkline.embedded.service import Status, pin, reset, status, stop
 
-__all__ = ["EmbeddedServer", "Status", "acquire", "pin", "status", "stop"]
+__all__ = ["EmbeddedServer", "Status", "acquire", "pin", "reset", "status", "stop"]

@@ -7,6 +7,7 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 from psycopg import pq
 from psycopg.conninfo import make_conninfo
@@ -18,7 +19,7 @@ from trunkline.embedded.folder import Folder
 from trunkline.embedded.launcher import Launcher
 from trunkline.errors import EmbeddedFolderUnsafe, EmbeddedStartFailed
 
-__all__ = ["SUPERUSER", "accepts", "initialise", "peer", "start", "stop"]
+__all__ = ["SUPERUSER", "accepts", "initialise", "move_data_aside", "peer", "start", "stop"]
 
 SUPERUSER = "postgres"
 
@@ -123,14 +124,7 @@ def start(
     folder.secure_socket_directory(launcher.uid)
     folder.rotate_log(_LOG_LIMIT)
     give_up = time.monotonic() + timeout
-    # After a kill -9 of the postmaster its children live on for a second or two.
-    lock = folder.server_lock(timeout)
-    if lock is None:
-        raise EmbeddedStartFailed(
-            "Processes of an earlier server still use the data, perhaps in another container",
-            log=folder.log,
-            tail=folder.log_tail(0),
-        )
+    lock = _server_lock(folder, timeout)
     try:
         folder.drop_stale_pid()
         _start(
@@ -191,6 +185,28 @@ def stop(folder: Folder, *, timeout: float) -> None:
             tail = folder.log_tail(0)
             raise EmbeddedStartFailed("The server did not stop", log=folder.log, tail=tail)
         time.sleep(_POLL)
+
+
+def move_data_aside(folder: Folder, *, timeout: float) -> Path:
+    """Rename the data of a stopped server; return the new path. Call it under the start lock."""
+    lock = _server_lock(folder, timeout)
+    try:
+        return folder.move_data_aside()
+    finally:
+        os.close(lock)
+
+
+def _server_lock(folder: Folder, timeout: float) -> int:
+    """Take the lock that every process of a server holds."""
+    # After a kill -9 of the postmaster its children live on for a second or two.
+    lock = folder.server_lock(timeout)
+    if lock is None:
+        raise EmbeddedStartFailed(
+            "Processes of an earlier server still use the data, perhaps in another container",
+            log=folder.log,
+            tail=folder.log_tail(0),
+        )
+    return lock
 
 
 def accepts(folder: Folder) -> bool:

@@ -228,6 +228,17 @@ class Folder:
             if data and pid is not None and postmaster.is_other_program(pid):
                 data.remove("postmaster.pid")
 
+    def move_data_aside(self) -> Path:
+        """Rename the data folder, with the time in its new name; return the new path.
+
+        The owner of the folder could do the same, so root may do it in another user's folder.
+        """
+        name = time.strftime("data-%Y%m%d-%H%M%S", time.gmtime())
+        with self.open() as home:
+            # Fails if there is such a folder already: a folder with files is never replaced.
+            home.rename("data", name)
+        return self.home / name
+
     def open_log(self) -> int:
         """Open the server's log for a program that appends to it."""
         with self.open() as home:

@@ -8,7 +8,7 @@ from trunkline.embedded.folder import Folder
 from trunkline.embedded.server import STOP_TIMEOUT, acquire, connection_string
 from trunkline.errors import EmbeddedInUse, EmbeddedNotRunning
 
-__all__ = ["Status", "dsn", "pin", "psql_program", "status", "stop", "stop_if_unused"]
+__all__ = ["Status", "dsn", "pin", "psql_program", "reset", "status", "stop", "stop_if_unused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,31 @@ def stop(home: Path | str | None = None, *, force: bool = False) -> bool:
     if not folder.home.exists():
         return False
     with folder.start_lock():
-        running = folder.postmaster is not None
-        if running and not force and folder.has_users():
-            raise EmbeddedInUse("Other processes use the embedded server")
-        folder.pinned = False
-        cluster.stop(folder, timeout=STOP_TIMEOUT)
+        return _stop(folder, force=force)
+
+
+def reset(home: Path | str | None = None, *, force: bool = False) -> Path | None:
+    """Stop the server and move its data aside; return where to, or None if there is no data.
+
+    The next start creates new data. With ``force`` also while others use the server.
+    """
+    folder = Folder(Path(home) if home else None)
+    if not folder.home.exists():
+        return None
+    with folder.start_lock():
+        if not folder.has_data:
+            return None
+        _stop(folder, force=force)
+        return cluster.move_data_aside(folder, timeout=STOP_TIMEOUT)
+
+
+def _stop(folder: Folder, *, force: bool) -> bool:
+    """Stop the server under the start lock and say whether it was running."""
+    running = folder.postmaster is not None
+    if running and not force and folder.has_users():
+        raise EmbeddedInUse("Other processes use the embedded server")
+    folder.pinned = False
+    cluster.stop(folder, timeout=STOP_TIMEOUT)
     return running
 
 

@@ -105,7 +105,8 @@ TrunklineError
 │   ├── SchemaLocked                somebody else holds a lock that the change needs
 │   ├── SchemaMissing               there is no schema in this database
 │   ├── SchemaNewerThanClient       TL014  the schema no longer serves this client; a Refusal
-│   └── SchemaOlderThanClient       the schema lacks what this client needs
+│   ├── SchemaOlderThanClient       the schema lacks what this client needs
+│   └── SchemaPredatesBaseline      TL095  the schema is from before the baseline; a Refusal
 └── TaskError                       a mistake in the definition of a task or a call of it
     ├── AppNotFound                 the path leads to no application
     ├── DuplicateTask               two handlers of one name
@@ -239,6 +240,7 @@ from trunkline.errors.schema import (
     SchemaMissing,
     SchemaNewerThanClient,
     SchemaOlderThanClient,
+    SchemaPredatesBaseline,
     SchemaVersionMismatch,
     ServerTooOld,
     UnsafeRole,
@@ -356,6 +358,7 @@ __all__ = [
     "SchemaMissing",
     "SchemaNewerThanClient",
     "SchemaOlderThanClient",
+    "SchemaPredatesBaseline",
     "SchemaVersionMismatch",
     "ServerNotReady",
     "ServerTooOld",

@@ -156,3 +156,16 @@ class SchemaOlderThanClient(SchemaError):
 
     code = "schema_older_than_client"
     hint = "Bring it up to date with: trunkline schema upgrade"
+
+
+class SchemaPredatesBaseline(SchemaError, Refusal):
+    """The schema was installed before the baseline, and no migration leads from there to it."""
+
+    code = "schema_predates_baseline"
+    sqlstate = "TL095"
+    http_status = 500
+    hint = (
+        "Embedded server: trunkline db reset moves its data aside. Your own server: finish the jobs"
+        " with the package that installed the schema, then run trunkline schema uninstall and"
+        " trunkline schema install."
+    )

@@ -38,6 +38,7 @@ def read(
 ) -> Catalog:
     """Read the live catalogue of these schemas, by default of the engine with its migrations.
 
+    Without the right to read the migrations it has no kind of that name.
     ``spell`` rewrites every text before it is fingerprinted. The connection's transaction keeps the
     search_path set here.
     """
@@ -56,8 +57,8 @@ def read(
         view["shape"] = _fingerprint(_QUALIFIER.sub("", text), *sorted(view.pop("reads", [])))
         if exact:
             view["text"] = _fingerprint(text)
-    if kinds is None:
-        catalog["migration"] = _migrations(connection)
+    if kinds is None and _may_read_migrations(connection):
+        catalog["migration"] = _objects(connection, MIGRATIONS)
     return catalog
 
 
@@ -102,14 +103,14 @@ def _said(attributes: Attributes) -> Attributes:
     return {name: value for name, value in attributes.items() if value not in (None, False, "")}
 
 
-def _migrations(connection: Connection) -> dict[str, Attributes]:
+def _may_read_migrations(connection: Connection) -> bool:
     row = connection.execute(
         "select coalesce(bool_and(has_table_privilege(c.oid, 'select')), false)"
         " and coalesce(has_schema_privilege(to_regnamespace('trunkline_internal'), 'usage'), false)"
         " from pg_class as c where c.relname = 'schema_migrations'"
         " and c.relnamespace = to_regnamespace('trunkline_internal')"
     ).fetchone()
-    return _objects(connection, MIGRATIONS) if row and row[0] else {}
+    return row is not None and bool(row[0])
 
 
 def _fingerprint(*parts: str) -> str:

@@ -14,21 +14,26 @@ from trunkline.errors import (
     SchemaMissing,
     SchemaNewerThanClient,
     SchemaOlderThanClient,
+    SchemaPredatesBaseline,
 )
 from trunkline.version import __version__
 
 __all__ = [
+    "BASELINE_CONTRACT",
     "CONTRACT",
     "SchemaVersion",
     "check_contract",
     "check_contract_async",
     "judge",
     "newer_hint",
+    "require_baseline",
     "require_served",
 ]
 
 # The contract this client was written for; trunkline.schema_version() has the same number.
 CONTRACT: Final = 5
+# The first contract of migrations/0001_baseline. No migration leads there from an earlier one.
+BASELINE_CONTRACT: Final = 5
 
 _QUERY: Final[LiteralString] = (
     "select v.version, v.contract, v.oldest_contract from trunkline.schema_version() as v"
@@ -100,6 +105,8 @@ def judge(schema: SchemaVersion, *, contract: int = CONTRACT) -> SchemaVersion:
 
 def require_served(schema: SchemaVersion, *, contract: int = CONTRACT) -> None:
     """Refuse a schema that does not support clients of this contract."""
+    if contract >= BASELINE_CONTRACT:
+        require_baseline(schema.contract)
     if schema.contract < contract:
         raise SchemaOlderThanClient(
             f"The schema serves contract {schema.contract}; this client needs {contract}"
@@ -108,6 +115,15 @@ def require_served(schema: SchemaVersion, *, contract: int = CONTRACT) -> None:
         raise SchemaNewerThanClient(
             f"The schema serves clients from contract {schema.oldest_contract} on; "
             f"this one has {contract}"
+        )
+
+
+def require_baseline(contract: int) -> None:
+    """Refuse the contract of a schema that was installed before the baseline."""
+    if contract < BASELINE_CONTRACT:
+        raise SchemaPredatesBaseline(
+            f"The schema has contract {contract}, from before the baseline (contract"
+            f" {BASELINE_CONTRACT}), and cannot be upgraded"
         )
 
 

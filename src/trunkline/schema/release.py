@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any, Final, LiteralString
 
 from trunkline import sql
-from trunkline.errors import SchemaNewerThanClient
-from trunkline.schema.contract import CONTRACT, newer_hint
+from trunkline.errors import SchemaNewerThanClient, SchemaPredatesBaseline
+from trunkline.schema.contract import BASELINE_CONTRACT, CONTRACT, newer_hint, require_baseline
 from trunkline.version import __version__
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ $release$;
 
 
 def guard_sql(shipped: int) -> str:
-    """Return a statement that refuses a database whose schema is newer than this package."""
+    """Return a statement that refuses a schema newer than this package, or before the baseline."""
     numbers = ", ".join(map(str, ordinal(RELEASE)))
     return f"""\
 do $newer$
@@ -78,6 +78,14 @@ begin
     from trunkline_internal.schema_release as r
     where r.ordinal > array[{numbers}];
   end if;
+  if v_contract < {BASELINE_CONTRACT} then
+    raise exception using
+      errcode = 'TL095',
+      message = 'schema is from before the baseline',
+      detail = json_build_object('code', 'schema_predates_baseline',
+        'database_contract', v_contract, 'baseline_contract', {BASELINE_CONTRACT})::text,
+      hint = 'Nothing was changed. {SchemaPredatesBaseline.hint}';
+  end if;
   if v_version > {shipped} or v_contract > {CONTRACT} or v_release is not null then
     raise exception using
       errcode = 'TL014',
@@ -97,7 +105,10 @@ $newer$;
 
 
 def require_not_newer(connection: Connection) -> None:
-    """Refuse to replace newer functions with older ones, even if the migrations are the same."""
+    """Refuse to replace newer functions with older ones, even if the migrations are the same.
+
+    A schema from before the baseline is refused too: these functions do not fit its tables.
+    """
     release = _value(connection, "trunkline.schema_release()", "trunkline.schema_release()")
     if release is not None and ordinal(release) > ordinal(RELEASE):
         raise SchemaNewerThanClient(
@@ -107,7 +118,10 @@ def require_not_newer(connection: Connection) -> None:
     contract = _value(
         connection, "trunkline.schema_version()", "(trunkline.schema_version()).contract"
     )
-    if contract is not None and contract > CONTRACT:
+    if contract is None:
+        return
+    require_baseline(contract)
+    if contract > CONTRACT:
         raise SchemaNewerThanClient(
             f"The schema has contract {contract}; this package has {CONTRACT}",
             hint=newer_hint(release),

@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trunkline import sql
-from trunkline.errors import MigrationChanged, SchemaMissing, SchemaNewerThanClient
+from trunkline.errors import (
+    MigrationChanged,
+    SchemaMissing,
+    SchemaNewerThanClient,
+    SchemaPredatesBaseline,
+)
 from trunkline.schema import plan, release
 from trunkline.schema.plan import Options
 from trunkline.schema.session import Connection, connect, is_installed, run
@@ -49,6 +54,7 @@ def bring_up_to_date(dsn: str, options: Options, *, from_nothing: bool) -> Repor
         # Only now, behind the lock: a parallel installation may just have ended.
         applied = _applied(connection)
         if applied:
+            _require_baseline(shipped[0], applied[0])
             release.require_not_newer(connection)
         pending = _pending(shipped, applied)
         for step in (*plan.migrating(pending), *closing):
@@ -69,6 +75,14 @@ def _applied(connection: Connection) -> tuple[_Applied, ...]:
         " from trunkline_internal.schema_migrations as m order by m.version"
     )
     return tuple(_Applied(*row) for row in rows)
+
+
+def _require_baseline(ours: sql.Migration, theirs: _Applied) -> None:
+    if ours.name != theirs.name:
+        raise SchemaPredatesBaseline(
+            f"The schema starts with migration {theirs.version:04}_{theirs.name}, from before"
+            f" {ours.label}, and cannot be upgraded"
+        )
 
 
 def _pending(

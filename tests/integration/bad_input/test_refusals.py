@@ -13,6 +13,7 @@ import pytest
 
 from tests.integration.bad_input.cases import CALLS
 from tests.integration.bad_input.conftest import World
+from tests.support import older
 from tools.generate_docs import refusals
 from trunkline import schema, sql
 from trunkline.errors import SchemaNewerThanClient, from_sqlstate
@@ -171,6 +172,10 @@ INSTALLATION = {
     "unsafe_role": ("alter role trunkline_reader login", sql.roles_sql()),
     "foreign_schema": ("alter schema trunkline owner to current_user", sql.roles_sql()),
     "platform_roles_missing": ("select", block(sql.supabase_roles_sql(), "platform")),
+    "schema_predates_baseline": (
+        older.CONTRACT_SQL,
+        block(schema.script(from_version=1), "newer"),
+    ),
     "schema_version_mismatch": (
         "delete from trunkline_internal.schema_migrations",
         block(schema.script(from_version=1), "guard"),

@@ -139,6 +139,30 @@ def test_only_duties_that_are_due_run(hands: Hands) -> None:
     assert not {duty for duty, every in periods.items() if every >= 20 * shortest} & again
 
 
+@pytest.mark.parametrize("audit", [True, False])
+def test_only_profiles_with_audited_tasks_copy_events_before_they_go(
+    hands: Hands, audit: bool
+) -> None:
+    """What cannot be copied stays; events of tasks without an audit wait for nobody."""
+    hands.observer.execute(
+        "create schema shop;"
+        " create function shop.keep_events(p_before timestamptz) returns bigint"
+        " language plpgsql as $$ begin raise exception 'no room'; end $$;"
+        " alter function shop.keep_events(timestamptz) owner to trunkline_owner"
+    )
+    hands.worker.connection.execute("set client_min_messages = error")
+    hands.producer.register("sell", profile="shop", audit=audit)
+    hands.dead(1)
+    events = "select count(*) from trunkline.events"
+    before = hands.operator.value(events)
+    assert before > 0
+    hands.operator.value("select trunkline.set_setting('events_retention', '1 day')")
+    hands.database.move_time("30 days")
+    for _ in range(3):
+        hands.worker.run_duty("maintain_partitions()")
+    assert hands.operator.value(events) == (before if audit else 0)
+
+
 def test_old_dead_letters_go_a_bounded_number_at_a_time(hands: Hands) -> None:
     """A run after a long pause must not hold its locks for minutes."""
     hands.dead(1200)

@@ -76,6 +76,19 @@ def test_root_drops_to_an_account_where_namespaces_are_forbidden(
 
 
 @needs_root
+def test_root_drops_to_an_account_for_a_first_start_too(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(home))  # unshare is not there
+    try:
+        server = acquire(home)
+    except EmbeddedPlatform as refusal:
+        pytest.skip(f"no account can run the programs: {refusal.message}")
+    with server:
+        assert server.folder.data.stat().st_uid != 0
+
+
+@needs_root
 def test_where_neither_way_works_the_refusal_says_so(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

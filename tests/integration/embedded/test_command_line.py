@@ -13,6 +13,7 @@ from trunkline.embedded import status
 
 def test_start_status_dsn_psql_stop(home: Path) -> None:
     assert trunkline(home, "db", "status").returncode == 3
+    assert trunkline(home, "db", "status", "--json").returncode == 3
     nothing = trunkline(home, "db", "dsn")
     assert nothing.returncode == 3
     assert "Code: embedded_not_running" in nothing.stderr

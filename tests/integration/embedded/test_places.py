@@ -3,6 +3,7 @@
 import os
 import socket
 import subprocess
+import tempfile
 from pathlib import Path
 
 import psycopg
@@ -23,6 +24,18 @@ def test_a_long_path_works_through_a_short_socket_directory(home: Path) -> None:
         with psycopg.connect(server.dsn) as connection:
             assert connection.execute("select 1").fetchone() == (1,)
     sockets.rmdir()
+
+
+@pytest.mark.parametrize(("length", "own"), [(50, True), (90, False)])
+def test_a_socket_directory_is_in_the_temporary_folder_unless_that_is_long_too(
+    home: Path, monkeypatch: pytest.MonkeyPatch, length: int, own: bool
+) -> None:
+    """Systems that give each user a temporary folder name it with about 50 characters."""
+    deep = home.joinpath("x" * 100)
+    deep.mkdir(parents=True)
+    monkeypatch.setattr("tempfile.tempdir", "/t" + "m" * (length - 2))
+    base = Path(tempfile.gettempdir() if own else "/tmp")  # noqa: S108 - as the product does
+    assert Folder(deep).socket_directory.parent == base
 
 
 def test_data_of_another_major_version_is_refused(home: Path) -> None:

@@ -218,13 +218,14 @@ def test_bad_input_is_refused_and_nothing_is_stored(desk: Desk) -> None:
 
 
 def test_unknown_schedule_is_refused_with_the_known_ones(desk: Desk) -> None:
-    desk.set("known")
+    for name in ("zoo", "ant", "known"):
+        desk.set(name)
     for function in ("pause_schedule", "resume_schedule", "remove_schedule"):
         with refused("TL024") as caught:
             desk.call(function, "unknown")
         detail = caught.value.diag.message_detail
         assert detail is not None
-        assert '"known": ["known"]' in detail
+        assert '"known": ["ant", "known", "zoo"]' in detail
     with refused("TL006"):
         desk.run(limit=0)
 

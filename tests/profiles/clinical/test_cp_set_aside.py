@@ -44,7 +44,7 @@ def test_cp_44_a_job_that_is_set_aside_for_a_day_is_an_alert(outgrown: Clinic) -
 def test_a_dead_letter_of_a_lowered_limit_says_so(outgrown: Clinic) -> None:
     outgrown.operator.value("select trunkline.register_task(%s, p_dead_when_deferred => true)", AI)
     outgrown.pass_time("25 hours")
-    outgrown.operator.value("select trunkline.sweep_gates()")
+    outgrown.operator.value("select trunkline.sweep_buckets()")
     rows = outgrown.rows("select * from clinical.job_queue where job_type = %s", AI)
     assert len(rows) == 3
     for row in rows:

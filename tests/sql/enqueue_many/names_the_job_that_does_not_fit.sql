@@ -1,6 +1,6 @@
 -- EX-12: a batch of a thousand with one bad job says which one it was, in each way it can be bad.
 \ir ../helpers/tools.sql
-select plan(12);
+select plan(15);
 
 set session authorization trunkline_producer;
 select trunkline.register_task(p_task => 'mail') \g /dev/null
@@ -23,6 +23,15 @@ select is(pg_temp.index_of('{"task": "mail", "accepted": "perhaps"}'), 'invalid_
 select is(pg_temp.index_of('3'), 'invalid_argument 2', 'a job that is no object');
 select is(pg_temp.index_of('{"task": "mail", "max_attempts": 0}'), 'invalid_argument 2', 'a value of the right type that is refused');
 select is(pg_temp.index_of('{"task": "mail", "payload": 3}'), 'payload_not_object 2', 'a payload likewise');
+select is(
+  pg_temp.index_of(format('{"task": "mail", "queue": "%s"}', repeat('q', 201))), 'invalid_argument 2', 'a name of a queue that is too long'
+);
+select is(
+  pg_temp.index_of(format('{"task": "mail", "tenant": "%s"}', repeat('t', 401))), 'invalid_argument 2', 'a tenant likewise'
+);
+select is(
+  pg_temp.index_of(format('{"task": "mail", "correlation_id": "%s"}', repeat('c', 201))), 'invalid_argument 2', 'a correlation id likewise'
+);
 select is((select count(*) from trunkline.jobs), 0::bigint, 'and no job of the batch is there');
 
 select * from finish();

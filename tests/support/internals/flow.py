@@ -120,7 +120,7 @@ def begin_turn(superuser: Superuser, limit: int) -> Turn:
 def buckets_of_running(superuser: Superuser, jobs: Sequence[UUID]) -> set[int]:
     """Return the first buckets in which these running jobs are charged."""
     rows = superuser.execute(
-        "select need[5] from trunkline_internal.running where job_id = any(%s)", (list(jobs),)
+        "select bucket_ids[1] from trunkline_internal.running where job_id = any(%s)", (list(jobs),)
     )
     return {bucket for (bucket,) in rows}
 
@@ -129,7 +129,7 @@ def most_running_per_bucket(superuser: Superuser) -> int:
     """Return how many jobs run in the bucket that has the most."""
     row = superuser.execute(
         "select coalesce(max(n), 0) from (select count(*) as n"
-        " from trunkline_internal.running group by need[5]) as g"
+        " from trunkline_internal.running group by bucket_ids[1]) as g"
     ).fetchone()
     assert row is not None
     found: int = row[0]

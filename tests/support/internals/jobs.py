@@ -22,7 +22,8 @@ Superuser = psycopg.Connection[Any]
 _AS_ENQUEUED = """
 select
   w.task, w.queue, w.lane, w.state, w.tenant, w.payload, w.max_attempts, w.tags, w.correlation_id,
-  w.bucket, w.need, w.payload_day is null, round(extract(epoch from w.run_at - w.created_at)),
+  w.bucket, w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids,
+  w.payload_day is null, round(extract(epoch from w.run_at - w.created_at)),
   rank() over (order by w.sequence nulls last)
 from unnest(%s::uuid[]) with ordinality as j (job_id, place)
 join trunkline_internal.waiting as w on w.job_id = j.job_id

@@ -45,7 +45,7 @@ def costs_of_waiting(
 ) -> list[Cost | None]:
     """Return the costs of waiting jobs in their order; None where no limit charges a job."""
     rows = superuser.execute(
-        "select need[1], need[2], need[3] from trunkline_internal.waiting"
+        "select cost_requests, cost_tokens, cost_units from trunkline_internal.waiting"
         " where (job_id = any(%(jobs)s) or %(all)s) and task = coalesce(%(task)s, task)"
         " order by sequence",
         {"jobs": list(jobs), "all": not jobs, "task": task},

@@ -33,7 +33,9 @@ def answer(
 class Server:
     """Each request takes the next answer; without one it gets an ordinary one."""
 
-    def __init__(self, *answers: Answer, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, *answers: Answer, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
+    ) -> None:
         self._answers: SimpleQueue[Answer] = SimpleQueue()
         for one in answers:
             self._answers.put(one)
@@ -42,7 +44,8 @@ class Server:
         self.connections = 0
         # Set as soon as a connection has ended on this side.
         self.closed = threading.Event()
-        self._socket = socket.create_server(("127.0.0.1", 0))
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._socket = socket.create_server((host, 0), family=family)
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property

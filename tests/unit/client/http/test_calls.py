@@ -72,6 +72,15 @@ def test_a_call_is_answered_and_every_byte_counted(send: Send) -> None:
     assert server.requests[0].endswith('{"q":"ü"}'.encode())
 
 
+def test_a_server_with_an_address_of_ipv6_is_reached(send: Send) -> None:
+    try:
+        server = Server(host="::1")
+    except OSError as error:
+        pytest.skip(f"this machine has no IPv6: {error}")
+    with server:
+        assert send("POST", f"http://[::1]:{server.port}/").text == "ok"
+
+
 def test_a_connection_is_used_again(send: Send) -> None:
     with Server() as server:
         for _ in range(3):

@@ -1,5 +1,5 @@
 -- Names the breakers that hold a limited job back, one row each, and when the next probe of an open one is due.
-create or replace function trunkline_internal.explain_breakers(p_need bigint[])
+create or replace function trunkline_internal.explain_breakers(p_cost trunkline_internal.job_cost)
 returns setof trunkline.explanation
 language plpgsql
 stable
@@ -15,10 +15,10 @@ begin
     jsonb_strip_nulls(jsonb_build_object(
       'breaker', n.name, 'state', b.state, 'since', b.opened_at, 'failures', b.failures, 'reason', b.reason
     ))
-  from generate_series(4, cardinality(p_need), 2) as i (place)
-  join trunkline_internal.breakers as b on b.bucket = p_need[i.place + 1]
+  from unnest(p_cost.limit_ids, p_cost.bucket_ids) as i (limit_id, bucket)
+  join trunkline_internal.breakers as b on b.bucket = i.bucket
   join trunkline_internal.limits as m
-    on m.limit_id = trunkline_internal.limit_of(p_bucket => b.bucket, p_limit => p_need[i.place]::integer)
+    on m.limit_id = trunkline_internal.limit_of(p_bucket => b.bucket, p_limit => i.limit_id)
   cross join lateral (
     select n.name from trunkline_internal.bucket_names as n where n.bucket = b.bucket order by n.limit_id desc limit 1
   ) as n
@@ -27,4 +27,4 @@ begin
   order by n.name;
 end;
 $$;
-comment on function trunkline_internal.explain_breakers(bigint[]) is 'Names the breakers that hold a limited job back, one row each, and when the next probe of an open one is due.';
+comment on function trunkline_internal.explain_breakers(trunkline_internal.job_cost) is 'Names the breakers that hold a limited job back, one row each, and when the next probe of an open one is due.';

@@ -30,11 +30,11 @@ begin
   select array_agg(f.bucket), array_agg(f.limit_id), array_agg(f.job_id), array_agg(f.attempt)
   into v_buckets, v_limits, v_jobs, v_attempts
   from (
-    select distinct r.need[i.place + 1] as bucket, m.limit_id, r.job_id, r.attempt
+    select distinct i.bucket, m.limit_id, r.job_id, r.attempt
     from trunkline_internal.running as r
-    cross join lateral generate_series(4, cardinality(r.need), 2) as i (place)
+    cross join lateral unnest(r.limit_ids, r.bucket_ids) as i (limit_id, bucket)
     join trunkline_internal.limits as m
-      on m.limit_id = trunkline_internal.limit_of(p_bucket => r.need[i.place + 1], p_limit => r.need[i.place]::integer)
+      on m.limit_id = trunkline_internal.limit_of(p_bucket => i.bucket, p_limit => i.limit_id)
     where r.job_id = any(array(select p.job_id from unnest(p_moves) as p where p.kind in ('failed', 'lost')))
       and m.breaker_failures is not null
   ) as f;

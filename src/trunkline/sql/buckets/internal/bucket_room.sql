@@ -149,7 +149,9 @@ begin
       select
         trunkline_internal.quota_spent(p_limit => g.m, p_state => g.state, p_bucket => g.bucket, p_now => p_now)
         + coalesce(
-          sum((array[c.requests, c.tokens, c.units])[trunkline_internal.quota_part(p_unit => (g.m).quota_unit)]), 0
+          sum(trunkline_internal.amount_of(
+            p_unit => (g.m).quota_unit, p_requests => c.requests, p_tokens => c.tokens, p_units => c.units
+          )), 0
         )::bigint
       from trunkline_internal.bucket_adjustments as c
       where c.bucket = g.bucket

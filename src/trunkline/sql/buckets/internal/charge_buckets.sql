@@ -72,8 +72,12 @@ begin
     ) as s on true
     left join lateral (
       select
-        (array[u.requests, u.tokens, u.units])[trunkline_internal.quota_part(p_unit => m.quota_unit)] as amount,
-        coalesce(sum((array[c.requests, c.tokens, c.units])[trunkline_internal.quota_part(p_unit => m.quota_unit)]) filter (
+        trunkline_internal.amount_of(
+          p_unit => m.quota_unit, p_requests => u.requests, p_tokens => u.tokens, p_units => u.units
+        ) as amount,
+        coalesce(sum(trunkline_internal.amount_of(
+          p_unit => m.quota_unit, p_requests => c.requests, p_tokens => c.tokens, p_units => c.units
+        )) filter (
           where c.at / 3600 >= trunkline_internal.quota_since(p_limit => m, p_now => p_now)
         ), 0)::bigint as corrected
       from trunkline_internal.bucket_adjustments as c
@@ -86,7 +90,9 @@ begin
     union all
     select
       c.bucket, o.at / 3600,
-      sum((array[o.requests, o.tokens, o.units])[trunkline_internal.quota_part(p_unit => (c.m).quota_unit)])::bigint
+      sum(trunkline_internal.amount_of(
+        p_unit => (c.m).quota_unit, p_requests => o.requests, p_tokens => o.tokens, p_units => o.units
+      ))::bigint
     from charged as c
     join trunkline_internal.bucket_adjustments as o
       on o.bucket = c.bucket and o.xid >= coalesce((c.state).adjusted_below, '0'::xid8) and o.xid < v_below

@@ -2,7 +2,7 @@
 -- Of several limits that which opens last: a job that shares fairly waits in its own line, whichever refuses it.
 create or replace function trunkline_internal.explain_bucket(
   p_bucket bigint,
-  p_need bigint[],
+  p_cost trunkline_internal.job_cost,
   p_queue text,
   p_lane smallint,
   p_sequence bigint
@@ -16,6 +16,7 @@ set jit = off
 as $$
 declare
   v_ahead bigint;
+  v_amounts trunkline_internal.amounts := row(p_cost.requests, p_cost.tokens, p_cost.units)::trunkline_internal.amounts;
   v_bucket bigint := p_bucket;
   v_limit integer;
   v_name text;
@@ -24,13 +25,13 @@ declare
   v_seconds double precision;
   v_until timestamptz;
 begin
-  if cardinality(p_need) > 5 then
+  if cardinality(p_cost.bucket_ids) > 1 then
     select r.bucket into v_bucket
     from trunkline_internal.bucket_room(
-      p_buckets => array(select p_need[i.place] from generate_series(5, cardinality(p_need), 2) as i (place)),
+      p_buckets => p_cost.bucket_ids,
       p_limits => array(
-        select trunkline_internal.limit_of(p_bucket => p_need[i.place + 1], p_limit => p_need[i.place]::integer)
-        from generate_series(4, cardinality(p_need), 2) as i (place)
+        select trunkline_internal.limit_of(p_bucket => i.bucket, p_limit => i.limit_id)
+        from unnest(p_cost.limit_ids, p_cost.bucket_ids) as i (limit_id, bucket)
       ),
       p_now => v_now
     ) as r
@@ -38,7 +39,7 @@ begin
       (r.allowed).status = 'active',
       coalesce(r.slots, 1) > 0,
       trunkline_internal.bucket_opens_at(
-        p_bucket => r.bucket, p_limit => r.allowed, p_state => r.state, p_need => p_need, p_lane => p_lane, p_now => v_now
+        p_bucket => r.bucket, p_limit => r.allowed, p_state => r.state, p_cost => v_amounts, p_lane => p_lane, p_now => v_now
       ) desc,
       r.bucket <> p_bucket
     limit 1;
@@ -75,25 +76,25 @@ begin
   ) as ahead;
   -- As if those ahead were like it.
   v_seconds := greatest(
-    v_ahead * p_need[1] * 60.0 / nullif((v_room.allowed).requests_per_minute, 0),
-    v_ahead * p_need[1] * 3600.0 / nullif((v_room.allowed).requests_per_hour, 0),
-    v_ahead * p_need[2] * 60.0 / nullif((v_room.allowed).tokens_per_minute, 0),
-    v_ahead * p_need[2] * 3600.0 / nullif((v_room.allowed).tokens_per_hour, 0)
+    v_ahead * p_cost.requests * 60.0 / nullif((v_room.allowed).requests_per_minute, 0),
+    v_ahead * p_cost.requests * 3600.0 / nullif((v_room.allowed).requests_per_hour, 0),
+    v_ahead * p_cost.tokens * 60.0 / nullif((v_room.allowed).tokens_per_minute, 0),
+    v_ahead * p_cost.tokens * 3600.0 / nullif((v_room.allowed).tokens_per_hour, 0)
   )::double precision;
   if (v_room.allowed).status = 'active' and coalesce(v_room.slots, 1) > 0 then
     v_until := greatest(
       trunkline_internal.bucket_opens_at(
-        p_bucket => v_bucket, p_limit => v_room.allowed, p_state => v_room.state, p_need => p_need, p_lane => p_lane, p_now => v_now
+        p_bucket => v_bucket, p_limit => v_room.allowed, p_state => v_room.state, p_cost => v_amounts, p_lane => p_lane, p_now => v_now
       ),
       v_now
     ) + make_interval(secs => coalesce(v_seconds, 0));
   end if;
   return row('limit', nullif(v_until, 'infinity'::timestamptz), jsonb_strip_nulls(jsonb_build_object(
     'limit', v_name, 'status', (v_room.allowed).status, 'reason', (v_room.allowed).reason, 'ahead', v_ahead,
-    'counted_up_to', 1000, 'requests', p_need[1], 'tokens', p_need[2], 'requests_left', v_room.requests,
+    'counted_up_to', 1000, 'requests', p_cost.requests, 'tokens', p_cost.tokens, 'requests_left', v_room.requests,
     'tokens_left', v_room.tokens, 'units_left', v_room.units, 'slots_left', v_room.slots,
     'paused_until', v_room.paused_until, 'pause_reason', case when v_room.paused_until is not null then (v_room.state).pause_reason end
   )))::trunkline.explanation;
 end;
 $$;
-comment on function trunkline_internal.explain_bucket(bigint, bigint[], text, smallint, bigint) is 'Says why a limited job waits and, from its place and the rates, until when about.';
+comment on function trunkline_internal.explain_bucket(bigint, trunkline_internal.job_cost, text, smallint, bigint) is 'Says why a limited job waits and, from its place and the rates, until when about.';

@@ -17,13 +17,15 @@ declare
   c_asked constant integer := 20;
   v_aside integer := 0;
   v_fair bigint[];
+  v_amount bigint;
+  v_bucket bigint;
   v_buckets bigint[];
   v_job record;
   v_limits integer[];
   v_low integer[];
   v_low_units bigint[];
   v_moved uuid[] := array[]::uuid[];
-  v_parts integer[];
+  v_quota_units text[];
   v_place integer;
   v_refused_by bigint;
   v_requests bigint[];
@@ -37,53 +39,60 @@ begin
   select array_agg(g.bucket), array_agg(trunkline_internal.limit_of(p_bucket => g.bucket, p_limit => g.limit_id))
   into v_buckets, v_limits
   from (
-    select distinct w.need[i.place + 1] as bucket, w.need[i.place]::integer as limit_id
+    select distinct i.bucket, i.limit_id
     from unnest(p_found.tids) as f (tid)
     join trunkline_internal.waiting as w on w.ctid = f.tid
-    cross join lateral generate_series(4, cardinality(w.need), 2) as i (place)
+    cross join lateral unnest(w.limit_ids, w.bucket_ids) as i (limit_id, bucket)
   ) as g
   where trunkline_internal.try_lock_bucket(p_bucket => g.bucket);
   select
     array_agg(r.bucket), array_agg(r.requests), array_agg(r.tokens), array_agg(r.units), array_agg(r.low_units),
-    array_agg(trunkline_internal.quota_part(p_unit => (r.allowed).quota_unit)), array_agg((r.allowed).quota_low_below * 2),
+    array_agg((r.allowed).quota_unit), array_agg((r.allowed).quota_low_below * 2),
     array_agg(r.bucket) filter (where (r.allowed).share_group is not null),
     array_agg(case when (r.allowed).status = 'active' and r.paused_until is null then coalesce(r.slots, 2147483647) else 0 end)
-  into v_buckets, v_requests, v_tokens, v_units, v_low_units, v_parts, v_low, v_fair, v_slots
+  into v_buckets, v_requests, v_tokens, v_units, v_low_units, v_quota_units, v_low, v_fair, v_slots
   from trunkline_internal.bucket_room(p_buckets => v_buckets, p_limits => v_limits, p_now => p_now) as r;
   for v_job in
-    select f.tid, f.place, w.job_id, w.need
+    select f.tid, f.place, w.job_id, w.cost_requests, w.cost_tokens, w.cost_units, w.bucket_ids
     from unnest(p_found.tids, p_found.places, p_found.sequences) as f (tid, place, sequence)
     join trunkline_internal.waiting as w on w.ctid = f.tid
     order by f.place, f.sequence
   loop
     v_refused_by := null;
-    for v_index in 5..cardinality(v_job.need) by 2 loop
-      v_place := array_position(v_buckets, v_job.need[v_index]);
+    foreach v_bucket in array v_job.bucket_ids loop
+      v_place := array_position(v_buckets, v_bucket);
       if v_place is null then
         v_refused_by := 0;
       elsif v_slots[v_place] < 1
         -- A spent window closes the bucket for all, also for what costs nothing of it.
-        or v_requests[v_place] < greatest(v_job.need[1], 1)
-        or v_tokens[v_place] < greatest(v_job.need[2], 1)
-        or v_job.need[v_parts[v_place]] > (
+        or v_requests[v_place] < greatest(v_job.cost_requests, 1)
+        or v_tokens[v_place] < greatest(v_job.cost_tokens, 1)
+        or trunkline_internal.amount_of(
+          p_unit => v_quota_units[v_place], p_requests => v_job.cost_requests, p_tokens => v_job.cost_tokens,
+          p_units => v_job.cost_units
+        ) > (
           case when p_lanes[v_job.place] < v_low[v_place] then v_low_units[v_place] else v_units[v_place] end
         )
       then
-        v_refused_by := v_job.need[v_index];
+        v_refused_by := v_bucket;
       end if;
       exit when v_refused_by is not null;
     end loop;
     if v_refused_by is null then
-      for v_index in 5..cardinality(v_job.need) by 2 loop
-        v_place := array_position(v_buckets, v_job.need[v_index]);
+      foreach v_bucket in array v_job.bucket_ids loop
+        v_place := array_position(v_buckets, v_bucket);
         v_slots[v_place] := v_slots[v_place] - 1;
-        v_requests[v_place] := v_requests[v_place] - v_job.need[1];
-        v_tokens[v_place] := v_tokens[v_place] - v_job.need[2];
-        v_units[v_place] := v_units[v_place] - v_job.need[v_parts[v_place]];
-        v_low_units[v_place] := v_low_units[v_place] - v_job.need[v_parts[v_place]];
+        v_requests[v_place] := v_requests[v_place] - v_job.cost_requests;
+        v_tokens[v_place] := v_tokens[v_place] - v_job.cost_tokens;
+        v_amount := trunkline_internal.amount_of(
+          p_unit => v_quota_units[v_place], p_requests => v_job.cost_requests, p_tokens => v_job.cost_tokens,
+          p_units => v_job.cost_units
+        );
+        v_units[v_place] := v_units[v_place] - v_amount;
+        v_low_units[v_place] := v_low_units[v_place] - v_amount;
       end loop;
       v_tids := v_tids || v_job.tid;
-    elsif v_refused_by <> 0 and coalesce(v_job.need && v_fair, false) then
+    elsif v_refused_by <> 0 and coalesce(v_job.bucket_ids && v_fair, false) then
       v_stays := v_stays || v_job.job_id;
     elsif v_refused_by <> 0 then
       update trunkline_internal.waiting as w

@@ -38,9 +38,11 @@ begin
       f.tid, f.place, f.sequence, w.job_id, w.unique_key, w.payload_day, w.lane,
       g.slots, g.requests, g.tokens, g.units, g.low_units, g.low_below,
       row_number() over before as taken,
-      sum(w.need[1]) over before as requests_taken,
-      sum(w.need[2]) over before as tokens_taken,
-      sum(w.need[g.quota_part]) over before as units_taken
+      sum(w.cost_requests) over before as requests_taken,
+      sum(w.cost_tokens) over before as tokens_taken,
+      sum(trunkline_internal.amount_of(
+        p_unit => g.quota_unit, p_requests => w.cost_requests, p_tokens => w.cost_tokens, p_units => w.cost_units
+      )) over before as units_taken
     from unnest(p_found.tids, p_found.places, p_found.sequences) as f (tid, place, sequence)
     join trunkline_internal.waiting as w on w.ctid = f.tid
     join unnest(p_left) as g on g.bucket = w.bucket

@@ -12,10 +12,10 @@ begin
   insert into trunkline_internal.bucket_adjustments (bucket, at, requests, tokens, units, holders)
   select h.bucket, floor(extract(epoch from p_now))::bigint, 0, 0, 0, array_agg(h.holder)
   from (
-    select r.need[i.place + 1] as bucket, r.job_id as holder
+    select i.bucket, r.job_id as holder
     from trunkline_internal.running as r
-    cross join lateral generate_series(4, cardinality(r.need), 2) as i (place)
-    where r.need[i.place] = p_limit or r.need[i.place + 1] = p_bucket
+    cross join lateral unnest(r.limit_ids, r.bucket_ids) as i (limit_id, bucket)
+    where i.limit_id = p_limit or i.bucket = p_bucket
     union all
     select g.bucket, g.grant_id
     from trunkline_internal.grants as g
@@ -25,7 +25,7 @@ begin
       and not exists (
         select
         from trunkline_internal.running as r
-        where r.job_id = g.job_id and array_position(r.need[5:], g.bucket) % 2 = 1
+        where r.job_id = g.job_id and g.bucket = any(r.bucket_ids)
       )
   ) as h
   group by h.bucket;

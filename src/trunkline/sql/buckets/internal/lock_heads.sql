@@ -31,8 +31,8 @@ declare
   v_buckets bigint[];
   v_last bigint;
   v_least bigint;
+  v_most_limits integer;
   v_many boolean := cardinality(p_buckets) > 1;
-  v_numbers integer;
   v_one boolean := cardinality(p_lanes) = 1;
   v_requests bigint;
   v_tokens bigint;
@@ -44,20 +44,19 @@ begin
     array_agg(h.job_id) filter (where h.keyed),
     min(h.payload_day), max(h.payload_day),
     array_agg(h.bucket) filter (where v_many), min(h.bucket), max(h.bucket),
-    min(h.need[1]) filter (where p_sums), (sum(h.need[1]) filter (where p_sums))::bigint,
-    (sum(h.need[2]) filter (where p_sums))::bigint, (sum(h.need[3]) filter (where p_sums))::bigint, max(h.numbers)
+    min(h.requests), sum(h.requests)::bigint, sum(h.tokens)::bigint, sum(h.units)::bigint, max(h.limits)
   into
     v_found.tids, v_found.jobs, v_found.places, v_found.sequences,
     v_found.keyed,
     v_found.first_day, v_found.last_day,
     v_buckets, v_first, v_last,
-    v_least, v_requests, v_tokens, v_units, v_numbers
+    v_least, v_requests, v_tokens, v_units, v_most_limits
   from (
     -- By sequence, about as they lie in the table: what follows finds them there one by one. Of one lane the sequence is
     -- asked first: what stands second in an order is taken out of the rows again at each comparison.
     select h.*
     from (
-      select w.tid, w.job_id, w.sequence, w.keyed, w.payload_day, w.numbers, w.need, l.place, g.bucket
+      select w.tid, w.job_id, w.sequence, w.keyed, w.payload_day, w.limits, w.requests, w.tokens, w.units, l.place, g.bucket
       from unnest(p_queues, p_lanes) with ordinality as l (queue, lane, place)
       cross join lateral (
         -- Tied to the lane, or the buckets might be taken one after the other, each with all of its lanes.
@@ -70,7 +69,8 @@ begin
         -- As little as can be: all of it is put in order.
         select
           w.ctid as tid, w.job_id, w.sequence, w.unique_key is not null as keyed, w.payload_day,
-          cardinality(w.need) as numbers, case when p_sums then w.need end as need
+          cardinality(w.bucket_ids) as limits, case when p_sums then w.cost_requests end as requests,
+          case when p_sums then w.cost_tokens end as tokens, case when p_sums then w.cost_units end as units
         from trunkline_internal.waiting as w
         where w.bucket = g.bucket
           and w.queue = l.queue
@@ -90,7 +90,7 @@ begin
     ) as h
     order by case when v_one then h.sequence else h.place end, h.sequence
   ) as h;
-  if v_numbers > 5 then
+  if v_most_limits > 1 then
     null;
   elsif v_first = v_last then
     v_found.charges := array[row(

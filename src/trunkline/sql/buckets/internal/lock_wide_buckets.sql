@@ -27,7 +27,9 @@ begin
     and coalesce(r.requests >= greatest(c.requests, 1), true)
     and coalesce(r.tokens >= greatest(c.tokens, 1), true)
     and coalesce(
-      r.units >= (array[c.requests, c.tokens, c.units])[trunkline_internal.quota_part(p_unit => (r.allowed).quota_unit)],
+      r.units >= trunkline_internal.amount_of(
+        p_unit => (r.allowed).quota_unit, p_requests => c.requests, p_tokens => c.tokens, p_units => c.units
+      ),
       true
     );
   return v_fits;

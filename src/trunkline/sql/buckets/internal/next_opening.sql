@@ -23,8 +23,8 @@ begin
         when not exists (
           select
           from trunkline_internal.bucket_room(
-            p_buckets => array(select w.need[i.place] from generate_series(5, cardinality(w.need), 2) as i (place)),
-            p_limits => array(select w.need[i.place]::integer from generate_series(4, cardinality(w.need), 2) as i (place)),
+            p_buckets => w.bucket_ids,
+            p_limits => w.limit_ids,
             p_now => p_now
           ) as r
           where r.slots < 1
@@ -38,10 +38,10 @@ begin
       limit 100
     ) as g
     cross join lateral (
-      select w.need, l.lane
+      select w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids, l.lane
       from trunkline_internal.lanes as l
       cross join lateral (
-        select w.need
+        select w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids
         from trunkline_internal.waiting as w
         where w.bucket = g.bucket and w.queue = g.queue and w.lane = l.lane and w.state = 'ready'
         order by w.sequence
@@ -54,14 +54,15 @@ begin
     -- All of its buckets, not only the one at which it waits: a job that shares fairly stays there.
     cross join lateral (
       select max(trunkline_internal.bucket_opens_at(
-        p_bucket => w.need[i.place + 1], p_limit => m, p_state => s.state, p_need => w.need, p_lane => w.lane, p_now => p_now
+        p_bucket => i.bucket, p_limit => m, p_state => s.state,
+        p_cost => row(w.cost_requests, w.cost_tokens, w.cost_units)::trunkline_internal.amounts, p_lane => w.lane, p_now => p_now
       )) as free_at
-      from generate_series(4, cardinality(w.need), 2) as i (place)
+      from unnest(w.limit_ids, w.bucket_ids) as i (limit_id, bucket)
       join trunkline_internal.limits as m
-        on m.limit_id = trunkline_internal.limit_of(p_bucket => w.need[i.place + 1], p_limit => w.need[i.place]::integer)
+        on m.limit_id = trunkline_internal.limit_of(p_bucket => i.bucket, p_limit => i.limit_id)
         and m.status = 'active'
       left join lateral (
-        select s as state from trunkline_internal.bucket_states as s where s.bucket = w.need[i.place + 1] order by s.revision desc limit 1
+        select s as state from trunkline_internal.bucket_states as s where s.bucket = i.bucket order by s.revision desc limit 1
       ) as s on true
     ) as o
   ) as o

@@ -17,12 +17,12 @@ begin
   insert into trunkline_internal.bucket_queues (bucket, limit_id, queue)
   select distinct
     w.bucket,
-    trunkline_internal.limit_of(p_bucket => w.bucket, p_limit => w.need[array_position(w.need[4:], w.bucket) + 2]::integer),
+    trunkline_internal.limit_of(p_bucket => w.bucket, p_limit => w.limit_ids[array_position(w.bucket_ids, w.bucket)]),
     w.queue
   from (
     -- Apart, so that they are found by their ids: over a table that was empty when it was analysed, the index of
     -- limited jobs looks cheaper, and is read from end to end.
-    select w.bucket, w.need, w.queue, w.state from trunkline_internal.waiting as w where w.job_id = any(p_jobs) offset 0
+    select w.bucket, w.limit_ids, w.bucket_ids, w.queue, w.state from trunkline_internal.waiting as w where w.job_id = any(p_jobs) offset 0
   ) as w
   where w.state = 'ready'
     and w.bucket is not null

@@ -10,7 +10,7 @@ declare
   v_buckets bigint[];
   v_locked uuid[];
 begin
-  if not exists (select from trunkline_internal.running as r where r.job_id = any(p_jobs) and r.need is not null) then
+  if not exists (select from trunkline_internal.running as r where r.job_id = any(p_jobs) and r.bucket_ids is not null) then
     return;
   end if;
   v_locked := trunkline_internal.lock_running(
@@ -18,10 +18,10 @@ begin
   );
   with charged as (
     select
-      r.job_id, r.attempt, r.task, r.tenant, r.need, r.need[i.place]::integer as limit_id, r.need[i.place + 1] as bucket,
+      r.job_id, r.attempt, r.task, r.tenant, r.cost_requests, r.cost_tokens, r.cost_units, i.limit_id, i.bucket,
       floor(extract(epoch from r.claimed_at))::bigint as at
     from trunkline_internal.running as r
-    cross join lateral generate_series(4, cardinality(r.need), 2) as i (place)
+    cross join lateral unnest(r.limit_ids, r.bucket_ids) as i (limit_id, bucket)
     where r.job_id = any(v_locked)
   ),
   -- The zero in the books says that it is settled.
@@ -39,7 +39,7 @@ begin
   ),
   corrected as (
     insert into trunkline_internal.bucket_adjustments (bucket, at, requests, tokens, units)
-    select c.bucket, c.at, -sum(c.need[1])::bigint, -sum(c.need[2])::bigint, -sum(c.need[3])::bigint
+    select c.bucket, c.at, -sum(c.cost_requests)::bigint, -sum(c.cost_tokens)::bigint, -sum(c.cost_units)::bigint
     from charged as c
     join taken as t on t.job_id = c.job_id and t.bucket = c.bucket
     -- As adjust_bucket has it.

@@ -42,7 +42,7 @@ begin
     from unnest(p_queues, p_lanes) with ordinality as l (queue, lane, place)
     cross join buckets as g
     cross join lateral (
-      select w.ctid as tid, w.sequence, cardinality(w.need) > 5 as several
+      select w.ctid as tid, w.sequence, cardinality(w.bucket_ids) > 1 as several
       from trunkline_internal.waiting as w
       where w.bucket = g.bucket
         and w.queue = l.queue

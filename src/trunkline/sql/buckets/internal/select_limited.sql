@@ -132,7 +132,7 @@ begin
             array_agg(g.bucket), array_agg((g.allowed).limit_id), array_agg(g.slots), array_agg((g.state).place),
             array_agg(row(
               g.bucket, g.requests, g.tokens, g.units, g.low_units, g.slots,
-              trunkline_internal.quota_part(p_unit => (g.allowed).quota_unit), (g.allowed).quota_low_below * 2, g.living
+              (g.allowed).quota_unit, (g.allowed).quota_low_below * 2, g.living
             )::trunkline_internal.room),
             -- Of one lane nobody gets more than there are slots.
             bool_and(num_nonnulls(g.requests, g.tokens, g.units) = 0 and (cardinality(p_lanes) = 1 or coalesce(g.slots >= v_wanted, true)))
@@ -172,7 +172,7 @@ begin
           select
           from unnest(v_found.tids) as f (tid)
           join trunkline_internal.waiting as w on w.ctid = f.tid
-          where cardinality(w.need) > 5
+          where cardinality(w.bucket_ids) > 1
         );
         exit when v_found.tids is null or not v_several;
         v_found := trunkline_internal.fit_all_buckets(p_found => v_found, p_lanes => p_lanes, p_now => p_now);

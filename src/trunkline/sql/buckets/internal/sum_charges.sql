@@ -24,13 +24,14 @@ begin
   into v_charges, v_several
   from (
     select
-      w.need[5] as bucket, max(w.need[4])::integer as limit_id, sum(w.need[1])::bigint as requests, sum(w.need[2])::bigint as tokens,
-      sum(w.need[3])::bigint as units, array_agg(w.job_id) as holders, count(*)::integer as starts, max(cardinality(w.need)) > 5 as several
+      w.bucket_ids[1] as bucket, max(w.limit_ids[1]) as limit_id, sum(w.cost_requests)::bigint as requests,
+      sum(w.cost_tokens)::bigint as tokens, sum(w.cost_units)::bigint as units, array_agg(w.job_id) as holders,
+      count(*)::integer as starts, max(cardinality(w.bucket_ids)) > 1 as several
     from unnest(p_found.tids) as f (tid)
     join trunkline_internal.waiting as w on w.ctid = f.tid
-    where w.need is not null
-    group by w.need[5]
-    order by w.need[5]
+    where w.bucket_ids is not null
+    group by w.bucket_ids[1]
+    order by w.bucket_ids[1]
   ) as c
   left join trunkline_internal.limits as o on o.bucket = c.bucket;
   -- Most jobs have one bucket.
@@ -41,13 +42,13 @@ begin
     into v_charges
     from (
       select
-        w.need[i.place + 1] as bucket, max(w.need[i.place])::integer as limit_id, sum(w.need[1])::bigint as requests,
-        sum(w.need[2])::bigint as tokens, sum(w.need[3])::bigint as units, array_agg(w.job_id) as holders, count(*)::integer as starts
+        i.bucket, max(i.limit_id) as limit_id, sum(w.cost_requests)::bigint as requests, sum(w.cost_tokens)::bigint as tokens,
+        sum(w.cost_units)::bigint as units, array_agg(w.job_id) as holders, count(*)::integer as starts
       from unnest(p_found.tids) as f (tid)
       join trunkline_internal.waiting as w on w.ctid = f.tid
-      cross join lateral generate_series(4, cardinality(w.need), 2) as i (place)
-      group by w.need[i.place + 1]
-      order by w.need[i.place + 1]
+      cross join lateral unnest(w.limit_ids, w.bucket_ids) as i (limit_id, bucket)
+      group by i.bucket
+      order by i.bucket
     ) as c
     left join trunkline_internal.limits as o on o.bucket = c.bucket;
   end if;

@@ -18,12 +18,12 @@ begin
       at, job_id, attempt, bucket, limit_id, task, tenant, requests, tokens, units, cost
     )
     select
-      p_now, p_job.job_id, p_job.attempt, p_job.need[i.place + 1],
-      trunkline_internal.limit_of(p_bucket => p_job.need[i.place + 1], p_limit => p_job.need[i.place]::integer),
+      p_now, p_job.job_id, p_job.attempt, i.bucket,
+      trunkline_internal.limit_of(p_bucket => i.bucket, p_limit => i.limit_id),
       p_job.task, p_job.tenant, 0, 0, 0, 0
-    from generate_series(4, cardinality(p_job.need), 2) as i (place)
-    where p_job.need[i.place + 1] = any(p_buckets)
-    order by p_job.need[i.place + 1]
+    from unnest(p_job.limit_ids, p_job.bucket_ids) as i (limit_id, bucket)
+    where i.bucket = any(p_buckets)
+    order by i.bucket
     on conflict (job_id, attempt, bucket) where grant_id is null do nothing
     returning bucket
   )

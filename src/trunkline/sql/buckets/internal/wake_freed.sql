@@ -30,15 +30,15 @@ begin
     perform trunkline_internal.wake_sleepers(p_queues => v_queues);
     return;
   end if;
-  select array_agg(e.need[5]), array_agg(e.need[4]::integer), bool_or(cardinality(e.need) > 5)
+  select array_agg(e.bucket_ids[1]), array_agg(e.limit_ids[1]), bool_or(cardinality(e.bucket_ids) > 1)
   into v_buckets, v_limits, v_several
   from unnest(p_ended) as e;
   -- Apart: for a thousand jobs of one limit each this would be the most of it.
   if v_several then
-    select v_buckets || array_agg(e.need[i.place + 1]), v_limits || array_agg(e.need[i.place]::integer)
+    select v_buckets || array_agg(i.bucket), v_limits || array_agg(i.limit_id)
     into v_buckets, v_limits
     from unnest(p_ended) as e
-    cross join lateral generate_series(6, cardinality(e.need), 2) as i (place);
+    cross join lateral unnest(e.limit_ids[2:], e.bucket_ids[2:]) as i (limit_id, bucket);
   end if;
   if exists (select from trunkline_internal.grants) then
     v_granted := array(

@@ -3,7 +3,7 @@ create or replace function trunkline_internal.why_no_room(
   p_bucket bigint,
   p_limit trunkline_internal.limits,
   p_state trunkline_internal.bucket_states,
-  p_need bigint[],
+  p_cost trunkline_internal.amounts,
   p_requests bigint,
   p_tokens bigint,
   p_units bigint,
@@ -19,14 +19,16 @@ begin
   return case
     when p_limit.status <> 'active' then p_limit.status
     when p_state.paused_until > p_now then 'paused'
-    when p_need[trunkline_internal.quota_part(p_unit => p_limit.quota_unit)] > p_units then 'quota'
+    when trunkline_internal.amount_of(
+      p_unit => p_limit.quota_unit, p_requests => p_cost.requests, p_tokens => p_cost.tokens, p_units => p_cost.units
+    ) > p_units then 'quota'
     when p_slots < 1 then
       case
         when p_limit.breaker_failures is not null
           and trunkline_internal.breaker_room(p_bucket => p_bucket, p_now => p_now) is not null then 'breaker'
         else 'concurrency'
       end
-    when p_need[1] > p_requests or p_need[2] > p_tokens then (
+    when p_cost.requests > p_requests or p_cost.tokens > p_tokens then (
       select o.part
       from (
         values
@@ -40,11 +42,11 @@ begin
           'requests_per_minute', o.a, 'requests_per_hour', o.b, 'tokens_per_minute', o.c, 'tokens_per_hour', o.d
         )),
         p_state => trunkline_internal.adjusted_state(p_bucket => p_bucket, p_limit => p_limit, p_state => p_state, p_now => p_now),
-        p_requests => p_need[1], p_tokens => p_need[2]
+        p_requests => p_cost.requests, p_tokens => p_cost.tokens
       ) desc
       limit 1
     )
   end;
 end;
 $$;
-comment on function trunkline_internal.why_no_room(bigint, trunkline_internal.limits, trunkline_internal.bucket_states, bigint[], bigint, bigint, bigint, bigint, timestamptz) is 'Names the part of a limit that has no room for an amount, the one that opens last first; null where there is room.';
+comment on function trunkline_internal.why_no_room(bigint, trunkline_internal.limits, trunkline_internal.bucket_states, trunkline_internal.amounts, bigint, bigint, bigint, bigint, timestamptz) is 'Names the part of a limit that has no room for an amount, the one that opens last first; null where there is room.';

@@ -100,7 +100,7 @@ begin
         cross join lateral (
           select
           from trunkline_internal.waiting as w
-          where w.bucket = b.bucket and w.state = 'ready' and w.bucket is not null and w.need @> array[g.bucket]
+          where w.bucket = b.bucket and w.state = 'ready' and w.bucket is not null and w.bucket_ids @> array[g.bucket]
           limit m.depth_limit
         ) as w
         where b.bucket <> g.bucket

@@ -16,7 +16,10 @@ begin
   v_limits := array(
     select l.limit_id
     from trunkline_internal.limits as l
-    where num_nonnulls(variadic trunkline_internal.most_at_once(p_limit => l)) > 0
+    where num_nonnulls(
+        (trunkline_internal.most_at_once(p_limit => l)).requests, (trunkline_internal.most_at_once(p_limit => l)).tokens,
+        (trunkline_internal.most_at_once(p_limit => l)).units
+      ) > 0
       -- A limit with a filled-in name is named by no task.
       or not exists (select from trunkline_internal.tasks as t where l.name = any(t.limits))
       or exists (select from trunkline_internal.tasks as t where l.name = any(t.limits) and cardinality(t.limits) > 1)

@@ -37,7 +37,9 @@ begin
     from trunkline_internal.waiting as w
     where w.job_id = any(v_jobs)
       and (w.state = 'blocked') is true
-      and (trunkline_internal.exceeded_limit(p_need => w.need)).bucket is not null
+      and (trunkline_internal.exceeded_limit(
+        p_cost => row(w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids)::trunkline_internal.job_cost
+      )).bucket is not null
     order by w.job_id
     for update of w skip locked
   );
@@ -48,12 +50,16 @@ begin
       || jsonb_build_object('since', a.since)
   from trunkline_internal.waiting as w
   join trunkline_internal.set_aside as a on a.job_id = w.job_id
-  cross join lateral trunkline_internal.exceeded_limit(p_need => w.need) as o
+  cross join lateral trunkline_internal.exceeded_limit(
+    p_cost => row(w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids)::trunkline_internal.job_cost
+  ) as o
   where w.job_id = any(v_jobs);
   with outgrown as materialized (
     select w.job_id, o.bucket, o.unit, o.cost, o.most
     from trunkline_internal.waiting as w
-    cross join lateral trunkline_internal.exceeded_limit(p_need => w.need) as o
+    cross join lateral trunkline_internal.exceeded_limit(
+      p_cost => row(w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids)::trunkline_internal.job_cost
+    ) as o
     where w.job_id = any(v_jobs)
   ),
   taken as (
@@ -62,7 +68,7 @@ begin
   insert into trunkline_internal.dead (
     job_id, died_at, run_at, created_at, attempt, payload_day, failures, crashes, deferrals,
     max_attempts, priority, queue, task, tenant, unique_key, correlation_id, reason, retry_of, tags,
-    payload, last_error, need
+    payload, last_error, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
   )
   select
     t.job_id, p_now, t.run_at, t.created_at, t.attempt, t.payload_day, t.failures, t.crashes, t.deferrals,
@@ -74,7 +80,7 @@ begin
         'The job costs %s %s. The limit %s gives at most %s at once.', o.cost, d.detail ->> 'unit', d.detail ->> 'limit', o.most
       )
     ),
-    t.need
+    t.cost_requests, t.cost_tokens, t.cost_units, t.limit_ids, t.bucket_ids
   from taken as t
   join outgrown as o on o.job_id = t.job_id
   cross join lateral (

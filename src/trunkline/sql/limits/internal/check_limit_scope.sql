@@ -22,7 +22,7 @@ begin
     return;
   end if;
   if v_scope <> '' and (
-    coalesce(array_position((p_job).need[5:], p_bucket) % 2 = 1, false)
+    coalesce(p_bucket = any((p_job).bucket_ids), false)
     or (
       select
         coalesce(bool_and(o.for_tenant = p_name), false) and bool_or(o.for_tenant = p_name and o.is_limit)

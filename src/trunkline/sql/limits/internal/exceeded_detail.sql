@@ -1,7 +1,7 @@
 -- Describes a cost that is more than a bucket ever gives at once: the limit, the unit, the cost and the most it gives.
 -- template is the limit to raise where it has keys: one made for the bucket's own name would not have its other parts.
 -- quota is true where the quota is too small rather than a window.
-create or replace function trunkline_internal.exceeded_detail(p_bucket bigint, p_unit integer, p_cost bigint, p_most bigint)
+create or replace function trunkline_internal.exceeded_detail(p_bucket bigint, p_unit text, p_cost bigint, p_most bigint)
 returns jsonb
 language plpgsql
 stable
@@ -26,12 +26,12 @@ begin
     'reason', 'cost_over_limit',
     'limit', coalesce(v_name, v_limit.name),
     'template', case when v_limit.name <> v_name then v_limit.name end,
-    'unit', (array['requests', 'tokens', 'units'])[p_unit], 'cost', p_cost, 'most', p_most,
+    'unit', p_unit, 'cost', p_cost, 'most', p_most,
     'quota', case
-      when trunkline_internal.quota_part(p_unit => v_limit.quota_unit) = p_unit
+      when p_unit = case when v_limit.quota_unit in ('requests', 'tokens') then v_limit.quota_unit else 'units' end
         and floor(v_limit.quota * v_limit.quota_buffer) = p_most then true
     end
   ));
 end;
 $$;
-comment on function trunkline_internal.exceeded_detail(bigint, integer, bigint, bigint) is 'Describes a cost that is more than a bucket ever gives at once: the limit, the unit, the cost and the most it gives.';
+comment on function trunkline_internal.exceeded_detail(bigint, text, bigint, bigint) is 'Describes a cost that is more than a bucket ever gives at once: the limit, the unit, the cost and the most it gives.';

@@ -1,7 +1,7 @@
 -- Explains a job that costs more than one of its limits ever gives at once: which, how much, since when, and what to do; no row for others.
 -- Also explains such a job before it is set aside, and one that fits again but has not been freed yet. until is when it
 -- becomes a dead letter, where its task says so.
-create or replace function trunkline_internal.explain_exceeded(p_job uuid, p_need bigint[], p_task text)
+create or replace function trunkline_internal.explain_exceeded(p_job uuid, p_cost trunkline_internal.job_cost, p_task text)
 returns setof trunkline.explanation
 language plpgsql
 stable
@@ -28,10 +28,10 @@ begin
         end
       )
     )
-  from trunkline_internal.exceeded_limit(p_need => p_need) as o
+  from trunkline_internal.exceeded_limit(p_cost => p_cost) as o
   left join trunkline_internal.set_aside as a on a.job_id = p_job
   left join trunkline_internal.tasks as t on t.task = p_task
   where o.bucket is not null or a.job_id is not null;
 end;
 $$;
-comment on function trunkline_internal.explain_exceeded(uuid, bigint[], text) is 'Explains a job that costs more than one of its limits ever gives at once: which, how much, since when, and what to do; no row for others.';
+comment on function trunkline_internal.explain_exceeded(uuid, trunkline_internal.job_cost, text) is 'Explains a job that costs more than one of its limits ever gives at once: which, how much, since when, and what to do; no row for others.';

@@ -39,14 +39,17 @@ begin
         limit 1
       ) as n
     )
-    select b.bucket, b.unit, coalesce(m.most[b.unit], 9223372036854775807) as most
+    select b.bucket, b.unit, coalesce(m.most, 9223372036854775807) as most
     from buckets as b
     left join lateral (
-      select trunkline_internal.most_at_once(p_limit => l) as most
+      select trunkline_internal.amount_of(
+        p_unit => b.unit, p_requests => (a.most).requests, p_tokens => (a.most).tokens, p_units => (a.most).units
+      ) as most
       from trunkline_internal.limits as l
+      cross join lateral (select trunkline_internal.most_at_once(p_limit => l) as most) as a
       where l.limit_id = trunkline_internal.limit_of(p_bucket => b.bucket, p_limit => b.limit_id)
     ) as m on true
-    where b.cost <= coalesce(m.most[b.unit], 9223372036854775807)
+    where b.cost <= coalesce(m.most, 9223372036854775807)
   loop
     exit when v_freed >= p_most or cardinality(v_buckets) >= c_buckets;
     v_jobs := array(
@@ -80,13 +83,18 @@ begin
     update trunkline_internal.set_aside as a
     set bucket = o.bucket, limit_id = o.limit_id, unit = o.unit, cost = o.cost
     from trunkline_internal.waiting as w
-    cross join lateral trunkline_internal.exceeded_limit(p_need => w.need) as o
+    cross join lateral trunkline_internal.exceeded_limit(
+      p_cost => row(w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids)::trunkline_internal.job_cost
+    ) as o
     where a.job_id = any(v_jobs) and w.job_id = a.job_id and o.bucket is not null;
     v_jobs := array(
       select a.job_id
       from trunkline_internal.set_aside as a
       join trunkline_internal.waiting as w on w.job_id = a.job_id
-      where a.job_id = any(v_jobs) and (trunkline_internal.exceeded_limit(p_need => w.need)).bucket is null
+      where a.job_id = any(v_jobs)
+        and (trunkline_internal.exceeded_limit(
+        p_cost => row(w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids)::trunkline_internal.job_cost
+      )).bucket is null
     );
     continue when cardinality(v_jobs) = 0;
     update trunkline_internal.waiting as w

@@ -1,12 +1,12 @@
 -- Gives the most requests, tokens and units that a limit ever gives at once; null: no end of it.
 -- A part of zero is a provider switched off for now, and is waited for: it bounds nothing here.
 create or replace function trunkline_internal.most_at_once(p_limit trunkline_internal.limits)
-returns bigint[]
+returns trunkline_internal.amounts
 language sql
 immutable
 parallel safe
 as $$
-  select array[
+  select row(
     least(
       nullif((p_limit).requests_per_minute, 0),
       nullif((p_limit).requests_per_hour, 0),
@@ -21,6 +21,6 @@ as $$
       when (p_limit).quota_unit in ('requests', 'tokens') then null
       else nullif(pg_catalog.floor((p_limit).quota * (p_limit).quota_buffer), 0)::bigint
     end
-  ]
+  )::trunkline_internal.amounts
 $$;
 comment on function trunkline_internal.most_at_once(trunkline_internal.limits) is 'Gives the most requests, tokens and units that a limit ever gives at once; null: no end of it.';

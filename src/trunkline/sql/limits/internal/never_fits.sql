@@ -6,7 +6,7 @@ returns boolean
 language sql
 immutable
 as $$
-  select coalesce(p_requests > m.most[1] or p_tokens > m.most[2] or p_units > m.most[3], false)
+  select coalesce(p_requests > (m.most).requests or p_tokens > (m.most).tokens or p_units > (m.most).units, false)
   from (select trunkline_internal.most_at_once(p_limit => p_limit) as most) as m
 $$;
 comment on function trunkline_internal.never_fits(trunkline_internal.limits, bigint, bigint, bigint) is 'Tells whether an amount is more than a limit ever gives at once, so that whoever asks for it would wait for ever.';

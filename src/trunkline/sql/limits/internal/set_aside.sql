@@ -19,7 +19,11 @@ begin
   v_jobs := array(
     select w.job_id
     from trunkline_internal.waiting as w
-    where w.job_id = any(p_jobs) and w.state = 'ready' and (trunkline_internal.exceeded_limit(p_need => w.need)).bucket is not null
+    where w.job_id = any(p_jobs)
+      and w.state = 'ready'
+      and (trunkline_internal.exceeded_limit(
+        p_cost => row(w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids)::trunkline_internal.job_cost
+      )).bucket is not null
     order by w.job_id
     for update of w skip locked
   );
@@ -27,9 +31,11 @@ begin
     return 0;
   end if;
   with moved as materialized (
-    select w.job_id, w.sequence, w.queue, w.task, w.tenant, w.attempt, w.need, o.bucket, o.limit_id, o.unit, o.cost, o.most
+    select w.job_id, w.sequence, w.queue, w.task, w.tenant, w.attempt, o.bucket, o.limit_id, o.unit, o.cost, o.most
     from trunkline_internal.waiting as w
-    cross join lateral trunkline_internal.exceeded_limit(p_need => w.need) as o
+    cross join lateral trunkline_internal.exceeded_limit(
+      p_cost => row(w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids)::trunkline_internal.job_cost
+    ) as o
     where w.job_id = any(v_jobs) and w.state = 'ready' and o.bucket is not null
   ),
   kept as (

@@ -37,17 +37,21 @@ begin
       count(*),
       array_agg(h.job_id) filter (
         -- The function is called only where a job has several limits: it takes ten times as long.
-        where trunkline_internal.never_fits(p_limit => m, p_requests => h.need[1], p_tokens => h.need[2], p_units => h.need[3])
-          or (cardinality(h.need) > 5 and (trunkline_internal.exceeded_limit(p_need => h.need)).bucket is not null)
+        where trunkline_internal.never_fits(
+          p_limit => m, p_requests => h.cost_requests, p_tokens => h.cost_tokens, p_units => h.cost_units
+        )
+          or (cardinality(h.bucket_ids) > 1 and (trunkline_internal.exceeded_limit(
+            p_cost => row(h.cost_requests, h.cost_tokens, h.cost_units, h.limit_ids, h.bucket_ids)::trunkline_internal.job_cost
+          )).bucket is not null)
       )
     into v_read, v_jobs
     from (
-      select w.job_id, w.need, g.limit_id
+      select w.job_id, w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids, g.limit_id
       from unnest(v_buckets, v_limits) as g (bucket, limit_id)
       cross join lateral (select distinct q.queue from trunkline_internal.bucket_queues as q where q.bucket = g.bucket) as q
       cross join lateral (select distinct l.lane from trunkline_internal.lanes as l where l.queue = q.queue) as l
       cross join lateral (
-        select w.job_id, w.need
+        select w.job_id, w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids
         from trunkline_internal.waiting as w
         where w.bucket = g.bucket and w.queue = q.queue and w.lane = l.lane and w.state = 'ready'
         order by w.sequence

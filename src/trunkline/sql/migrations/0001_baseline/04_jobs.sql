@@ -29,7 +29,11 @@ create table trunkline_internal.waiting (
   payload jsonb,
   last_error jsonb,
   bucket bigint,
-  need bigint[],
+  cost_requests bigint,
+  cost_tokens bigint,
+  cost_units bigint,
+  limit_ids integer[],
+  bucket_ids bigint[],
   -- One constraint with as few nodes in its parse tree as possible: PostgreSQL reads the text of each CHECK once per INSERT
   -- statement, 4 µs each, a tenth of a single enqueue with ten of them. A null CHECK passes, so a nullable column needs no
   -- test for null. The counters are checked in running, the lane in lanes.
@@ -44,10 +48,13 @@ create table trunkline_internal.waiting (
 );
 comment on table trunkline_internal.waiting is 'Jobs that are not running yet: ready, scheduled or blocked.';
 comment on column trunkline_internal.waiting.payload_day is 'Day of the body that holds a large payload.';
-comment on column trunkline_internal.waiting.need is 'What it takes of its limits: requests, tokens, units, then limit and bucket of each. Null: not limited.';
-comment on column trunkline_internal.waiting.bucket is 'The bucket in whose lane it waits: the first of its need, or the one that had no room last.';
--- Numbers are read from it many times while a job moves: with a short header it would be copied each time.
-alter table trunkline_internal.waiting alter column need set storage plain;
+comment on column trunkline_internal.waiting.cost_requests is 'Requests that a claim charges to each of its buckets; null for a job without limits. cost_tokens and cost_units likewise.';
+comment on column trunkline_internal.waiting.limit_ids is 'The limits it was enqueued under, in the order of its task. Null for a job without limits.';
+comment on column trunkline_internal.waiting.bucket_ids is 'The bucket of each of its limits, in the order of limit_ids.';
+comment on column trunkline_internal.waiting.bucket is 'The bucket in whose lane it waits: the first of bucket_ids, or the one that had no room last.';
+-- With a short header, every read of an element would copy the array first.
+alter table trunkline_internal.waiting alter column limit_ids set storage plain;
+alter table trunkline_internal.waiting alter column bucket_ids set storage plain;
 create index waiting_due on trunkline_internal.waiting (run_at) where state = 'scheduled';
 -- Limited jobs have their own index, so that a hundred thousand of them behind a spent limit slow down no claim. Conditions
 -- are tested in this order at every insert: a test for null costs nothing, the state is a comparison of texts.
@@ -94,7 +101,11 @@ create table trunkline_internal.running (
   cancel_reason text,
   payload jsonb,
   last_error jsonb,
-  need bigint[],
+  cost_requests bigint,
+  cost_tokens bigint,
+  cost_units bigint,
+  limit_ids integer[],
+  bucket_ids bigint[],
   cancel_answered_at timestamptz,
   -- One constraint, as in waiting.
   constraint running_is_sound check (
@@ -113,7 +124,8 @@ create table trunkline_internal.running (
 comment on table trunkline_internal.running is 'Attempts that run now, each under the lease of one worker.';
 comment on column trunkline_internal.running.lease_expires_at is 'The later of claim and heartbeat plus the lease, never past the hard deadline: one index finds silent and endless work.';
 comment on column trunkline_internal.running.cancel_answered_at is 'When a heartbeat or progress call first returned cancel for this attempt; from then on complete ends it cancelled.';
-alter table trunkline_internal.running alter column need set storage plain;
+alter table trunkline_internal.running alter column limit_ids set storage plain;
+alter table trunkline_internal.running alter column bucket_ids set storage plain;
 create index running_expiry on trunkline_internal.running (lease_expires_at);
 alter table trunkline_internal.running enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.running to trunkline_owner using (true) with check (true);
@@ -191,7 +203,11 @@ create table trunkline_internal.dead (
   tags text[],
   payload jsonb,
   last_error jsonb,
-  need bigint[],
+  cost_requests bigint,
+  cost_tokens bigint,
+  cost_units bigint,
+  limit_ids integer[],
+  bucket_ids bigint[],
   constraint dead_acknowledged_by_somebody check ((acknowledged_at is null) = (acknowledged_by is null)),
   constraint dead_payload_in_one_place check ((payload is null) = (payload_day is not null))
 );

@@ -77,7 +77,7 @@ create table trunkline_internal.set_aside (
   job_id uuid not null constraint set_aside_pkey primary key,
   bucket bigint not null,
   limit_id integer not null,
-  unit integer not null check (unit between 1 and 3),
+  unit text not null check (unit in ('requests', 'tokens', 'units')),
   cost bigint not null,
   sequence bigint not null,
   since timestamptz not null,
@@ -87,7 +87,7 @@ create table trunkline_internal.set_aside (
 comment on table trunkline_internal.set_aside is 'Jobs in state blocked that cost more than one of their limits ever gives at once; they are freed when it gives enough.';
 comment on column trunkline_internal.set_aside.bucket is 'The bucket that is too small, which need not be the one in whose lane the job waited.';
 comment on column trunkline_internal.set_aside.limit_id is 'The limit that the job was enqueued under; one with the bucket''s own name takes precedence.';
-comment on column trunkline_internal.set_aside.unit is 'What there is too little of, as its place in need: 1 requests, 2 tokens, 3 units.';
+comment on column trunkline_internal.set_aside.unit is 'The part of its cost that is too large: requests, tokens or units.';
 comment on column trunkline_internal.set_aside.sequence is 'Its place in the lane, which it returns to.';
 create index set_aside_by_cost on trunkline_internal.set_aside (bucket, unit, cost, sequence);
 create index set_aside_by_age on trunkline_internal.set_aside (task, since);
@@ -95,3 +95,9 @@ create index set_aside_by_time on trunkline_internal.set_aside (since);
 create index set_aside_by_queue on trunkline_internal.set_aside (queue);
 alter table trunkline_internal.set_aside enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.set_aside to trunkline_owner using (true) with check (true);
+
+create type trunkline_internal.amounts as (requests bigint, tokens bigint, units bigint);
+comment on type trunkline_internal.amounts is 'Requests, tokens and units that belong together: a cost, or the most that a limit gives at once.';
+
+create type trunkline_internal.job_cost as (requests bigint, tokens bigint, units bigint, limit_ids integer[], bucket_ids bigint[]);
+comment on type trunkline_internal.job_cost is 'What a job costs, and its limits with the bucket of each, as the columns of waiting have it. For passing between functions.';

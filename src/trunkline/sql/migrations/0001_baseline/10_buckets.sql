@@ -107,7 +107,7 @@ create type trunkline_internal.room as (
   units bigint,
   low_units bigint,
   slots bigint,
-  quota_part integer,
+  quota_unit text,
   low_below integer,
   living uuid[]
 );

@@ -26,10 +26,12 @@ create table trunkline_internal.grants (
   charged_at bigint not null,
   expires_at timestamptz not null,
   settled_at timestamptz,
-  other_buckets bigint[]
+  other_limit_ids integer[],
+  other_bucket_ids bigint[]
 );
 comment on table trunkline_internal.grants is 'What was asked for by name, within a job or without. One of a job ends with its attempt.';
-comment on column trunkline_internal.grants.other_buckets is 'Other limits of its job that have a quota and were charged the same: limit and bucket of each. Null: none.';
+comment on column trunkline_internal.grants.other_limit_ids is 'Other limits of its job that have a quota and were charged the same amounts; null if there are none.';
+comment on column trunkline_internal.grants.other_bucket_ids is 'The bucket of each of them, in the order of other_limit_ids.';
 create index grants_by_expiry on trunkline_internal.grants (expires_at);
 create index grants_by_job on trunkline_internal.grants (job_id) where job_id is not null;
 alter table trunkline_internal.grants enable row level security, force row level security;
@@ -120,7 +122,11 @@ create type trunkline_internal.costly_attempt as (
   attempt integer,
   task text,
   tenant text,
-  need bigint[],
+  cost_requests bigint,
+  cost_tokens bigint,
+  cost_units bigint,
+  limit_ids integer[],
+  bucket_ids bigint[],
   claimed_at timestamptz
 );
 comment on type trunkline_internal.costly_attempt is 'An attempt that ended and had charged tokens or units.';

@@ -352,7 +352,8 @@ begin
   insert into trunkline_internal.running as r (
     job_id, sequence, claimed_at, lease_expires_at, hard_deadline, run_at, created_at,
     deferred_since, attempt, payload_day, failures, crashes, deferrals, max_attempts, lane, audit,
-    queue, task, worker, tenant, unique_key, correlation_id, retry_of, tags, payload, last_error, need
+    queue, task, worker, tenant, unique_key, correlation_id, retry_of, tags, payload, last_error,
+    cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
   )
   select
     w.job_id, w.sequence, v_now,
@@ -360,7 +361,8 @@ begin
     v_now + coalesce(t.hard_limit, 4 * coalesce(t.lease, v_lease)),
     w.run_at, w.created_at, w.deferred_since, w.attempt + 1, w.payload_day, w.failures, w.crashes,
     w.deferrals, w.max_attempts, w.lane, coalesce(t.audit, false), w.queue, w.task, p_worker, w.tenant,
-    w.unique_key, w.correlation_id, w.retry_of, w.tags, w.payload, w.last_error, w.need
+    w.unique_key, w.correlation_id, w.retry_of, w.tags, w.payload, w.last_error,
+    w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids
   from unnest(v_tids) as u (tid)
   join trunkline_internal.waiting as w on w.ctid = u.tid
   left join trunkline_internal.tasks as t on t.task = w.task
@@ -370,7 +372,7 @@ begin
     r.tenant, r.correlation_id, r.tags, r.failures::integer, r.deferrals, r.max_attempts::integer,
     r.created_at, r.run_at, r.claimed_at, r.lease_expires_at, r.hard_deadline, r.last_error,
     case when r.job_id = v_last then v_next end,
-    case when r.need is not null then v_start_by end;
+    case when r.bucket_ids is not null then v_start_by end;
   if v_collided and v_next is not null then
     v_answer.position := v_next;
     return next v_answer;

@@ -102,15 +102,21 @@ begin
     array_agg(e.job_id) filter (where e.cancel_answered_at is not null),
     array_agg(e.job_id) filter (where e.unique_key is not null),
     array_agg(e.job_id) filter (where e.audit or e.cancel_answered_at is not null),
-    array_agg(e.queue) filter (where e.need is not null),
-    array_agg(row(e.job_id, e.attempt, e.task, e.tenant, e.need, e.claimed_at)::trunkline_internal.costly_attempt)
-      filter (where e.need[2] > 0 or e.need[3] > 0),
+    array_agg(e.queue) filter (where e.bucket_ids is not null),
+    array_agg(row(
+      e.job_id, e.attempt, e.task, e.tenant, e.cost_requests, e.cost_tokens, e.cost_units, e.limit_ids, e.bucket_ids, e.claimed_at
+    )::trunkline_internal.costly_attempt)
+      filter (where e.cost_tokens > 0 or e.cost_units > 0),
     -- Looked at once, and by limited jobs alone: while all are busy this is nothing.
-    array_agg(row(e.job_id, e.attempt, e.task, e.tenant, e.need, e.claimed_at)::trunkline_internal.costly_attempt)
-      filter (where e.need is not null and (select exists (select from trunkline_internal.sleepers))),
+    array_agg(row(
+      e.job_id, e.attempt, e.task, e.tenant, e.cost_requests, e.cost_tokens, e.cost_units, e.limit_ids, e.bucket_ids, e.claimed_at
+    )::trunkline_internal.costly_attempt)
+      filter (where e.bucket_ids is not null and (select exists (select from trunkline_internal.sleepers))),
     -- The shortest run time that note_late counts; few limited jobs take that long.
-    array_agg(row(e.job_id, e.attempt, e.task, e.tenant, e.need, e.claimed_at)::trunkline_internal.costly_attempt)
-      filter (where e.need is not null and e.claimed_at < v_now - interval '15 seconds')
+    array_agg(row(
+      e.job_id, e.attempt, e.task, e.tenant, e.cost_requests, e.cost_tokens, e.cost_units, e.limit_ids, e.bucket_ids, e.claimed_at
+    )::trunkline_internal.costly_attempt)
+      filter (where e.bucket_ids is not null and e.claimed_at < v_now - interval '15 seconds')
   into v_done, v_cancelled, v_keyed, v_audited, v_limited, v_costly, v_freed, v_late
   from ended as e;
   -- What few jobs need is done apart: as parts of the statement above these three would cost every

@@ -30,11 +30,15 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_delay interval;
+  v_admitted record;
   v_fault jsonb;
   v_limited record;
+  v_bucket_ids bigint[];
+  v_cost_requests bigint;
+  v_cost_tokens bigint;
+  v_cost_units bigint;
+  v_limit_ids integer[];
   v_max_bytes integer;
-  v_need bigint[];
   v_now timestamptz;
   v_job uuid;
   v_holder uuid;
@@ -114,11 +118,15 @@ begin
     );
   end if;
   if cardinality(v_policy.limits) > 0 then
-    v_limited := trunkline_internal.resolve_need(
+    v_limited := trunkline_internal.resolve_cost(
       p_task => p_task, p_limits => v_policy.limits, p_cost => p_cost, p_default => v_policy.cost, p_payload => p_payload,
       p_tenant => v_tenant, p_queue => v_queue
     );
-    v_need := v_limited.need;
+    v_cost_requests := v_limited.requests;
+    v_cost_tokens := v_limited.tokens;
+    v_cost_units := v_limited.units;
+    v_limit_ids := v_limited.limit_ids;
+    v_bucket_ids := v_limited.bucket_ids;
     v_is_guarded := v_limited.is_guarded;
     v_is_open := v_limited.is_open;
   end if;
@@ -170,11 +178,13 @@ begin
   end if;
   -- Only now: a request that was kept before is answered whatever its limits say today.
   if v_is_guarded then
-    v_delay := trunkline_internal.admit(
-      p_need => v_need, p_priority => v_priority, p_accepted => coalesce(p_accepted, false), p_now => v_now
+    v_admitted := trunkline_internal.admit(
+      p_buckets => v_bucket_ids, p_limits => v_limit_ids, p_jobs => array_fill(1::bigint, array[cardinality(v_bucket_ids)]),
+      p_priorities => array_fill(v_priority, array[cardinality(v_bucket_ids)]), p_firsts => null,
+      p_accepted => coalesce(p_accepted, false), p_now => v_now
     );
-    if v_now + v_delay > v_run_at then
-      v_run_at := v_now + v_delay;
+    if v_now + v_admitted.longest > v_run_at then
+      v_run_at := v_now + v_admitted.longest;
       v_state := 'scheduled';
       if p_idempotency_key is not null then
         update trunkline_internal.idempotency_keys as k
@@ -193,18 +203,19 @@ begin
   end if;
   insert into trunkline_internal.waiting (
     job_id, sequence, run_at, created_at, payload_day, max_attempts, lane, state, queue, task,
-    tenant, unique_key, correlation_id, tags, payload, bucket, need
+    tenant, unique_key, correlation_id, tags, payload, bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
   )
   values (
     v_job,
     case when v_state = 'ready' then nextval('trunkline_internal.job_sequence') end,
     v_run_at, v_now, v_day, coalesce(p_max_attempts, v_policy.max_attempts), v_priority * 2, v_state,
     v_queue, p_task, v_tenant, p_unique_key, p_correlation_id, p_tags,
-    case when v_day is null then p_payload end, v_need[5], v_need
+    case when v_day is null then p_payload end, v_bucket_ids[1], v_cost_requests, v_cost_tokens, v_cost_units,
+    v_limit_ids, v_bucket_ids
   );
-  if v_need is not null and v_state = 'ready' and not v_is_open then
+  if v_bucket_ids is not null and v_state = 'ready' and not v_is_open then
     -- As open_buckets does it, which would have to look the job up first.
-    insert into trunkline_internal.bucket_queues (bucket, limit_id, queue) values (v_need[5], v_need[4]::integer, v_queue);
+    insert into trunkline_internal.bucket_queues (bucket, limit_id, queue) values (v_bucket_ids[1], v_limit_ids[1], v_queue);
   end if;
   -- Who waited for a key may have been waited for by a worker that went to sleep meanwhile.
   if (v_sleepers or num_nonnulls(p_unique_key, p_idempotency_key) > 0) and v_run_at <= v_now + interval '1 minute' then

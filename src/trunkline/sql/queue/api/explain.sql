@@ -58,23 +58,33 @@ begin
       'hint', 'no registered worker that is alive serves this queue and task'
     ))::trunkline.explanation;
   end if;
-  select w.need, w.task into v_place from trunkline_internal.waiting as w where w.job_id = p_job and w.state in ('ready', 'blocked');
-  if v_place.need is not null then
-    return query select e.* from trunkline_internal.explain_exceeded(p_job => p_job, p_need => v_place.need, p_task => v_place.task) as e;
+  select
+    w.task,
+    row(w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids)::trunkline_internal.job_cost as cost
+  into v_place
+  from trunkline_internal.waiting as w
+  where w.job_id = p_job and w.state in ('ready', 'blocked');
+  if (v_place.cost).bucket_ids is not null then
+    return query select e.* from trunkline_internal.explain_exceeded(p_job => p_job, p_cost => v_place.cost, p_task => v_place.task) as e;
     if found then
       return;
     end if;
   end if;
   if v_job.state = 'ready' then
     -- Two ranges of the index: in one condition they would read everything behind the job as well.
-    select w.queue, w.lane, w.sequence, w.bucket, w.need into v_place from trunkline_internal.waiting as w where w.job_id = p_job;
+    select
+      w.queue, w.lane, w.sequence, w.bucket,
+      row(w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids)::trunkline_internal.job_cost as cost
+    into v_place
+    from trunkline_internal.waiting as w
+    where w.job_id = p_job;
     if v_place.bucket is not null then
-      return query select e.* from trunkline_internal.explain_breakers(p_need => v_place.need) as e;
+      return query select e.* from trunkline_internal.explain_breakers(p_cost => v_place.cost) as e;
       if found then
         return;
       end if;
       return next trunkline_internal.explain_bucket(
-        p_bucket => v_place.bucket, p_need => v_place.need, p_queue => v_place.queue, p_lane => v_place.lane,
+        p_bucket => v_place.bucket, p_cost => v_place.cost, p_queue => v_place.queue, p_lane => v_place.lane,
         p_sequence => v_place.sequence
       );
       return;

@@ -26,13 +26,14 @@ begin
     insert into trunkline_internal.dead (
       job_id, died_at, run_at, created_at, attempt, payload_day, failures, crashes, deferrals,
       max_attempts, priority, queue, task, tenant, unique_key, correlation_id, reason, retry_of, tags,
-      payload, last_error, need
+      payload, last_error, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
     )
     select
       n.new_id, p_now, n.run_at, n.created_at, n.attempt,
       case when n.payload_day is not null then (p_now at time zone 'UTC')::date end,
       n.failures, n.crashes, n.deferrals, n.max_attempts, n.lane >> 1, n.queue, n.task, n.tenant,
-      n.unique_key, n.correlation_id, 'id_collision', n.retry_of, n.tags, n.payload, n.last_error, n.need
+      n.unique_key, n.correlation_id, 'id_collision', n.retry_of, n.tags, n.payload, n.last_error,
+      n.cost_requests, n.cost_tokens, n.cost_units, n.limit_ids, n.bucket_ids
     from renamed as n
   )
   insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, actor, detail)

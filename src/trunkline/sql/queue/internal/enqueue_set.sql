@@ -60,7 +60,15 @@ begin
   v_job_ids := array(
     select (v_ids.prefix || to_hex(v_ids.first + n))::uuid from generate_series(1, jsonb_array_length(p_jobs)) as n
   );
-  with requests as (
+  with policies as materialized (
+    select
+      t.task, t.queue, t.priority, t.max_attempts, t.limits,
+      array_position(v_tasks, t.task) || ':' as prefix,
+      case when cardinality(t.limits) > 0 then trunkline_internal.limit_keys(p_limits => t.limits) end as keys
+    from trunkline_internal.tasks as t
+    where t.task = any(v_tasks)
+  ),
+  requests as (
     select r.ordinality as place, r.payload as body, r.*
     from jsonb_populate_recordset(null::trunkline_internal.request, p_jobs) with ordinality as r
     where p_task is null
@@ -73,7 +81,7 @@ begin
   ),
   asked as materialized (
     select
-      r.place, t.task, r.correlation_id, r.tags, r.cost, t.keys,
+      r.place, t.task, r.correlation_id, r.tags, r.cost,
       case
         when t.keys is null then null
         when cardinality(t.keys) = 0 then t.prefix
@@ -103,58 +111,53 @@ begin
           p_max_attempts => r.max_attempts, p_tags => r.tags, p_max_bytes => v_max_bytes
         ) is not null
         or trunkline_internal.cost_fault(p_task => t.task, p_cost => r.cost, p_limits => t.limits) is not null
-        or (v_scope is not null and (v_scope = '' or r.tenant <> v_scope)) as is_suspect
+        or (v_scope is not null and (v_scope = '' or coalesce(r.tenant <> v_scope, false))) as is_suspect
     from requests as r
-    left join (
-      select
-        t.task, t.queue, t.priority, t.max_attempts, t.limits,
-        array_position(v_tasks, t.task) || ':' as prefix,
-        case when cardinality(t.limits) > 0 then trunkline_internal.limit_keys(p_limits => t.limits) end as keys
-      from trunkline_internal.tasks as t
-      where t.task = any(v_tasks)
-    ) as t on t.task = coalesce(p_task, r.task)
+    left join policies as t on t.task = coalesce(p_task, r.task)
   ),
   kinds as materialized (
     select
-      row_number() over () as place, a.kind, max(a.task) as task, max(a.keys) as keys, count(*) as jobs, min(a.place) - 1 as first,
-      min(a.priority) as lowest_priority,
+      row_number() over () as place, a.kind, a.queue, count(*) as jobs, min(a.place) - 1 as first,
+      min(a.priority) as priority, min(a.run_at) as run_at,
       max(case when not a.is_suspect then (a.cost ->> 'requests')::bigint end) as requests,
       max(case when not a.is_suspect then (a.cost ->> 'tokens')::bigint end) as tokens,
       max(case when not a.is_suspect then (a.cost ->> 'units')::bigint end) as units
     from asked as a
     where v_is_limited and a.kind is not null
-    group by a.kind
+    group by a.kind, a.queue
   ),
   arrays as (
     select
-      array_agg(k.task order by k.place) as tasks,
+      array_agg(t.task order by k.place) as tasks,
       array_agg(
-        case cardinality(k.keys)
+        case cardinality(t.keys)
           when 0 then '{}'::jsonb
-          when 1 then jsonb_build_object(k.keys[1], substr(k.kind, strpos(k.kind, ':') + 1))
-          else substr(k.kind, strpos(k.kind, ':') + 1)::jsonb
+          when 1 then jsonb_build_object(t.keys[1], substr(k.kind, length(t.prefix) + 1))
+          else substr(k.kind, length(t.prefix) + 1)::jsonb
         end
         order by k.place
       ) as keys,
       array_agg(k.jobs order by k.place) as jobs,
+      array_agg(k.priority order by k.place) as priorities,
       array_agg(k.first order by k.place) as firsts
     from kinds as k
+    join policies as t on t.prefix = split_part(k.kind, ':', 1) || ':'
   ),
   priced as materialized (
     select
-      k.kind, r.need, v_now + r.delay as delayed_until,
-      r.need is null
+      k.kind, k.queue, k.run_at, r.requests, r.tokens, r.units, r.limit_ids, r.bucket_ids, v_now + r.delay as delayed_until,
+      r.bucket_ids is null
         or r.is_partial
-        or k.lowest_priority < r.low_below
-        or k.requests > r.most[1]
-        or k.tokens > r.most[2]
-        or k.units > r.most[3] as is_suspect
+        or k.requests > (r.most).requests
+        or k.tokens > (r.most).tokens
+        or k.units > (r.most).units as is_suspect
     from kinds as k
     left join (
       select r.*
       from arrays as a
-      cross join lateral trunkline_internal.resolve_needs(
-        p_tasks => a.tasks, p_keys => a.keys, p_jobs => a.jobs, p_firsts => a.firsts, p_now => v_now
+      cross join lateral trunkline_internal.resolve_costs(
+        p_tasks => a.tasks, p_keys => a.keys, p_jobs => a.jobs, p_priorities => a.priorities, p_firsts => a.firsts,
+        p_now => v_now
       ) as r
       where a.tasks is not null
     ) as r on r.place = k.place
@@ -168,9 +171,11 @@ begin
     from asked as a
   ),
   jobs as not materialized (
-    select a.*, p.need, case when p.delayed_until > a.run_at then p.delayed_until else a.run_at end as starts_at
+    select
+      a.*, p.requests, p.tokens, p.units, p.limit_ids, p.bucket_ids,
+      case when p.delayed_until > a.run_at then p.delayed_until else a.run_at end as starts_at
     from asked as a
-    left join priced as p on p.kind = a.kind
+    left join priced as p on p.kind = a.kind and p.queue = a.queue
     where (select f.is_good from facts as f)
   ),
   new_lanes as (
@@ -189,7 +194,7 @@ begin
   stored as (
     insert into trunkline_internal.waiting (
       job_id, sequence, run_at, created_at, payload_day, max_attempts, lane, state, queue, task,
-      tenant, correlation_id, tags, payload, bucket, need
+      tenant, correlation_id, tags, payload, bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
     )
     select
       j.job_id,
@@ -206,26 +211,23 @@ begin
       j.correlation_id,
       j.tags,
       case when not j.is_large then j.payload end,
-      j.need[5],
-      case
-        when j.cost is null then j.need
-        else array[
-          coalesce((j.cost ->> 'requests')::bigint, 1), coalesce((j.cost ->> 'tokens')::bigint, 0),
-          coalesce((j.cost ->> 'units')::bigint, 0)
-        ] || j.need[4:]
-      end
+      j.bucket_ids[1],
+      case when j.cost is null then j.requests else coalesce((j.cost ->> 'requests')::bigint, 1) end,
+      case when j.cost is null then j.tokens else coalesce((j.cost ->> 'tokens')::bigint, 0) end,
+      case when j.cost is null then j.units else coalesce((j.cost ->> 'units')::bigint, 0) end,
+      j.limit_ids,
+      j.bucket_ids
     -- Joins may change the order, and the sequence numbers are drawn in this one.
     from (select j.* from jobs as j order by j.place) as j
   ),
   opened as (
     insert into trunkline_internal.bucket_queues (bucket, limit_id, queue)
-    select distinct p.need[5], p.need[4]::integer, o.queue
-    from (select distinct a.kind, a.queue from asked as a where v_is_limited and a.kind is not null and a.run_at <= v_now) as o
-    join priced as p on p.kind = o.kind
+    select distinct p.bucket_ids[1], p.limit_ids[1], p.queue
+    from priced as p
     where (select f.is_good from facts as f)
-      and coalesce(p.delayed_until <= v_now, true)
+      and greatest(p.run_at, p.delayed_until) <= v_now
       and not (v_sees_all and exists (
-        select from trunkline_internal.bucket_queues as q where q.bucket = p.need[5] and q.queue = o.queue and not q.closing offset 0
+        select from trunkline_internal.bucket_queues as q where q.bucket = p.bucket_ids[1] and q.queue = p.queue and not q.closing offset 0
       ))
   ),
   noted as (
@@ -238,6 +240,7 @@ begin
       jsonb_build_object('run_at', j.starts_at, 'priority', j.priority, 'correlation_id', j.correlation_id)
     from jobs as j
     where v_audited is not null and j.task = any(v_audited)
+    order by j.place
   )
   select
     f.is_good,

@@ -30,15 +30,21 @@ begin
   -- Their capacity comes free with them, and they may come back to wait for it.
   select
     array_agg(r.queue),
-    array_agg(row(r.job_id, r.attempt, r.task, r.tenant, r.need, r.claimed_at)::trunkline_internal.costly_attempt),
-    array_agg(row(r.job_id, r.attempt, r.task, r.tenant, r.need, r.claimed_at)::trunkline_internal.costly_attempt)
-      filter (where r.need[2] > 0 or r.need[3] > 0),
+    array_agg(row(
+      r.job_id, r.attempt, r.task, r.tenant, r.cost_requests, r.cost_tokens, r.cost_units, r.limit_ids, r.bucket_ids, r.claimed_at
+    )::trunkline_internal.costly_attempt),
+    array_agg(row(
+      r.job_id, r.attempt, r.task, r.tenant, r.cost_requests, r.cost_tokens, r.cost_units, r.limit_ids, r.bucket_ids, r.claimed_at
+    )::trunkline_internal.costly_attempt)
+      filter (where r.cost_tokens > 0 or r.cost_units > 0),
     -- The shortest run time that note_late counts.
-    array_agg(row(r.job_id, r.attempt, r.task, r.tenant, r.need, r.claimed_at)::trunkline_internal.costly_attempt)
+    array_agg(row(
+      r.job_id, r.attempt, r.task, r.tenant, r.cost_requests, r.cost_tokens, r.cost_units, r.limit_ids, r.bucket_ids, r.claimed_at
+    )::trunkline_internal.costly_attempt)
       filter (where r.claimed_at < p_now - interval '15 seconds' and r.job_id <> all(v_lost))
   into v_limited, v_freed, v_costly, v_late
   from trunkline_internal.running as r
-  where r.job_id = any(v_jobs) and r.need is not null;
+  where r.job_id = any(v_jobs) and r.bucket_ids is not null;
   if v_limited is not null then
     perform trunkline_internal.note_failures(p_moves => p_moves, p_now => p_now);
   end if;
@@ -62,7 +68,7 @@ begin
     insert into trunkline_internal.waiting (
       job_id, sequence, run_at, created_at, deferred_since, attempt, payload_day, failures, crashes,
       deferrals, max_attempts, lane, state, queue, task, tenant, unique_key, correlation_id, reason,
-      retry_of, tags, payload, last_error, bucket, need
+      retry_of, tags, payload, last_error, bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
     )
     select
       g.job_id,
@@ -73,20 +79,21 @@ begin
       case when g.to_state = 'ready' and g.front then g.lane | 1 else (g.lane >> 1) * 2 end,
       g.to_state, g.queue, g.task, g.tenant, g.unique_key, g.correlation_id, g.reason, g.retry_of,
       g.tags, g.payload, coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error),
-      g.need[5], g.need
+      g.bucket_ids[1], g.cost_requests, g.cost_tokens, g.cost_units, g.limit_ids, g.bucket_ids
     from (select g.* from gone as g where g.to_state in ('ready', 'scheduled') order by g.sequence) as g
   ),
   buried as (
     insert into trunkline_internal.dead (
       job_id, died_at, claimed_at, heartbeat_at, run_at, created_at, attempt, payload_day, failures, crashes,
       deferrals, max_attempts, priority, queue, task, worker, tenant, unique_key, correlation_id,
-      reason, retry_of, tags, payload, last_error, need
+      reason, retry_of, tags, payload, last_error, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
     )
     select
       g.job_id, p_now, g.claimed_at, g.heartbeat_at, g.run_at, g.created_at, g.attempt, g.payload_day, g.new_failures,
       g.new_crashes, g.new_deferrals, g.max_attempts, g.lane >> 1, g.queue, g.task, g.worker, g.tenant,
       g.unique_key, g.correlation_id, g.reason, g.retry_of, g.tags, g.payload,
-      coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error), g.need
+      coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error),
+      g.cost_requests, g.cost_tokens, g.cost_units, g.limit_ids, g.bucket_ids
     from gone as g
     where g.to_state = 'dead'
   ),

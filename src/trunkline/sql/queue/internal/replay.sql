@@ -26,15 +26,17 @@ begin
   perform trunkline_internal.ensure_lane(p_queue => p_dead.queue, p_lane => p_dead.priority * 2);
   insert into trunkline_internal.waiting (
     job_id, sequence, run_at, created_at, attempt, payload_day, max_attempts, lane, state, queue, task,
-    tenant, unique_key, correlation_id, reason, retry_of, tags, payload, last_error, bucket, need
+    tenant, unique_key, correlation_id, reason, retry_of, tags, payload, last_error, bucket,
+    cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
   )
   values (
     p_dead.job_id, nextval('trunkline_internal.job_sequence'), v_now, p_dead.created_at, p_dead.attempt,
     p_dead.payload_day, p_dead.max_attempts, p_dead.priority * 2, 'ready', p_dead.queue, p_dead.task,
     p_dead.tenant, p_dead.unique_key, p_dead.correlation_id, 'replayed', p_dead.retry_of, p_dead.tags,
-    p_dead.payload, p_dead.last_error, p_dead.need[5], p_dead.need
+    p_dead.payload, p_dead.last_error, p_dead.bucket_ids[1],
+    p_dead.cost_requests, p_dead.cost_tokens, p_dead.cost_units, p_dead.limit_ids, p_dead.bucket_ids
   );
-  if p_dead.need is not null then
+  if p_dead.bucket_ids is not null then
     perform trunkline_internal.open_buckets(p_jobs => array[p_dead.job_id]);
   end if;
   perform trunkline_internal.record_event(

@@ -92,6 +92,9 @@ as $$
     ('TL093', 'schema_version_mismatch', 'script starts from another version than the database has',
       'Print the right one with: trunkline schema sql --from <version of the database>.'),
     ('TL094', 'platform_roles_missing', 'roles of the platform are missing',
-      'Leave out --supabase: this database has no roles of that platform.')
+      'Leave out --supabase: this database has no roles of that platform.'),
+    ('TL095', 'schema_predates_baseline', 'schema is from before the baseline',
+      'Embedded server: trunkline db reset moves its data aside. Your own server: finish the jobs with the package that '
+      'installed the schema, then run trunkline schema uninstall and trunkline schema install.')
 $$;
 comment on function trunkline_internal.refusals() is 'The register of refusals: code, name, constant message and hint, one row each.';

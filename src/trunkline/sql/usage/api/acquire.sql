@@ -27,15 +27,15 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_answer trunkline.grant_answer;
-  v_beside bigint[];
   v_charged bigint;
+  v_cost trunkline_internal.amounts;
   v_first boolean := false;
   v_found record;
   v_holds boolean := false;
   v_job trunkline_internal.running;
   v_limit trunkline_internal.limits;
-  v_need bigint[];
   v_now timestamptz;
+  v_other record;
   v_room record;
   v_scope text := trunkline.tenant_scope();
   v_state trunkline_internal.bucket_states;
@@ -79,15 +79,16 @@ begin
     p_tenant => coalesce(v_scope, v_job.tenant, p_tenant), p_job => v_job
   );
   select l.* into strict v_limit from trunkline_internal.limits as l where l.limit_id = v_found.limit_id;
-  v_need := array[
-    coalesce((p_cost ->> 'requests')::bigint, 1), coalesce((p_cost ->> 'tokens')::bigint, 0),
-    coalesce((p_cost ->> 'units')::bigint, 0), v_found.limit_id, v_found.bucket
-  ];
-  if trunkline_internal.never_fits(p_limit => v_limit, p_requests => v_need[1], p_tokens => v_need[2], p_units => v_need[3]) then
+  v_cost.requests := coalesce((p_cost ->> 'requests')::bigint, 1);
+  v_cost.tokens := coalesce((p_cost ->> 'tokens')::bigint, 0);
+  v_cost.units := coalesce((p_cost ->> 'units')::bigint, 0);
+  if trunkline_internal.never_fits(
+    p_limit => v_limit, p_requests => v_cost.requests, p_tokens => v_cost.tokens, p_units => v_cost.units
+  ) then
     perform trunkline_internal.refuse(
       p_name => 'cost_over_limit',
       p_detail => jsonb_build_object(
-        'task', v_job.task, 'limit', v_found.name, 'requests', v_need[1], 'tokens', v_need[2], 'units', v_need[3],
+        'task', v_job.task, 'limit', v_found.name, 'requests', v_cost.requests, 'tokens', v_cost.tokens, 'units', v_cost.units,
         'requests_per_minute', v_limit.requests_per_minute, 'requests_per_hour', v_limit.requests_per_hour,
         'tokens_per_minute', v_limit.tokens_per_minute, 'tokens_per_hour', v_limit.tokens_per_hour,
         'quota', v_limit.quota
@@ -96,37 +97,39 @@ begin
   end if;
   perform trunkline_internal.lock_bucket(p_bucket => v_found.bucket);
   v_now := trunkline.clock();
-  v_holds := coalesce(array_position(v_job.need[5:], v_found.bucket) % 2 = 1, false);
+  v_holds := coalesce(v_found.bucket = any((v_job).bucket_ids), false);
   if v_holds then
     v_first := not exists (
       select
       from trunkline_internal.usage as s
       where s.job_id = p_job and s.attempt = p_attempt and s.bucket = v_found.bucket and s.grant_id is null
     );
-    v_beside := trunkline_internal.other_quotas(p_need => v_job.need, p_bucket => v_found.bucket);
   end if;
+  v_other := trunkline_internal.other_quotas(
+    p_limits => case when v_holds then v_job.limit_ids end, p_buckets => case when v_holds then v_job.bucket_ids end,
+    p_bucket => v_found.bucket
+  );
   if v_first then
     -- What the call does not say is as the job was estimated.
-    v_need[1:3] := array[
-      coalesce((p_cost ->> 'requests')::bigint, v_job.need[1]), coalesce((p_cost ->> 'tokens')::bigint, v_job.need[2]),
-      coalesce((p_cost ->> 'units')::bigint, v_job.need[3])
-    ];
+    v_cost.requests := coalesce((p_cost ->> 'requests')::bigint, v_job.cost_requests);
+    v_cost.tokens := coalesce((p_cost ->> 'tokens')::bigint, v_job.cost_tokens);
+    v_cost.units := coalesce((p_cost ->> 'units')::bigint, v_job.cost_units);
   elsif p_job is not null and p_cost ->> 'tokens' is null then
-    v_need[2] := trunkline_internal.default_tokens(
-      p_task => v_job.task, p_bucket => v_found.bucket, p_limit => v_limit, p_of_job => case when v_holds then v_job.need[2] end
+    v_cost.tokens := trunkline_internal.default_tokens(
+      p_task => v_job.task, p_bucket => v_found.bucket, p_limit => v_limit, p_of_job => case when v_holds then v_job.cost_tokens end
     );
   end if;
-  if p_cost ->> 'units' is null and v_need[3] = 0 then
-    v_need[3] := coalesce(
+  if p_cost ->> 'units' is null and v_cost.units = 0 then
+    v_cost.units := coalesce(
       trunkline_internal.default_bytes(
-        p_task => v_job.task, p_quotas => array[v_found.limit_id::bigint, v_found.bucket] || v_beside
+        p_task => v_job.task, p_limits => v_found.limit_id || v_other.limit_ids, p_buckets => v_found.bucket || v_other.bucket_ids
       ),
       0
     );
   end if;
-  if v_beside is not null then
+  if v_other.bucket_ids is not null then
     v_answer.free_at := trunkline_internal.other_quotas_open_at(
-      p_job => v_job, p_beside => v_beside, p_need => v_need, p_now => v_now
+      p_job => v_job, p_other_limits => v_other.limit_ids, p_other_buckets => v_other.bucket_ids, p_cost => v_cost, p_now => v_now
     );
     if v_answer.free_at is not null then
       v_answer.granted := false;
@@ -143,14 +146,16 @@ begin
     if v_job.claimed_at > v_now - interval '1 second'
       -- Of a second that has not come: the clock was set back, and it may be long ago.
       and v_job.claimed_at <= v_now + interval '1 second'
-      and v_need[1] <= v_job.need[1] and v_need[2] <= v_job.need[2] and v_need[3] <= v_job.need[3]
+      and v_cost.requests <= v_job.cost_requests
+      and v_cost.tokens <= v_job.cost_tokens
+      and v_cost.units <= v_job.cost_units
     then
-      v_need[1:3] := v_job.need[1:3];
+      v_cost := row(v_job.cost_requests, v_job.cost_tokens, v_job.cost_units)::trunkline_internal.amounts;
       v_answer.granted := true;
     else
       perform trunkline_internal.adjust_bucket(
-        p_bucket => v_found.bucket, p_at => v_charged, p_requests => -v_job.need[1], p_tokens => -v_job.need[2],
-        p_units => -v_job.need[3]
+        p_bucket => v_found.bucket, p_at => v_charged, p_requests => -v_job.cost_requests, p_tokens => -v_job.cost_tokens,
+        p_units => -v_job.cost_units
       );
     end if;
   end if;
@@ -161,7 +166,7 @@ begin
       p_buckets => array[v_found.bucket], p_limits => array[v_found.limit_id], p_now => v_now
     ) as r;
     v_answer.reason := trunkline_internal.why_no_room(
-      p_bucket => v_found.bucket, p_limit => v_room.allowed, p_state => v_room.state, p_need => v_need,
+      p_bucket => v_found.bucket, p_limit => v_room.allowed, p_state => v_room.state, p_cost => v_cost,
       p_requests => v_room.requests, p_tokens => v_room.tokens, p_units => v_room.units,
       p_slots => case when not v_holds then v_room.slots end, p_now => v_now
     );
@@ -171,7 +176,7 @@ begin
       v_charged := floor(extract(epoch from v_now))::bigint;
       perform trunkline_internal.charge_buckets(
         p_charges => array[row(
-          v_found.bucket, v_found.limit_id, v_need[1], v_need[2], v_need[3],
+          v_found.bucket, v_found.limit_id, v_cost.requests, v_cost.tokens, v_cost.units,
           array[case when v_holds then p_job else v_answer.grant_id end],
           -- What a running job asks for beside is no attempt.
           0
@@ -184,7 +189,7 @@ begin
       -- Of what waits for somebody else's end, as behind a probe that runs, there is no time to tell.
       v_answer.free_at := case when (v_room.allowed).status = 'active' then nullif(greatest(
         trunkline_internal.bucket_opens_at(
-          p_bucket => v_found.bucket, p_limit => v_room.allowed, p_state => v_state, p_need => v_need, p_lane => 0, p_now => v_now
+          p_bucket => v_found.bucket, p_limit => v_room.allowed, p_state => v_state, p_cost => v_cost, p_lane => 0, p_now => v_now
         ),
         v_now
       ), 'infinity'::timestamptz) end;
@@ -193,21 +198,23 @@ begin
       perform trunkline_internal.write_revision(p_bucket => v_found.bucket, p_state => v_state);
     end if;
   end if;
-  if v_first or (v_answer.granted and v_beside is not null) then
+  if v_first or (v_answer.granted and v_other.bucket_ids is not null) then
     perform trunkline_internal.charge_other_quotas(
-      p_job => v_job, p_bucket => case when v_first then v_found.bucket end, p_beside => case when v_answer.granted then v_beside end,
-      p_need => v_need, p_charged => v_charged, p_now => v_now
+      p_job => v_job, p_bucket => case when v_first then v_found.bucket end,
+      p_other_limits => case when v_answer.granted then v_other.limit_ids end,
+      p_other_buckets => case when v_answer.granted then v_other.bucket_ids end,
+      p_cost => v_cost, p_charged => v_charged, p_now => v_now
     );
   end if;
   if v_answer.granted then
     insert into trunkline_internal.grants (
       grant_id, bucket, limit_id, name, job_id, attempt, task, tenant, requests, tokens, units, granted_at, charged_at, expires_at,
-      other_buckets
+      other_limit_ids, other_bucket_ids
     )
     values (
       v_answer.grant_id, v_found.bucket, v_found.limit_id, v_found.name, p_job, p_attempt, v_job.task,
-      coalesce(v_scope, v_job.tenant, p_tenant), v_need[1], v_need[2], v_need[3], v_now, v_charged, v_answer.expires_at,
-      v_beside
+      coalesce(v_scope, v_job.tenant, p_tenant), v_cost.requests, v_cost.tokens, v_cost.units, v_now, v_charged, v_answer.expires_at,
+      v_other.limit_ids, v_other.bucket_ids
     );
   end if;
   return v_answer;

@@ -11,7 +11,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_beside record;
+  v_other record;
   v_grant trunkline_internal.grants;
   v_learned bigint;
   v_now timestamptz := trunkline.clock();
@@ -52,25 +52,25 @@ begin
     p_task => v_grant.task, p_bucket => v_grant.bucket, p_tokens => (p_actual ->> 'tokens')::bigint, p_units => v_learned,
     p_now => v_now
   );
-  for v_beside in
-    select v_grant.other_buckets[i.place]::integer as limit_id, v_grant.other_buckets[i.place + 1] as bucket
-    from generate_series(1, cardinality(v_grant.other_buckets), 2) as i (place)
+  for v_other in
+    select o.limit_id, o.bucket from unnest(v_grant.other_limit_ids, v_grant.other_bucket_ids) as o (limit_id, bucket)
   loop
-    v_learned := trunkline_internal.actual_units(p_actual => p_actual, p_limit => v_beside.limit_id);
+    v_learned := trunkline_internal.actual_units(p_actual => p_actual, p_limit => v_other.limit_id);
     v_units := coalesce(v_learned, v_grant.units);
     perform trunkline_internal.adjust_quota(
-      p_bucket => v_beside.bucket, p_limit => v_beside.limit_id, p_at => v_grant.charged_at,
-      p_before => array[v_grant.requests, v_grant.tokens, v_grant.units], p_after => array[v_requests, v_tokens, v_units]
+      p_bucket => v_other.bucket, p_limit => v_other.limit_id, p_at => v_grant.charged_at,
+      p_before => row(v_grant.requests, v_grant.tokens, v_grant.units)::trunkline_internal.amounts,
+      p_after => row(v_requests, v_tokens, v_units)::trunkline_internal.amounts
     );
     insert into trunkline_internal.usage (
       at, grant_id, job_id, attempt, bucket, limit_id, task, tenant, requests, tokens, units, cost
     )
     values (
-      v_now, p_grant, v_grant.job_id, v_grant.attempt, v_beside.bucket, v_beside.limit_id, v_grant.task, v_grant.tenant,
+      v_now, p_grant, v_grant.job_id, v_grant.attempt, v_other.bucket, v_other.limit_id, v_grant.task, v_grant.tenant,
       v_requests, v_tokens, v_units, 0
     );
     perform trunkline_internal.learn_estimate(
-      p_task => v_grant.task, p_bucket => v_beside.bucket, p_tokens => (p_actual ->> 'tokens')::bigint, p_units => v_learned,
+      p_task => v_grant.task, p_bucket => v_other.bucket, p_tokens => (p_actual ->> 'tokens')::bigint, p_units => v_learned,
       p_now => v_now
     );
   end loop;

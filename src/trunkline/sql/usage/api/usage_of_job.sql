@@ -40,8 +40,7 @@ begin
     cross join lateral (
       select g.bucket, g.limit_id
       union all
-      select g.other_buckets[i.place + 1], g.other_buckets[i.place]::integer
-      from generate_series(1, cardinality(g.other_buckets), 2) as i (place)
+      select o.bucket, o.limit_id from unnest(g.other_bucket_ids, g.other_limit_ids) as o (bucket, limit_id)
     ) as c
     where g.job_id = p_job
       and g.settled_at is null

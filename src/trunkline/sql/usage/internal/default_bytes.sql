@@ -1,6 +1,6 @@
 -- Estimates a call that does not say its units where a quota counts bytes: what such calls of the task took, else 50,000; null where none does.
--- p_quotas is {limit, bucket, limit, bucket ...}. Never more than such a quota gives at once.
-create or replace function trunkline_internal.default_bytes(p_task text, p_quotas bigint[])
+-- Never more than such a quota gives at once.
+create or replace function trunkline_internal.default_bytes(p_task text, p_limits integer[], p_buckets bigint[])
 returns bigint
 language plpgsql
 stable
@@ -10,12 +10,12 @@ declare
   c_unknown constant bigint := 50000::bigint;
   v_bytes bigint;
 begin
-  select min(least(coalesce(nullif(e.units, 0), c_unknown), (trunkline_internal.most_at_once(p_limit => l))[3]))
+  select min(least(coalesce(nullif(e.units, 0), c_unknown), (trunkline_internal.most_at_once(p_limit => l)).units))
   into v_bytes
-  from generate_series(1, cardinality(p_quotas), 2) as i (place)
-  join trunkline_internal.limits as l on l.limit_id = p_quotas[i.place] and l.quota_unit = 'bytes' and l.quota is not null
-  left join trunkline_internal.estimates as e on e.task = p_task and e.bucket = p_quotas[i.place + 1];
+  from unnest(p_limits, p_buckets) as i (limit_id, bucket)
+  join trunkline_internal.limits as l on l.limit_id = i.limit_id and l.quota_unit = 'bytes' and l.quota is not null
+  left join trunkline_internal.estimates as e on e.task = p_task and e.bucket = i.bucket;
   return v_bytes;
 end;
 $$;
-comment on function trunkline_internal.default_bytes(text, bigint[]) is 'Estimates a call that does not say its units where a quota counts bytes: what such calls of the task took, else 50,000; null where none does.';
+comment on function trunkline_internal.default_bytes(text, integer[], bigint[]) is 'Estimates a call that does not say its units where a quota counts bytes: what such calls of the task took, else 50,000; null where none does.';

@@ -17,7 +17,7 @@ begin
   select nullif(e.tokens, 0) into v_tokens from trunkline_internal.estimates as e where e.task = p_task and e.bucket = p_bucket;
   -- Of nothing known the least would be all that the limit gives.
   v_tokens := coalesce(v_tokens, p_of_job, 0);
-  return least(v_tokens, (trunkline_internal.most_at_once(p_limit => p_limit))[2]);
+  return least(v_tokens, (trunkline_internal.most_at_once(p_limit => p_limit)).tokens);
 end;
 $$;
 comment on function trunkline_internal.default_tokens(text, bigint, trunkline_internal.limits, bigint) is 'Estimates a call of a job that does not say its tokens: what such calls of the task took of the bucket, else what its job was estimated; never more than the limit gives at once.';

@@ -25,8 +25,7 @@ begin
     cross join lateral (
       select r.bucket, r.limit_id
       union all
-      select r.other_buckets[i.place + 1], r.other_buckets[i.place]::integer
-      from generate_series(1, cardinality(r.other_buckets), 2) as i (place)
+      select o.bucket, o.limit_id from unnest(r.other_bucket_ids, r.other_limit_ids) as o (bucket, limit_id)
     ) as c
     where r.settled_at is null
   )

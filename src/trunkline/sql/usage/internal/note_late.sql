@@ -18,10 +18,10 @@ begin
   for v_late in
     with ended as (
       select
-        e.job_id, e.attempt, e.task, e.tenant, e.need, e.claimed_at, e.need[i.place + 1] as bucket,
-        trunkline_internal.limit_of(p_bucket => e.need[i.place + 1], p_limit => e.need[i.place]::integer) as limit_id
+        e.job_id, e.attempt, e.task, e.tenant, e.cost_requests, e.cost_tokens, e.cost_units, e.claimed_at, i.bucket,
+        trunkline_internal.limit_of(p_bucket => i.bucket, p_limit => i.limit_id) as limit_id
       from unnest(p_ended) as e
-      cross join lateral generate_series(4, cardinality(e.need), 2) as i (place)
+      cross join lateral unnest(e.limit_ids, e.bucket_ids) as i (limit_id, bucket)
     ),
     booked as (
       insert into trunkline_internal.usage (
@@ -30,7 +30,7 @@ begin
       select
         p_now, e.job_id, e.attempt, e.bucket, e.limit_id, e.task, e.tenant,
         -- As in record_estimates: limits in requests alone are not booked.
-        case when e.need[2] > 0 or e.need[3] > 0 then e.need[1] else 0 end, e.need[2], e.need[3], 0, true
+        case when e.cost_tokens > 0 or e.cost_units > 0 then e.cost_requests else 0 end, e.cost_tokens, e.cost_units, 0, true
       from ended as e
       join trunkline_internal.limits as l on l.limit_id = e.limit_id
       where e.claimed_at < p_now - trunkline_internal.shortest_window(p_limit => l) / 4

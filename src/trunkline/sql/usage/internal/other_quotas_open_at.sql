@@ -4,8 +4,9 @@
 -- Refuses what is more than such a quota ever gives.
 create or replace function trunkline_internal.other_quotas_open_at(
   p_job trunkline_internal.running,
-  p_beside bigint[],
-  p_need bigint[],
+  p_other_limits integer[],
+  p_other_buckets bigint[],
+  p_cost trunkline_internal.amounts,
   p_now timestamptz
 )
 returns timestamptz
@@ -16,25 +17,25 @@ as $$
 declare
   v_amount bigint;
   v_opens_at timestamptz;
-  v_part integer;
+  v_most trunkline_internal.amounts;
   v_room record;
 begin
   for v_room in
     select r.bucket, r.allowed, r.state, r.units
-    from trunkline_internal.bucket_room(
-      p_buckets => array(select p_beside[i.place + 1] from generate_series(1, cardinality(p_beside), 2) as i (place)),
-      p_limits => array(select p_beside[i.place]::integer from generate_series(1, cardinality(p_beside), 2) as i (place)),
-      p_now => p_now
-    ) as r
+    from trunkline_internal.bucket_room(p_buckets => p_other_buckets, p_limits => p_other_limits, p_now => p_now) as r
   loop
-    v_part := trunkline_internal.quota_part(p_unit => (v_room.allowed).quota_unit);
-    v_amount := p_need[v_part];
-    if v_amount > (trunkline_internal.most_at_once(p_limit => v_room.allowed))[v_part] then
+    v_most := trunkline_internal.most_at_once(p_limit => v_room.allowed);
+    v_amount := trunkline_internal.amount_of(
+      p_unit => (v_room.allowed).quota_unit, p_requests => p_cost.requests, p_tokens => p_cost.tokens, p_units => p_cost.units
+    );
+    if v_amount > trunkline_internal.amount_of(
+      p_unit => (v_room.allowed).quota_unit, p_requests => v_most.requests, p_tokens => v_most.tokens, p_units => v_most.units
+    ) then
       perform trunkline_internal.refuse(
         p_name => 'cost_over_limit',
         p_detail => jsonb_build_object(
-          'task', p_job.task, 'limit', (v_room.allowed).name, 'requests', p_need[1], 'tokens', p_need[2], 'units', p_need[3],
-          'quota', (v_room.allowed).quota
+          'task', p_job.task, 'limit', (v_room.allowed).name, 'requests', p_cost.requests, 'tokens', p_cost.tokens,
+          'units', p_cost.units, 'quota', (v_room.allowed).quota
         )
       );
     end if;
@@ -43,7 +44,10 @@ begin
       from trunkline_internal.usage as s
       where s.job_id = p_job.job_id and s.attempt = p_job.attempt and s.bucket = v_room.bucket and s.grant_id is null
     ) then
-      v_amount := v_amount - p_job.need[v_part];
+      v_amount := v_amount - trunkline_internal.amount_of(
+        p_unit => (v_room.allowed).quota_unit, p_requests => p_job.cost_requests, p_tokens => p_job.cost_tokens,
+        p_units => p_job.cost_units
+      );
       continue when v_amount <= 0;
     end if;
     -- Nothing of what is spent is too much: whoever cannot tell what a call will take goes on for ever otherwise.
@@ -57,4 +61,4 @@ begin
   return v_opens_at;
 end;
 $$;
-comment on function trunkline_internal.other_quotas_open_at(trunkline_internal.running, bigint[], bigint[], timestamptz) is 'Tells when quotas beside the limit that a job asks for have room for its call: null for now, infinity for never as they are.';
+comment on function trunkline_internal.other_quotas_open_at(trunkline_internal.running, integer[], bigint[], trunkline_internal.amounts, timestamptz) is 'Tells when quotas beside the limit that a job asks for have room for its call: null for now, infinity for never as they are.';

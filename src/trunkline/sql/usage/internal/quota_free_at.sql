@@ -25,7 +25,9 @@ declare
 begin
   select
     trunkline_internal.quota_spent(p_limit => p_limit, p_state => p_state, p_bucket => p_bucket, p_now => p_now)
-    + coalesce(sum((array[c.requests, c.tokens, c.units])[trunkline_internal.quota_part(p_unit => p_limit.quota_unit)]), 0)::bigint
+    + coalesce(sum(trunkline_internal.amount_of(
+      p_unit => p_limit.quota_unit, p_requests => c.requests, p_tokens => c.tokens, p_units => c.units
+    )), 0)::bigint
   into v_spent
   from trunkline_internal.bucket_adjustments as c
   where c.bucket = p_bucket

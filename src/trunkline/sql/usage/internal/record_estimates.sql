@@ -10,12 +10,12 @@ begin
     at, job_id, attempt, bucket, limit_id, task, tenant, requests, tokens, units, cost
   )
   select
-    p_now, e.job_id, e.attempt, e.need[i.place + 1],
-    trunkline_internal.limit_of(p_bucket => e.need[i.place + 1], p_limit => e.need[i.place]::integer),
-    e.task, e.tenant, e.need[1], e.need[2], e.need[3], 0
+    p_now, e.job_id, e.attempt, i.bucket,
+    trunkline_internal.limit_of(p_bucket => i.bucket, p_limit => i.limit_id),
+    e.task, e.tenant, e.cost_requests, e.cost_tokens, e.cost_units, 0
   from unnest(p_ended) as e
-  cross join lateral generate_series(4, cardinality(e.need), 2) as i (place)
-  order by e.job_id, e.need[i.place + 1]
+  cross join lateral unnest(e.limit_ids, e.bucket_ids) as i (limit_id, bucket)
+  order by e.job_id, i.bucket
   on conflict (job_id, attempt, bucket) where grant_id is null do nothing;
 end;
 $$;

@@ -48,13 +48,13 @@ bounds as (
 reserved as (
   select r.bucket, sum(r.requests)::bigint as requests, sum(r.tokens)::bigint as tokens, sum(r.units)::bigint as units
   from (
-    select r.need[i.place + 1] as bucket, r.need[1] as requests, r.need[2] as tokens, r.need[3] as units
+    select i.bucket, r.cost_requests as requests, r.cost_tokens as tokens, r.cost_units as units
     from trunkline_internal.running as r
-    cross join lateral generate_series(4, cardinality(r.need), 2) as i (place)
+    cross join lateral unnest(r.limit_ids, r.bucket_ids) as i (limit_id, bucket)
     where not exists (
       select
       from trunkline_internal.usage as s
-      where s.job_id = r.job_id and s.attempt = r.attempt and s.bucket = r.need[i.place + 1] and s.grant_id is null
+      where s.job_id = r.job_id and s.attempt = r.attempt and s.bucket = i.bucket and s.grant_id is null
     )
     union all
     select c.bucket, g.requests, g.tokens, g.units
@@ -63,7 +63,7 @@ reserved as (
     cross join lateral (
       select g.bucket
       union all
-      select g.other_buckets[i.place] from generate_series(2, cardinality(g.other_buckets), 2) as i (place)
+      select o.bucket from unnest(g.other_bucket_ids) as o (bucket)
     ) as c
     where g.settled_at is null
       and case

@@ -45,7 +45,8 @@ select trunkline.enqueue('stock_large', p_queue => 'stock');
 select trunkline.set_limit('stock_small', '{"tokens_per_minute": 900}');
 create temporary table stock_set_aside as
 select p.place, p.to_task, p.to_queue, a.bucket, a.limit_id, a.unit, a.cost, w.max_attempts, w.lane,
-  w.need, w.bucket as waits_for
+  w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids,
+  w.bucket as waits_for
 from trunkline_internal.set_aside as a
 join trunkline_internal.waiting as w on w.job_id = a.job_id
 cross join (
@@ -90,10 +91,12 @@ _ID = """
 _WAITING = f"""
 insert into trunkline_internal.waiting
   (job_id, sequence, run_at, created_at, deferred_since, attempt, deferrals, max_attempts, lane,
-   state, queue, task, payload, bucket, need)
+   state, queue, task, payload, bucket,
+   cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids)
 select {_ID}, case when p.state = 'ready' then nextval('trunkline_internal.job_sequence') end,
   case when p.state = 'ready' then t.at else p.run_at end, t.at, p.deferred_since, p.attempt,
-  p.deferrals, p.max_attempts, p.lane, p.state, p.queue, p.task, p.payload, p.bucket, p.need
+  p.deferrals, p.max_attempts, p.lane, p.state, p.queue, p.task, p.payload, p.bucket,
+  p.cost_requests, p.cost_tokens, p.cost_units, p.limit_ids, p.bucket_ids
 from generate_series(%(first)s, %(last)s) as n
 cross join lateral (select now() - n * %(spacing)s * interval '1 second' as at) as t
 join stock_prototypes as p on p.place = n %% %(prototypes)s
@@ -103,9 +106,11 @@ _SET_ASIDE = f"""
 with jobs as (
   insert into trunkline_internal.waiting
     (job_id, run_at, created_at, attempt, deferrals, max_attempts, lane, state, queue, task,
-     payload, bucket, need)
+     payload, bucket,
+   cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids)
   select {_ID}, t.at, t.at, 0, 0, p.max_attempts, p.lane, 'blocked', p.to_queue, p.to_task,
-    '{{}}', p.waits_for, p.need
+    '{{}}', p.waits_for,
+    p.cost_requests, p.cost_tokens, p.cost_units, p.limit_ids, p.bucket_ids
   from generate_series(%(first)s, %(last)s) as n
   cross join lateral (select now() - n * %(spacing)s * interval '1 second' as at) as t
   join stock_set_aside as p on p.place = n %% 2

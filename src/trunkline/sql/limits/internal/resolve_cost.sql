@@ -1,10 +1,10 @@
--- Says what a job takes of its task's limits: {requests, tokens, units, limit, bucket, limit, bucket ...}. Refuses what could never run.
--- Each limit by its filled-in name if there is one of that name, else by the name with its keys. What the job says about
--- its cost goes first; then what jobs of this task turned out to take of the first of its limits that counts tokens or
--- has a quota, as far as it fits; then what the task says.
--- is_guarded tells that one of the limits has something to say about new jobs; is_open that claims look at its lane
--- already. The caller's transaction has its id, or the latter might be wrong by the time it commits.
-create or replace function trunkline_internal.resolve_need(
+-- Returns what a job costs and the bucket of each of its task's limits. Refuses a cost that could never be met.
+-- A limit of the filled-in name takes precedence over the one with keys. The cost that the request names counts first; then
+-- what jobs of this task turned out to take of the first limit that counts tokens or has a quota, up to what each limit
+-- gives at once; then the task's own cost. is_guarded: one of the limits may delay or refuse new jobs. is_open: claims
+-- already scan the lane of the first bucket; the caller's transaction must have its id, or that may be wrong when it commits.
+-- resolve_costs does the same for a batch; see there why both exist.
+create or replace function trunkline_internal.resolve_cost(
   p_task text,
   p_limits text[],
   p_cost jsonb,
@@ -12,7 +12,11 @@ create or replace function trunkline_internal.resolve_need(
   p_payload jsonb,
   p_tenant text,
   p_queue text,
-  out need bigint[],
+  out requests bigint,
+  out tokens bigint,
+  out units bigint,
+  out limit_ids integer[],
+  out bucket_ids bigint[],
   out is_guarded boolean,
   out is_open boolean
 )
@@ -26,22 +30,20 @@ declare
   v_cost jsonb := coalesce(p_cost, p_default);
   v_found record;
   v_bucket bigint;
-  v_buckets bigint[] := array[]::bigint[];
   -- Null until the limit is found whose estimates count.
   v_is_learned boolean := case when p_cost is not null then false end;
   v_learned_tokens bigint;
   v_learned_units bigint;
-  v_most bigint[];
+  v_most trunkline_internal.amounts;
   v_name text;
-  v_requests bigint;
   v_template text;
-  v_tokens bigint;
-  v_units bigint;
 begin
-  v_requests := coalesce((v_cost ->> 'requests')::bigint, 1);
-  v_tokens := coalesce((v_cost ->> 'tokens')::bigint, 0);
-  v_units := coalesce((v_cost ->> 'units')::bigint, 0);
+  requests := coalesce((v_cost ->> 'requests')::bigint, 1);
+  tokens := coalesce((v_cost ->> 'tokens')::bigint, 0);
+  units := coalesce((v_cost ->> 'units')::bigint, 0);
   is_guarded := false;
+  limit_ids := '{}';
+  bucket_ids := '{}';
   foreach v_template in array p_limits loop
     v_name := case
       when strpos(v_template, '{') = 0 then v_template
@@ -64,7 +66,7 @@ begin
       num_nonnulls(l.tokens_per_minute, l.tokens_per_hour, l.quota) > 0 as is_learning,
       trunkline_internal.most_at_once(p_limit => l) as most,
       -- Jobs wait in the lane of their first limit.
-      v_buckets = array[]::bigint[] and exists (
+      bucket_ids = '{}' and exists (
         select from trunkline_internal.bucket_queues as q where q.bucket = v_bucket and q.queue = p_queue and not q.closing
       ) as is_open
     into v_found
@@ -78,31 +80,31 @@ begin
     end if;
     v_most := v_found.most;
     if v_is_learned is null and v_found.is_learning then
-      -- Zero is what nobody has learned.
+      -- Zero: nothing has been learned.
       select nullif(e.tokens, 0), nullif(e.units, 0)
       into v_learned_tokens, v_learned_units
       from trunkline_internal.estimates as e
       where e.task = p_task and e.bucket = v_bucket;
       v_is_learned := found;
-      v_tokens := coalesce(v_learned_tokens, v_tokens);
-      v_units := coalesce(v_learned_units, v_units);
+      tokens := coalesce(v_learned_tokens, tokens);
+      units := coalesce(v_learned_units, units);
     end if;
     if v_is_learned then
-      v_tokens := case when v_learned_tokens is null then v_tokens else least(v_tokens, v_most[2]) end;
-      v_units := case when v_learned_units is null then v_units else least(v_units, v_most[3]) end;
+      tokens := case when v_learned_tokens is null then tokens else least(tokens, v_most.tokens) end;
+      units := case when v_learned_units is null then units else least(units, v_most.units) end;
     end if;
-    if v_requests > v_most[1] or v_tokens > v_most[2] or v_units > v_most[3] then
+    if requests > v_most.requests or tokens > v_most.tokens or units > v_most.units then
       perform trunkline_internal.refuse(
         p_name => 'cost_over_limit',
         p_detail => jsonb_strip_nulls(jsonb_build_object(
-          'task', p_task, 'limit', v_name, 'requests', v_requests, 'tokens', v_tokens, 'units', v_units,
-          'most_requests', v_most[1], 'most_tokens', v_most[2], 'most_units', v_most[3]
+          'task', p_task, 'limit', v_name, 'requests', requests, 'tokens', tokens, 'units', units,
+          'most_requests', v_most.requests, 'most_tokens', v_most.tokens, 'most_units', v_most.units
         ))
       );
     end if;
-    -- Whoever opened the lane has left the name.
+    -- The transaction that opened the lane also stored the name.
     if not v_found.is_open and not exists (
-      -- By the bucket: a limit may have thousands of them.
+      -- By the bucket: a limit may have thousands of buckets.
       select from trunkline_internal.bucket_names as n where n.bucket = v_bucket and n.limit_id + 0 = v_found.limit_id
     ) then
       insert into trunkline_internal.bucket_names (bucket, limit_id, name, seen_at)
@@ -110,13 +112,13 @@ begin
     end if;
     is_open := coalesce(is_open, v_found.is_open);
     is_guarded := is_guarded or v_found.is_guarded;
-    v_buckets := v_buckets || array[v_found.limit_id::bigint, v_bucket];
+    limit_ids := limit_ids || v_found.limit_id;
+    bucket_ids := bucket_ids || v_bucket;
   end loop;
-  need := array[v_requests, v_tokens, v_units] || v_buckets;
   if current_setting('transaction_isolation') <> 'read committed' then
-    -- What is seen may be long gone.
+    -- The snapshot may be old, and the lane closed since.
     is_open := false;
   end if;
 end;
 $$;
-comment on function trunkline_internal.resolve_need(text, text[], jsonb, jsonb, jsonb, text, text) is 'Says what a job takes of its task''s limits: {requests, tokens, units, limit, bucket, limit, bucket ...}. Refuses what could never run.';
+comment on function trunkline_internal.resolve_cost(text, text[], jsonb, jsonb, jsonb, text, text) is 'Returns what a job costs and the bucket of each of its task''s limits. Refuses a cost that could never be met.';

@@ -1,0 +1,5 @@
+"""Everything in the bench that names internal tables; a redesign of them changes these files only.
+
+Measures use public functions and views, which two versions of the engine share. This folder has the
+rest: the plain SQL that the engine is compared with, a long history, resets between repetitions.
+"""

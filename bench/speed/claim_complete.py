@@ -1,0 +1,56 @@
+"""Claim + complete of 100 by the functions of each version: no limit, and wide ones."""
+
+from contextlib import ExitStack
+from functools import partial
+
+from bench import fill
+from bench.figures import Figure
+from bench.flow.limited import QUEUE, fill_limited
+from bench.flow.limits_claim import TEXTS, WIDE, open_sides
+from bench.place import Place
+from bench.sizes import Sizes
+from bench.speed.pairs import BEFORE, NOW, compare, processor_time, versions
+from bench.turns import play
+
+__all__ = ["run"]
+
+PROCESSES = 2
+# Of claims without a limit; what limits may cost is judged by whole workers.
+_GOAL = 0.97
+
+
+def run(place: Place, sizes: Sizes) -> list[Figure]:
+    """Measure; goal 0.97 without a limit."""
+    figures = []
+    for kind, parts in WIDE.items():
+        with ExitStack() as stack:
+            dsns = []
+            for its in versions(place).values():
+                dsns.append(stack.enter_context(its.database(f"claim_{kind}")))
+                with fill.connect(dsns[-1]) as connection:
+                    if parts is None:
+                        fill.ready(connection, sizes.flow.backlog, queue=QUEUE)
+                    else:
+                        fill_limited(connection, sizes.flow.backlog, {"wide": parts})
+                    fill.analyze(connection)
+                    fill.checkpoint(connection)
+            found = play(
+                PROCESSES,
+                partial(open_sides, dsns),
+                rounds=sizes.flow.rounds,
+                seconds=sizes.flow.turn_seconds,
+            )
+        key = "claim_complete" if parts is None else f"claim_complete_{kind}"
+        goal = _GOAL if parts is None else None
+        rates = {
+            of: [turns[number].rate for turns in found.rounds]
+            for number, of in enumerate((BEFORE, NOW))
+        }
+        figures += compare(key, f"claim + complete, {TEXTS[kind]}", rates, goal=goal)
+        if found.has_cpu:
+            cpu = {
+                of: [turns[number].cpu / turns[number].jobs for turns in found.rounds]
+                for number, of in enumerate((BEFORE, NOW))
+            }
+            figures.append(processor_time(key, cpu))
+    return figures

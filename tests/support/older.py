@@ -1,0 +1,26 @@
+"""A database whose schema was installed before the baseline."""
+
+from typing import Any
+
+import psycopg
+
+__all__ = ["CONTRACT_SQL", "apply"]
+
+# Its last state: thirty migrations and contract 4. Its tables were those of the baseline.
+CONTRACT_SQL = """
+create or replace function trunkline.schema_version() returns trunkline.schema_version_info
+language sql stable security definer set search_path = pg_catalog, pg_temp
+as $$ select (30, 4, 1)::trunkline.schema_version_info $$
+"""
+_MIGRATIONS = """
+delete from trunkline_internal.schema_migrations;
+insert into trunkline_internal.schema_migrations (version, name, sha256, breaking)
+select n, case n when 1 then 'foundation' else 'step_' || n end, repeat('0', 64), false
+from generate_series(1, 30) as n
+"""
+
+
+def apply(superuser: psycopg.Connection[Any]) -> None:
+    """Turn a fresh database into one from before the baseline."""
+    superuser.execute(CONTRACT_SQL)
+    superuser.execute(_MIGRATIONS)
