@@ -44,6 +44,7 @@ CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
         )
     ],
     "deferred_jobs": [("operator", "trunkline.deferred_jobs()", [])],
+    "enable_duty": [("operator", "trunkline.enable_duty('promote', false)", NEEDS_ALL)],
     "explain": [("producer", f"trunkline.explain(<b {state}>)", UNKNOWN_JOB) for state in STATES],
     "fail": [("worker", f"trunkline.fail({THEIRS})", LOST)],
     "heartbeat": [("worker", f"trunkline.heartbeat({THEIRS})", LOST)],
@@ -136,6 +137,7 @@ FOR_ALL = {
     "promote",
     "reclaim",
     "run_duties",
+    "run_duty",
     "run_schedules",
     "schema_release",
     "schema_version",
