@@ -97,7 +97,7 @@ def test_late_duties_beside_a_living_worker_are_a_failure(
 def test_a_disabled_duty_is_a_warning(cli: Cli, calls: Calls) -> None:
     look_after(calls)
     cli.text("duties", "disable", "promote")
-    found = checked(cli, code=1)
+    found = checked(cli)
     assert levels(found, "warn") == {"disabled duties"}
     assert found["disabled duties"]["message"] == "promote"
     cli.text(*found["disabled duties"]["hint"].partition("trunkline ")[2].split())

@@ -26,7 +26,7 @@ def duties() -> None:
 )
 @options.with_options(options.dsn, options.as_json)
 def list_(*, dsn: str | None, as_json: bool) -> None:
-    """List duties with their last runs and whether they are late or disabled."""
+    """List duties with their state, last runs and functions."""
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
     from trunkline.cli.output import age, amount, print_json, relative  # noqa: PLC0415 - see above
     from trunkline.cli.tables import Column, show  # noqa: PLC0415 - see above

@@ -29,6 +29,12 @@ begin
       p_detail => jsonb_build_object('argument', 'p_every', 'value', p_every, 'must_be', 'more than zero')
     );
   end if;
+  if octet_length(p_description) > 1000 then
+    perform trunkline_internal.refuse(
+      p_name => 'invalid_argument',
+      p_detail => jsonb_build_object('argument', 'p_description', 'must_be', 'at most 1000 bytes')
+    );
+  end if;
   v_rule := trunkline_internal.broken_duty_rule(p_function => p_function);
   if v_rule is not null then
     perform trunkline_internal.refuse(

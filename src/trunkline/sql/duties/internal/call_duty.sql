@@ -13,23 +13,33 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_call text := format('%s(%s)', p_function, case when p_limit is not null then 'p_limit => $1' end);
   v_function record;
+  v_keeps boolean;
+  v_name text[] := parse_ident(p_function);
 begin
   select p.proretset as returns_set, p.prorettype::regtype in ('smallint', 'integer', 'bigint') as returns_number
   into strict v_function
   from pg_catalog.pg_proc as p
   where p.oid = p_function::regproc;
-  if v_function.returns_set then
+  v_keeps := case when v_function.returns_set then p_keep_rows else v_function.returns_number end;
+  if p_limit is null then
     execute format(
-      'select count(*)::integer, jsonb_agg(to_jsonb(r.returned)) filter (where $2) from (select %s as returned) as r', v_call
+      'select count(*)::integer, jsonb_agg(to_jsonb(r.item)) filter (where $1) from (select %I.%I() as item) as r',
+      v_name[1], v_name[2]
     )
     into done, result
-    using p_limit, p_keep_rows;
-  elsif v_function.returns_number then
-    execute format('select %s::integer', v_call) into done using p_limit;
+    using v_keeps;
   else
-    execute format('select %s', v_call) using p_limit;
+    execute format(
+      'select count(*)::integer, jsonb_agg(to_jsonb(r.item)) filter (where $1) from (select %I.%I(p_limit => $2) as item) as r',
+      v_name[1], v_name[2]
+    )
+    into done, result
+    using v_keeps, p_limit;
+  end if;
+  if not v_function.returns_set then
+    done := (result ->> 0)::integer;
+    result := null;
   end if;
 end;
 $$;
