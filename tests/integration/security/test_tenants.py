@@ -129,6 +129,7 @@ CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
 # No row of theirs belongs to a tenant: the clock, and duties, which serve everybody whoever runs
 # them (what they answer is tested below).
 FOR_ALL = {
+    "add_duty",
     "after_restore",
     "clock",
     "health",
@@ -136,6 +137,7 @@ FOR_ALL = {
     "next_due",
     "promote",
     "reclaim",
+    "remove_duty",
     "run_duties",
     "run_duty",
     "run_schedules",
