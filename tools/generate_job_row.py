@@ -8,6 +8,8 @@ A region is written between two comments. The first one says what belongs there:
                                             columns of a view or type, from a row of a table
     -- <job shape: jobs of j after result until tags>
                                             a part of them, from a row with the same columns
+    -- <job arguments: v_job without payload>
+                                            the arguments of enqueue, from a row of type request
     -- </job>
 
 Columns that the INSERT names before the region are not copied: what changes in a move is written by
@@ -21,7 +23,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from tools.job_row import Field, JobRow, differences, read
+from tools.job_row import Field, JobRow, differences, read, request_fields
 
 __all__ = ["REGION", "filled", "generate"]
 
@@ -85,6 +87,8 @@ def filled(text: str, row: JobRow, name: str) -> str:
             copied = None
         elif region["kind"] == "shape":
             items = list(_shape_items(row, what))
+        elif region["kind"] == "arguments":
+            items = list(_arguments(what))
         elif region["kind"] == "model":
             items = [_declaration(one) for one in row.of_shape("job_detail")]
         else:
@@ -117,6 +121,13 @@ def _copied(row: JobRow, what: str, written: Iterable[str]) -> tuple[list[Field]
 def _insert_columns(before: str) -> list[str]:
     """Return the columns that the last INSERT names before its region."""
     return re.findall(r"\w+", re.sub(r"--.*", "", before[before.rindex("(") + 1 :]))
+
+
+def _arguments(what: str) -> Iterator[str]:
+    alias, _, without = what.partition(" without ")
+    for name in request_fields():
+        if name not in without.split():
+            yield f"p_{name} => {alias}.{name}"
 
 
 def _shape_items(row: JobRow, what: str) -> Iterator[str]:

@@ -15,7 +15,8 @@ create type trunkline_internal.request as (
   max_attempts integer,
   tags text[],
   cost jsonb,
-  accepted boolean
+  accepted boolean,
+  expires_at timestamptz
 );
 comment on type trunkline_internal.request is 'One job of a document of enqueue_many: the arguments of enqueue without the p_.';
 
