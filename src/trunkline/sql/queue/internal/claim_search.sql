@@ -75,7 +75,9 @@ begin
       p_now => v_now, p_snapshot => v_snapshot, p_eager => true
     );
   end if;
-  v_scanned := trunkline_internal.claim_scan(p_lanes => v_lanes, p_limit => p_limit, p_tasks => p_tasks, p_scope => p_scope, p_now => v_now);
+  v_scanned := trunkline_internal.claim_scan(
+    p_lanes => v_lanes, p_limit => p_limit, p_tasks => p_tasks, p_scope => p_scope, p_now => v_now
+  );
   if v_limited.tids is null then
     v_taken := v_scanned;
   else
