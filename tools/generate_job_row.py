@@ -29,7 +29,7 @@ __all__ = ["REGION", "filled", "generate"]
 
 _PACKAGE = Path(__file__).parents[1] / "src" / "trunkline"
 _ENGINE = _PACKAGE / "sql"
-_MODEL = _PACKAGE / "model" / "job.py"
+_MODELS = (_PACKAGE / "model" / "job.py", _PACKAGE / "model" / "request.py")
 _COLUMNS = _PACKAGE / "db" / "calls" / "job_columns.py"
 
 REGION = re.compile(
@@ -66,7 +66,8 @@ def generate() -> dict[Path, str]:
             text = path.read_text(encoding="utf-8")
             if "<job " in text:
                 texts[path] = filled(text, row, path.name)
-    texts[_MODEL] = filled(_MODEL.read_text(encoding="utf-8"), row, _MODEL.name)
+    for path in _MODELS:
+        texts[path] = filled(path.read_text(encoding="utf-8"), row, path.name)
     texts[_COLUMNS] = _columns_module(row)
     return texts
 
@@ -89,6 +90,8 @@ def filled(text: str, row: JobRow, name: str) -> str:
             items = list(_shape_items(row, what))
         elif region["kind"] == "arguments":
             items = list(_arguments(what))
+        elif region["kind"] == "request":
+            items = [f'"{name}",' for name in request_fields()]
         elif region["kind"] == "model":
             items = [_declaration(one) for one in row.of_shape("job_detail")]
         else:
