@@ -61,18 +61,19 @@ grant execute on function
   trunkline.wake(text)
 to trunkline_worker;
 
--- Care: run by whoever is there.
+-- Duties: any worker or operator runs them.
 grant execute on function
   trunkline.maintain_partitions(),
   trunkline.promote(integer),
   trunkline.reclaim(integer),
   trunkline.run_duties(),
+  trunkline.run_duty(text),
   trunkline.run_schedules(integer),
   trunkline.sweep_buckets(integer),
   trunkline.sweep_idempotency(integer)
 to trunkline_worker, trunkline_operator;
 
--- Administer.
+-- Administer. Nobody but members of trunkline_owner may call add_duty and remove_duty: a duty runs with the owner's rights.
 grant execute on function
   trunkline.acknowledge(uuid),
   trunkline.adopt_schedule(text, text),
@@ -80,6 +81,7 @@ grant execute on function
   trunkline.age_queue(text, boolean),
   trunkline.discard(uuid, text),
   trunkline.drain_worker(text),
+  trunkline.enable_duty(text, boolean),
   trunkline.limit_queue(text, integer),
   trunkline.pause_queue(text, text, boolean),
   trunkline.pause_schedule(text),
