@@ -112,6 +112,8 @@ NOT_COMMANDS: Final = {
     "dead discard": "all that fit its filter: that is its purpose",
     "dead replay": "all that fit its filter: that is its purpose",
     "demo": _RUNS,
+    "duties disable": _CHANGES,
+    "duties enable": _CHANGES,
     "duties run": "bounded by tests/plans/test_plans.py",
     "profile demo": _RUNS,
     "profile install": _INSTALLS,

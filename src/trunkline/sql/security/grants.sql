@@ -1,4 +1,4 @@
--- Who may do what: first nothing for anybody, then function by function. Loaded last, at every upgrade.
+-- Revokes everything from everybody, then grants each function to the roles that may call it. Runs last, at every upgrade.
 
 revoke all on schema trunkline, trunkline_internal from public;
 revoke all on all tables in schema trunkline, trunkline_internal from public;
@@ -18,7 +18,7 @@ grant execute on function
   trunkline.tenant_scope()
 to trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader;
 
--- Produce: what an application does with its own jobs.
+-- Produce: calls of an application about its own jobs.
 grant execute on function
   trunkline.enqueue(
     text, jsonb, text, integer, timestamptz, interval, text, text, text, text, integer, text[], jsonb, boolean, timestamptz
@@ -36,14 +36,14 @@ grant execute on function
   trunkline.register_tasks(jsonb)
 to trunkline_producer, trunkline_worker, trunkline_operator;
 
--- Whoever calls a provider, within a job or not.
+-- Provider calls, inside or outside a job.
 grant execute on function
   trunkline.acquire(text, jsonb, jsonb, uuid, integer, interval, text),
   trunkline.observe_limit(text, jsonb, jsonb, uuid, integer),
   trunkline.settle(uuid, jsonb)
 to trunkline_producer, trunkline_worker, trunkline_operator;
 
--- Work: what a worker does with what it claimed, and nothing else: it reads no job it did not claim.
+-- Work: calls of a worker about the jobs that it has claimed. It cannot read any other job.
 grant execute on function
   trunkline.acknowledge_cancel(text, uuid[], integer[], text[]),
   trunkline.claim(text, text[], integer, text[], jsonb, integer),
@@ -140,8 +140,8 @@ grant select on
   trunkline.workers
 to trunkline_operator, trunkline_reader;
 
--- Tenant roles of earlier releases may call list_jobs. Clients also need schema_version, and find_jobs, which shows the same
--- jobs, so an upgrade grants them both.
+-- Tenant roles of earlier releases may call list_jobs. Clients also need schema_version and find_jobs, which returns the
+-- same jobs, so an upgrade grants both.
 do $tenants$
 declare
   v_role text;

@@ -1,5 +1,5 @@
--- The four tables of jobs as one, with the columns of the widest; the view jobs and the function job read it.
--- prune_by is the time of a finished job and a constant elsewhere, so that a bound on it skips partitions.
+-- All jobs from the four job tables, with null for columns that a table lacks; the view jobs and the function job read it.
+-- prune_by is finished_at for finished jobs and infinity for others, so that a bound on it skips partitions.
 create or replace view trunkline_internal.all_jobs as
 select
   'infinity'::timestamptz as prune_by,
@@ -49,4 +49,4 @@ select
   null::integer as crashes, null::timestamptz as hard_deadline, null::timestamptz as acknowledged_at, f.expires_at
   -- </job>
 from trunkline_internal.finished as f;
-comment on view trunkline_internal.all_jobs is 'The four tables of jobs as one, with the columns of the widest; the view jobs and the function job read it.';
+comment on view trunkline_internal.all_jobs is 'All jobs from the four job tables, with null for columns that a table lacks; the view jobs and the function job read it.';
