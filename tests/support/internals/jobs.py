@@ -15,6 +15,7 @@ __all__ = [
     "make_due",
     "reassign",
     "renumber",
+    "request_fields",
     "waiting_in_order",
 ]
 
@@ -60,6 +61,14 @@ def cost_tokens(superuser: Superuser, job: UUID | str) -> int | None:
     ).fetchone()
     assert row is not None
     found: int | None = row[0]
+    return found
+
+
+def request_fields(superuser: Superuser) -> list[str]:
+    """Return the fields of a request as the engine knows them."""
+    row = superuser.execute("select trunkline_internal.request_fields('{}')").fetchone()
+    assert row is not None
+    found: list[str] = row[0]
     return found
 
 

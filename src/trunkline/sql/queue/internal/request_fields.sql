@@ -10,7 +10,7 @@ as $$
 begin
   return array(
     select a.attname::text
-    from pg_attribute as a
+    from pg_catalog.pg_attribute as a
     where a.attrelid = 'trunkline_internal.request'::regclass
       and a.attnum > 0
       and not a.attisdropped
