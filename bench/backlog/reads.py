@@ -108,6 +108,7 @@ NOT_COMMANDS: Final = {
     "db restore": "writes everything: that is its purpose",
     "db start": _SERVER,
     "db status": _SERVER,
+    "db reset": _SERVER,
     "db stop": _SERVER,
     "dead discard": "all that fit its filter: that is its purpose",
     "dead replay": "all that fit its filter: that is its purpose",

@@ -87,7 +87,8 @@ def stop(*, force: bool, as_json: bool) -> None:
 def reset(*, force: bool, yes: bool, as_json: bool) -> None:
     """Move the data of the server aside: the next start is empty.
 
-    The server is stopped first. Nothing is deleted: the old data stays in the same folder under a name with the time in it.
+    The server is stopped first. Nothing is deleted: the old data stays in the same folder under a
+    name with the time in it.
     """
     from trunkline.cli.actions import confirm  # noqa: PLC0415 - see main.py
     from trunkline.embedded import service  # noqa: PLC0415 - see main.py
