@@ -22,8 +22,9 @@ begin
     p_found.keyed || p_more.keyed,
     least(p_found.first_day, p_more.first_day),
     greatest(p_found.last_day, p_more.last_day),
-    p_found.held and p_more.held,
-    p_found.shares and p_more.shares,
+    -- Where they differ, some buckets have yet to be locked. Locking the others again does no harm.
+    case when p_found.locking = p_more.locking then p_found.locking else 'deferred' end,
+    coalesce(p_found.moved or p_more.moved, false),
     0,
     -- Of buckets that are not the same; unknown of one of them, it is of all.
     case when p_found.charges is not null and p_more.charges is not null then p_found.charges || p_more.charges end,

@@ -1,8 +1,8 @@
 -- Keeps of limited jobs those that all of their limits have room for; one that another limit refuses goes to wait in that one's lane.
 -- One after the other, best first, each taking its part of what is left. A limit that somebody else holds makes the
 -- job wait where it is, and so does one that shares fairly: elsewhere it would lose its turn. The caller holds the
--- buckets in whose lanes they wait. "held" is false if some moved to another lane or were set aside: those behind them
--- are next.
+-- buckets in whose lanes they wait. moved is true if some went to another lane or were set aside: those behind them are
+-- next.
 create or replace function trunkline_internal.fit_all_buckets(
   p_found trunkline_internal.candidates,
   p_lanes smallint[],
@@ -125,7 +125,7 @@ begin
   from unnest(p_found.tids, p_found.jobs, p_found.places, p_found.sequences) as f (tid, job_id, place, sequence)
   join trunkline_internal.waiting as w on w.ctid = f.tid
   where f.tid = any(v_tids);
-  v_taken.held := cardinality(v_moved) = 0 and v_aside = 0;
+  v_taken.moved := cardinality(v_moved) > 0 or v_aside > 0;
   return v_taken;
 end;
 $$;

@@ -42,8 +42,7 @@ begin
     limit p_limit
   ) as m
   join trunkline_internal.waiting as w on w.ctid = m.tid;
-  v_taken.held := p_limited.held;
-  v_taken.shares := p_limited.shares;
+  v_taken.locking := p_limited.locking;
   v_taken.rooms := p_limited.rooms;
   return v_taken;
 end;

@@ -94,11 +94,11 @@ begin
   select
     array_agg(f.tid), array_agg(f.job_id), array_agg(f.place), array_agg(f.ordering),
     array_agg(f.job_id) filter (where f.unique_key is not null),
-    min(f.payload_day), max(f.payload_day), true
+    min(f.payload_day), max(f.payload_day), 'exclusive'
   into
     v_found.tids, v_found.jobs, v_found.places, v_found.sequences,
     v_found.keyed,
-    v_found.first_day, v_found.last_day, v_found.held
+    v_found.first_day, v_found.last_day, v_found.locking
   from (
     select l.tid, l.job_id, l.unique_key, l.payload_day, c.place, c.ordering
     from chosen as c

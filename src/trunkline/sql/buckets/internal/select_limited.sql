@@ -4,8 +4,8 @@
 -- read before it was taken may be old: two claims gave out a capacity of one.
 -- Of buckets with far more room than p_limit needs the jobs are locked alone, if p_eager says that the caller takes the
 -- buckets itself, when it knows what it charges: see share_buckets and lock_wide_buckets. Claims of one limit would take turns
--- otherwise, from the look to the end of their transactions, which cost four workers two fifths of their speed. "held"
--- and "shares" tell which it was.
+-- otherwise, from the look to the end of their transactions, which cost four workers two fifths of their speed. The
+-- result's locking tells which it was.
 -- Buckets that are not known to be spent are walked in turn, in the order of their numbers, which are hashes, a part of
 -- them at a time, until there are jobs enough: with a thousand keys few are needed, and to look at all of them was most
 -- of the claim. Of such a part higher lanes go first, whatever their buckets; within a lane buckets in turn, each by sequence.
@@ -54,6 +54,7 @@ declare
   v_last bigint;
   v_left trunkline_internal.room[];
   v_limits integer[];
+  v_locking text;
   v_looked integer := 0;
   v_most integer;
   v_open_limits integer[];
@@ -67,7 +68,6 @@ declare
   v_tried integer := 0;
   v_used integer := 0;
   v_wanted integer := p_limit;
-  v_width integer;
   v_wrapped boolean := false;
 begin
   -- A few to spare: each costs a hundredth of what a second part does. Where buckets had few jobs each, many may have none.
@@ -75,8 +75,8 @@ begin
   into v_after, v_begin, v_part, v_certain
   from trunkline_internal.begin_scan(p_limit => p_limit) as t;
   loop
-    select n.buckets, n.limits, n.fair, n.places, n.listed, n.last, n.wrapped, n.width, n.amounts, n.plain
-    into v_buckets, v_limits, v_fair, v_places, v_rows, v_after, v_wrapped, v_width, v_amounts, v_plain
+    select n.buckets, n.limits, n.fair, n.places, n.listed, n.last, n.wrapped, n.locking, n.amounts, n.plain
+    into v_buckets, v_limits, v_fair, v_places, v_rows, v_after, v_wrapped, v_locking, v_amounts, v_plain
     from trunkline_internal.next_buckets(
       p_queues => p_queues, p_lanes => p_lanes, p_limit => p_limit, p_now => p_now, p_snapshot => p_snapshot, p_eager => p_eager,
       p_begin => v_begin, p_after => v_after, p_wrapped => v_wrapped, p_part => v_part, p_certain => v_certain
@@ -85,7 +85,7 @@ begin
     v_looked := v_looked + v_rows;
     v_held := null;
     v_found := null;
-    if v_width > 0 then
+    if v_locking <> 'exclusive' then
       if v_rows > 1 then
         select array_agg(g.bucket), array_agg(g.limit_id), array_agg(g.place)
         into v_buckets, v_limits, v_places
@@ -103,8 +103,7 @@ begin
         p_buckets => v_buckets, p_limits => v_limits, p_slots => null, p_places => v_places, p_sums => v_amounts,
         p_queues => p_queues, p_lanes => p_lanes, p_limit => v_wanted, p_tasks => p_tasks, p_scope => p_scope, p_snapshot => p_snapshot
       );
-      v_found.held := false;
-      v_found.shares := v_width = 2;
+      v_found.locking := v_locking;
       v_jobs := trunkline_internal.add_candidates(p_found => v_jobs, p_more => v_found);
     else
       select
@@ -176,17 +175,15 @@ begin
         );
         exit when v_found.tids is null or not v_several;
         v_found := trunkline_internal.fit_all_buckets(p_found => v_found, p_lanes => p_lanes, p_now => p_now);
-        -- "held" is false where some went to wait elsewhere.
-        exit when v_found.tids is not null or v_found.held;
+        exit when v_found.tids is not null or not v_found.moved;
       end loop;
-      v_found.held := true;
-      v_found.shares := false;
+      v_found.locking := 'exclusive';
       v_found.others := 0;
       v_found.rooms := v_left;
       v_jobs := trunkline_internal.add_candidates(p_found => v_jobs, p_more => v_found);
     end if;
     -- Without those that somebody else holds.
-    v_taken := case when v_width > 0 then v_buckets else v_held end;
+    v_taken := case when v_locking = 'exclusive' then v_held else v_buckets end;
     v_used := v_used + coalesce(cardinality(v_taken), 0);
     v_wanted := p_limit - coalesce(cardinality(v_jobs.tids), 0);
     if v_wanted <= 0 then

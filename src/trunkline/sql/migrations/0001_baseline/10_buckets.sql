@@ -68,9 +68,15 @@ alter table trunkline_internal.bucket_states alter column holders set storage ex
 alter table trunkline_internal.bucket_states enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.bucket_states to trunkline_owner using (true) with check (true);
 
--- Unlogged: logging would give a claim a transaction id before its first scan. A crash loses only whose turn it was.
-create unlogged sequence trunkline_internal.bucket_scans as bigint minvalue 0 start 0;
-comment on sequence trunkline_internal.bucket_scans is 'From where the next claim looks at buckets, how far the last one went and of how many it took: see begin_scan.';
+-- Hints for the next claim, one meaning each: see begin_scan. Sequences, because a claim can set them without waiting and
+-- without a row version. Unlogged, because logging would give a claim a transaction id before its first scan. A crash
+-- resets the hints, and the next claim starts at the first bucket.
+create unlogged sequence trunkline_internal.bucket_scan_cursor as bigint minvalue 0 start 0;
+comment on sequence trunkline_internal.bucket_scan_cursor is 'The step at which the next claim starts to scan the buckets.';
+create unlogged sequence trunkline_internal.bucket_scan_length as bigint minvalue 0 start 0;
+comment on sequence trunkline_internal.bucket_scan_length is 'The number of steps that the last claim covered.';
+create unlogged sequence trunkline_internal.bucket_scan_buckets as bigint minvalue 0 start 0;
+comment on sequence trunkline_internal.bucket_scan_buckets is 'The number of buckets that the last claim used for a thousand jobs.';
 
 -- Append-only: a settlement waits for nobody. The next transaction that holds the bucket counts the rows in.
 create table trunkline_internal.bucket_adjustments (
@@ -113,6 +119,10 @@ create type trunkline_internal.room as (
 );
 comment on type trunkline_internal.room is 'What a bucket has left for a claim that holds it, as bucket_room has it; null: no end of it. Who still holds a slot of it, where that had to be known.';
 
+-- From the strictest on, so that min() is what suits all of several buckets.
+create type trunkline_internal.bucket_locking as enum ('exclusive', 'deferred', 'shared');
+comment on type trunkline_internal.bucket_locking is 'How a claim locks buckets: exclusive, before it reads their jobs; deferred, exclusively once it knows its charges; shared, once it knows its charges, alongside other claims.';
+
 -- Parallel lists: a list of numbers costs a fraction of a list of rows.
 create type trunkline_internal.candidates as (
   tids tid[],
@@ -122,10 +132,10 @@ create type trunkline_internal.candidates as (
   keyed uuid[],
   first_day date,
   last_day date,
-  held boolean,
-  shares boolean,
+  locking text,
+  moved boolean,
   others integer,
   charges trunkline_internal.bucket_charge[],
   rooms trunkline_internal.room[]
 );
-comment on type trunkline_internal.candidates is 'Jobs that a claim has locked: where they are, and the places of their queues and lanes in the claim; which of them have a unique key; between which days their payloads are kept apart; whether the claim holds the buckets of all of them, or seems to be able to share them; how many are not limited; what the limited ones take of their buckets, in the order of these, where that is known; what the buckets had left when they were looked at.';
+comment on type trunkline_internal.candidates is 'Jobs that a claim has locked: their row addresses, ids, and places of their queues and lanes in the claim; which of them have a unique key; the first and last day of payloads kept in bodies; how the claim locks their buckets, as in bucket_locking; whether others were moved to another lane or set aside; how many jobs are not limited; the charges of the limited jobs in the order of their buckets, if known; the room that the buckets had when they were read.';

@@ -261,7 +261,7 @@ begin
     if v_limited.tids is not null then
       v_taken := trunkline_internal.take_limited(
         p_limited => v_limited,
-        p_others => row(v_tids, v_jobs, v_orders, v_sequences, v_keyed, v_first_day, v_last_day, true, false, v_scanned, null, null),
+        p_others => row(v_tids, v_jobs, v_orders, v_sequences, v_keyed, v_first_day, v_last_day, 'exclusive', false, v_scanned, null, null),
         p_limit => p_limit, p_most => v_most, p_queues => v_queues, p_lanes => v_lanes, p_tasks => p_tasks,
         p_scope => v_scope, p_now => v_now, p_snapshot => v_buckets_snapshot
       );
@@ -325,7 +325,7 @@ begin
     v_last := null;
   end if;
   if v_taken.charges is not null then
-    if v_taken.held then
+    if v_taken.locking = 'exclusive' then
       perform trunkline_internal.charge_buckets(
         p_charges => v_taken.charges, p_queues => v_queues, p_lanes => v_lanes,
         p_bound => case when v_unnumbered then v_bound end, p_rooms => v_taken.rooms, p_snapshot => v_buckets_snapshot,
