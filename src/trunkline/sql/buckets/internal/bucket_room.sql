@@ -22,7 +22,9 @@ returns table (
   slots bigint,
   live bigint,
   living uuid[],
-  paused_until timestamptz
+  paused_until timestamptz,
+  charged trunkline_internal.window_sums,
+  spent bigint
 )
 language plpgsql
 stable
@@ -76,13 +78,9 @@ begin
     g.m,
     g.state,
     least(
-      (g.m).requests_per_minute - greatest(coalesce(c.sums[1], 0), 0),
-      (g.m).requests_per_hour - greatest(coalesce(c.sums[2], 0), 0)
-    )::bigint,
-    least(
-      (g.m).tokens_per_minute - greatest(coalesce(c.sums[3], 0), 0),
-      (g.m).tokens_per_hour - greatest(coalesce(c.sums[4], 0), 0)
-    )::bigint,
+      (g.m).requests_per_minute - (c.sums).requests_of_minute, (g.m).requests_per_hour - (c.sums).requests_of_hour
+    ),
+    least((g.m).tokens_per_minute - (c.sums).tokens_of_minute, (g.m).tokens_per_hour - (c.sums).tokens_of_hour),
     floor((g.m).quota * (g.m).quota_buffer)::bigint - q.spent,
     floor((g.m).quota * least((g.m).quota_low_share, (g.m).quota_buffer))::bigint - q.spent,
     case
@@ -91,7 +89,9 @@ begin
     end,
     h.live,
     h.living,
-    case when (g.state).paused_until > p_now then (g.state).paused_until end
+    case when (g.state).paused_until > p_now then (g.state).paused_until end,
+    c.sums,
+    q.spent
   from buckets as g
   cross join alive as a
   cross join lateral (
@@ -118,12 +118,12 @@ begin
     ) > 0 then (
       -- From the newest back, as in window_free_at: what is given back makes up for charges of its second or before. If the
       -- clock was set back and such a charge is forgotten already, it does not open the window for others.
-      select array[
-        max(c.requests) filter (where c.at > v_second - 62),
-        max(c.requests) filter (where c.at > v_second - 3602),
-        max(c.tokens) filter (where c.at > v_second - 62),
-        max(c.tokens) filter (where c.at > v_second - 3602)
-      ]
+      select row(
+        greatest(coalesce(max(c.requests) filter (where c.at > v_second - 62), 0), 0),
+        greatest(coalesce(max(c.requests) filter (where c.at > v_second - 3602), 0), 0),
+        greatest(coalesce(max(c.tokens) filter (where c.at > v_second - 62), 0), 0),
+        greatest(coalesce(max(c.tokens) filter (where c.at > v_second - 3602), 0), 0)
+      )::trunkline_internal.window_sums
       from (
         select
           c.at, sum(c.requests) over (order by c.at desc) as requests, sum(c.tokens) over (order by c.at desc) as tokens

@@ -95,6 +95,14 @@ create index bucket_adjustments_by_bucket on trunkline_internal.bucket_adjustmen
 alter table trunkline_internal.bucket_adjustments enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.bucket_adjustments to trunkline_owner using (true) with check (true);
 
+create type trunkline_internal.window_sums as (
+  requests_of_minute bigint,
+  requests_of_hour bigint,
+  tokens_of_minute bigint,
+  tokens_of_hour bigint
+);
+comment on type trunkline_internal.window_sums is 'What the windows of a bucket count now. A window is two seconds longer than its name says: the second of the charge and the second within which a claimed job starts.';
+
 create type trunkline_internal.bucket_charge as (
   bucket bigint,
   limit_id integer,
