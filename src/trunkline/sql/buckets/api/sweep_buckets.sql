@@ -1,4 +1,4 @@
--- Duty: closes buckets at which nobody waits, sets aside jobs that no longer fit their limits, frees those that fit again, and drops what no window sees any more; returns how many rows it changed.
+-- Duty: closes empty buckets, sets aside jobs that no longer fit their limits, frees jobs that fit again, drops expired charges; returns how many rows it changed.
 -- A run sets aside about 5,000 jobs and frees 5,000 at most; of everything else it changes at most p_limit rows.
 create or replace function trunkline.sweep_buckets(p_limit integer default 1000)
 returns integer
@@ -28,7 +28,7 @@ begin
     select g.buckets, g.limits
     into v_buckets, v_limits
     from trunkline_internal.buckets_to_check(p_limit => null, p_most => null) as g;
-    -- First: the rest goes by the clock.
+    -- First, because the other steps rely on the clock.
     select greatest(d.ended_at - trunkline.clock(), interval '0')
     into v_back
     from trunkline_internal.duties as d
@@ -53,4 +53,4 @@ begin
   return v_done;
 end;
 $$;
-comment on function trunkline.sweep_buckets(integer) is 'Duty: closes buckets at which nobody waits, sets aside jobs that no longer fit their limits, frees those that fit again, and drops what no window sees any more; returns how many rows it changed.';
+comment on function trunkline.sweep_buckets(integer) is 'Duty: closes empty buckets, sets aside jobs that no longer fit their limits, frees jobs that fit again, drops expired charges; returns how many rows it changed.';
