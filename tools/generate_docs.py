@@ -82,7 +82,13 @@ def _equalities(clause: Any) -> dict[str, str]:
 
 def _rows(select: Any) -> Iterator[list[str | None]]:
     for row in select.valuesLists:
-        yield [None if constant.isnull else constant.val.sval for constant in row]
+        yield [None if constant.isnull else _text(constant.val) for constant in row]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, ast.Boolean):
+        return str(value.boolval).lower()
+    return str(value.ival if isinstance(value, ast.Integer) else value.sval)
 
 
 def _register_table() -> str:

@@ -25,8 +25,9 @@ Rows in the database, the same for every client and worker, changed at run time 
 goes before a setting. Variables of the environment are on [another page](environment.md).
 """
 _DUTIES = (
-    "Periodic work of the engine, run by whichever worker is there. [`health`](sql.md#health) "
-    "tells when one is late."
+    "Periodic work of the engine; any worker runs it. [`health`](sql.md#health) "
+    "reports those that are late, fail or are disabled. You can "
+    "[add your own](../how-to/duties.md#add-your-own-duty)."
 )
 _TRANSITIONS = """
 Every change of state is one call of a function; nothing else exists.

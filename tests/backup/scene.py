@@ -58,6 +58,11 @@ def fill(dsn: str) -> None:
         connection.execute("create table shop.orders (id integer generated always as identity)")
         connection.execute("insert into shop.orders select from generate_series(1, 7)")
         connection.execute("select trunkline.set_setting('reclaim_jitter', '0 seconds')")
+        connection.execute(
+            "grant usage on schema shop to trunkline_owner;"
+            "create function shop.tidy() returns integer language sql as 'select 1';"
+            "select trunkline.add_duty('tidy', 'shop.tidy', '1 second')"
+        )
         for name, parts in (
             ("slots", {"concurrency": 2}),
             ("hourly", {"requests_per_hour": 1000, "tokens_per_hour": 100_000}),
@@ -145,6 +150,7 @@ def account(dsn: str) -> dict[str, Any]:
                 'select "limit", sum(calls), sum(tokens) from trunkline.usage group by 1'
             ),
             "schedules": pairs("select schedule, cron from trunkline.schedules"),
+            "duties": pairs("select duty, function, every, enabled from trunkline.duties"),
             "orders": pairs("select 'orders', count(*) from shop.orders"),
         }
 
@@ -222,7 +228,7 @@ def _is_done(dsn: str, before: dict[str, Any], worker: WorkerProcess) -> bool:
         ).fetchone()
         swept = connection.execute(
             "select bool_and(succeeded_at > clock_timestamp() - interval '1 minute')"
-            " from trunkline.duties where duty in ('sweep_buckets', 'reclaim')"
+            " from trunkline.duties where duty in ('sweep_buckets', 'reclaim', 'tidy')"
         ).fetchone()
     assert row is not None
     assert swept is not None

@@ -47,7 +47,6 @@ def test_bash_completes_commands_and_options() -> None:
     )
     assert "--no-follow" in completed("trunkline", "jobs", "tail", "--")
     assert completed("trunkline", "jobs", "list", "--state", "r") == ["ready", "running"]
-    assert completed("trunkline", "duties", "run", "re") == ["reclaim"]
     assert completed("trunkline", "completion", "z") == ["zsh"]
 
 

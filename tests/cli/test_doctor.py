@@ -94,6 +94,16 @@ def test_late_duties_beside_a_living_worker_are_a_failure(
     assert cli.run("doctor").exit_code == 1
 
 
+def test_a_disabled_duty_is_a_warning(cli: Cli, calls: Calls) -> None:
+    look_after(calls)
+    cli.text("duties", "disable", "promote")
+    found = checked(cli)
+    assert levels(found, "warn") == {"disabled duties"}
+    assert found["disabled duties"]["message"] == "promote"
+    cli.text(*found["disabled duties"]["hint"].partition("trunkline ")[2].split())
+    assert levels(checked(cli), "warn") == set()
+
+
 def test_stale_work_switched_off_claims_and_silent_workers(
     cli: Cli, calls: Calls, database: Database
 ) -> None:

@@ -44,7 +44,7 @@ def test_the_table_has_the_commands_that_were_promised() -> None:
     assert " ".join(cli.list_commands(click.Context(cli))) == promised
     groups = {
         "dead": "list show replay discard acknowledge",
-        "duties": "list run",
+        "duties": "disable enable list run",
         "jobs": "list show tail enqueue cancel retry explain",
         "breakers": "list set reset trip",
         "limits": "list set show pause resume",

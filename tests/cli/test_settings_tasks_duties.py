@@ -7,7 +7,7 @@ import pytest
 from tests.cli.driving import Cli
 from tests.support.calls import Calls
 from tests.support.databases import Database
-from trunkline.errors import InvalidSetting, UnknownSetting, UnknownTask
+from trunkline.errors import InvalidSetting, UnknownDuty, UnknownSetting, UnknownTask
 
 
 def test_settings(cli: Cli) -> None:
@@ -74,7 +74,34 @@ def test_duties(cli: Cli, calls: Calls, database: Database) -> None:
     assert ran["reclaim"]["ran"]
     assert not any(row["late"] for row in cli.json("duties", "list"))
     assert cli.text("duties", "run", "promote") == "promote  0 rows\n"
-    assert cli.run("duties", "run", "nonsense").exit_code == 2
+
+
+def test_an_unknown_duty_is_refused_with_the_known_ones(cli: Cli) -> None:
+    for command in ("run", "enable", "disable"):
+        with pytest.raises(UnknownDuty) as caught:
+            cli.run("duties", command, "nonsense")
+        assert "promote" in str(caught.value)
+
+
+def test_a_disabled_duty_is_listed_as_such_and_skipped(cli: Cli, database: Database) -> None:
+    database.move_time("1 hour")
+    assert cli.text("duties", "disable", "promote") == ("Duty promote disabled. Workers skip it.\n")
+    (listed,) = [line for line in cli.text("duties", "list").splitlines() if "promote" in line]
+    assert "disabled" in listed
+    assert "promote" not in {row["duty"] for row in cli.json("duties", "run")}
+    assert cli.json("duties", "enable", "promote") == {"duty": "promote", "enabled": True}
+    assert "promote" in {row["duty"] for row in cli.json("duties", "run")}
+
+
+def test_a_duty_of_the_user_runs_by_its_name(cli: Cli, database: Database) -> None:
+    installer = database.connect()
+    installer.execute(
+        "create function public.tidy() returns integer language sql as 'select 3';"
+        "select trunkline.add_duty('tidy', 'public.tidy', '1 day')"
+    )
+    assert cli.text("duties", "run", "tidy") == "tidy  3 rows\n"
+    (row,) = [row for row in cli.json("duties", "list") if row["duty"] == "tidy"]
+    assert (row["enabled"], row["function"], row["runs"]) == (True, "public.tidy", 1)
 
 
 def test_one_duty_does_its_work(cli: Cli, calls: Calls, database: Database) -> None:

@@ -167,6 +167,8 @@ def _others(printed: Printed, story: Story) -> None:
     run("duties", "run")
     run("duties", "run", "promote")
     run("duties", "list")
+    run("duties", "disable", "promote")
+    run("duties", "enable", "promote")
     run("schedules", "list")
     run("schedules", "next", "nightly")
     run("schedules", "next", "--cron", "0 3 * * *")

@@ -76,6 +76,18 @@ def test_objects_that_need_nothing_of_ours_are_no_reason(database: Database) -> 
     assert "Dropped" not in done.stdout
 
 
+def test_functions_of_duties_stay(database: Database) -> None:
+    database.connect().execute(
+        "create function public.tidy() returns integer language sql as 'select 1';"
+        "select trunkline.add_duty('tidy', 'public.tidy', '1 hour')"
+    )
+    cli = Cli(database.dsn)
+    assert cli.run("schema", "uninstall", "--keep-roles", "--yes").exit_code == 0
+    assert database.connect().execute("select public.tidy()").fetchone() == (1,)
+    cli.text("schema", "install")
+    assert "tidy" not in {row["duty"] for row in cli.json("duties", "list")}
+
+
 def test_objects_beside_those_of_a_profile_are_named(database: Database) -> None:
     # As the installer, to whom the user's own objects usually belong.
     cli = Cli(database.dsn)

@@ -240,7 +240,8 @@ class FaultProxy:
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._start(self._accept())
+        # Not sock_accept: a task that is cancelled with a connection in its hands never closes it.
+        self._loop.add_reader(self._listener, self._accept)
         self._loop.run_forever()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -249,23 +250,27 @@ class FaultProxy:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _accept(self) -> None:
-        while True:
-            client, _ = await self._loop.sock_accept(self._listener)
-            client.setblocking(False)
-            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if self._new == "refuse":
-                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-                client.close()
-                continue
-            link = Link(self, client)
-            link.delay = self._delay
-            link.task = self._start(link.run(self._upstream, passes=self._new == "pass"))
-            # One that is cancelled before its first step never comes to close anything.
-            link.task.add_done_callback(partial(_close_link, link))
-            self._links = [*(known for known in self._links if known.alive), link]
+    def _accept(self) -> None:
+        try:
+            client, _ = self._listener.accept()
+        except OSError:
+            # The client has left meanwhile.
+            return
+        client.setblocking(False)
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._new == "refuse":
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            client.close()
+            return
+        link = Link(self, client)
+        link.delay = self._delay
+        link.task = self._start(link.run(self._upstream, passes=self._new == "pass"))
+        # One that is cancelled before its first step never comes to close anything.
+        link.task.add_done_callback(partial(_close_link, link))
+        self._links = [*(known for known in self._links if known.alive), link]
 
     async def _shut(self) -> None:
+        self._loop.remove_reader(self._listener)
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

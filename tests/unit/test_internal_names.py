@@ -40,7 +40,6 @@ _NOT_YET = {
     "cli/test_settings_tasks_duties.py",
     "client/test_jobs.py",
     "client/test_limits.py",
-    "integration/bad_input/cases.py",
     "integration/bad_input/conftest.py",
     "integration/bad_input/test_refusals.py",
     "integration/bad_input/test_register.py",

@@ -179,7 +179,7 @@ $$;
 comment on function trunkline_internal.make_partitions() is 'Makes partitions.';
 """
     assert found("duties/internal/make_partitions.sql", text) == []
-    assert (9, "execute; dynamic SQL is for partitions and roles only") in found(
+    assert (9, "execute; dynamic SQL is for partitions, roles and duties only") in found(
         "queue/internal/make_partitions.sql", text
     )
 

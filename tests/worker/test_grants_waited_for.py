@@ -214,14 +214,14 @@ def block(scene: Scene, how: str) -> None:
         return
     limit(scene, "api", '{"concurrency": 5}')
     let_go(scene, hold_slot(scene, "api"))
-    if how == "held":
+    if how == "paused":
         scene.rows("select trunkline.observe_limit('api', '{\"retry_after\": 120}')")
     else:
         scene.rows("select trunkline.set_limit('api', '{}', %s)", how)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("how", ["quota", "maintenance", "disabled", "held"])
+@pytest.mark.parametrize("how", ["quota", "maintenance", "disabled", "paused"])
 async def test_no_runner_is_kept_for_what_may_last(scene: Scene, kind: str, how: str) -> None:
     """Who says nothing of waiting is put off, and comes back when there is room: no failure."""
     block(scene, how)

@@ -240,6 +240,25 @@ async def test_duties_run_and_report_what_failed(
     )
 
 
+async def test_a_worker_runs_the_duties_of_its_users(scene: Scene) -> None:
+    """Nobody calls them: the worker is there for the engine's own duties anyway."""
+    installer = scene.database.connect()
+    installer.execute(
+        "create sequence public.visits;"
+        "grant usage on sequence public.visits to trunkline_owner;"
+        "create function public.visit() returns bigint language sql"
+        " as $$ select nextval('public.visits') $$;"
+        "select trunkline.add_duty('visit', 'public.visit', '1 second')"
+    )
+
+    @scene.app.task
+    async def work() -> None: ...
+
+    async with scene.working():
+        await eventually(lambda: scene.value("select last_value > 1 from public.visits"), "twice")
+    assert scene.value("select failures from trunkline.duties where duty = 'visit'") == 0
+
+
 async def test_after_an_outage_duties_wait_for_two_pulses(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -229,8 +229,24 @@ def _profiles(target: str) -> Iterator[Finding]:
 
 def _health(session: Session) -> Iterator[Finding]:
     rows = session.ask(checks.health())
-    late = [row.check.removeprefix("duty ") for row in rows if _is_duty(row) and not row.ok]
-    if late:
+    yield from _duties(session, [row for row in rows if _is_duty(row) and not row.ok])
+    for row in rows:
+        if row.check == "breakers" and not row.ok:
+            yield of_breakers(row)
+        elif row.check == "deferred work":
+            yield of_deferred(row)
+        elif row.check == "set aside":
+            yield of_set_aside(row)
+        elif not _is_duty(row):
+            yield _of_health(row)
+
+
+def _duties(session: Session, rows: Sequence[checks.HealthCheck]) -> Iterator[Finding]:
+    enabled = {
+        row.check.removeprefix("duty "): bool((row.detail or {}).get("enabled", True))
+        for row in rows
+    }
+    if late := [name for name, on in enabled.items() if on]:
         alive = any(row.alive for row in session.ask(views.workers(everyone=False)))
         yield Finding(
             "duties",
@@ -242,15 +258,13 @@ def _health(session: Session) -> Iterator[Finding]:
         )
     else:
         yield Finding("duties", "ok", "all on time")
-    for row in rows:
-        if row.check == "breakers" and not row.ok:
-            yield of_breakers(row)
-        elif row.check == "deferred work":
-            yield of_deferred(row)
-        elif row.check == "set aside":
-            yield of_set_aside(row)
-        elif not _is_duty(row):
-            yield _of_health(row)
+    if disabled := [name for name, on in enabled.items() if not on]:
+        yield Finding(
+            "disabled duties",
+            "warn",
+            ", ".join(disabled),
+            f"Enable it with: trunkline duties enable {disabled[0]}",
+        )
 
 
 def _is_duty(row: checks.HealthCheck) -> bool:

@@ -30,7 +30,7 @@ COMMANDS = {
     "dead": ("trunkline.cli.dead:dead", "Dead letters: look, replay, discard."),
     "demo": ("trunkline.cli.demo:demo", "See it work: workers, retries, and a worker killed."),
     "doctor": ("trunkline.cli.doctor:doctor", "Check everything and say what to do."),
-    "duties": ("trunkline.cli.duties:duties", "Periodic maintenance: look, run."),
+    "duties": ("trunkline.cli.duties:duties", "Periodic maintenance: list, run, enable, disable."),
     "jobs": ("trunkline.cli.jobs:jobs", "Jobs: list, show, tail, enqueue, cancel, retry, explain."),
     "profile": ("trunkline.cli.profile:profile", "Ready-made sets of tasks."),
     "limits": ("trunkline.cli.limits:limits", "Limits: list, set, show, pause, resume."),

@@ -62,9 +62,9 @@ TrunklineError
 │   ├── IsolationLevel              TL016  the transaction holds a snapshot
 │   ├── LimitKeyMissing             TL031  the payload lacks a key of the limit's name
 │   ├── LimitOutOfRange             TL006  a number is out of its range
-│   ├── LimitQueueFull              TL034  as many jobs wait for the limit as may
+│   ├── LimitQueueFull              TL034  too many jobs wait for the limit
 │   ├── NegativeDelay               TL004  a delay is below zero
-│   ├── NeedsAllTenants             TL036  a change that concerns all tenants
+│   ├── NeedsAllTenants             TL036  a change that affects all tenants
 │   ├── PayloadNotObject            TL002  the payload is not a JSON object
 │   ├── PayloadTooLarge             TL003  a payload or result is too large
 │   ├── PriorityOutOfRange          TL005  a priority is not from -50 to 49

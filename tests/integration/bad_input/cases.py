@@ -341,7 +341,14 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
             "trunkline.sleep('w', array_fill('q'::text, array[1001]))",
         ),
     ],
-    # No function of the contract takes the name of a duty; the guard is for the owner's own calls.
-    "unknown_duty": by("trunkline_owner", "trunkline_internal.duty_begin(p_duty => 'nope')"),
+    "unknown_duty": [
+        *by(
+            OPERATOR,
+            "trunkline.run_duty('nope')",
+            "trunkline.run_duty(null)",
+            "trunkline.enable_duty('nope', true)",
+        ),
+        *by("trunkline_owner", "trunkline.remove_duty('nope')"),
+    ],
     **LIMIT_CALLS,
 }

@@ -17,6 +17,7 @@ FUNCTIONS = """
     acknowledge          .        .        operator .
     acknowledge_cancel   .        worker   .        .
     acquire              producer worker   operator .
+    add_duty             .        .        .        .
     after_restore        .        .        operator .
     adopt_schedule       .        .        operator .
     age_queue            .        .        operator .
@@ -27,6 +28,7 @@ FUNCTIONS = """
     deferred_jobs        .        .        operator reader
     discard              .        .        operator .
     drain_worker         .        .        operator .
+    enable_duty          .        .        operator .
     enqueue              producer .        operator .
     enqueue_batch        producer .        operator .
     enqueue_many         producer .        operator .
@@ -54,6 +56,7 @@ FUNCTIONS = """
     register_worker      .        worker   .        .
     release              .        worker   .        .
     release_forgotten    .        worker   .        .
+    remove_duty          .        .        .        .
     remove_schedule      .        .        operator .
     reprioritise         producer .        operator .
     reset_breaker        .        .        operator .
@@ -61,6 +64,7 @@ FUNCTIONS = """
     resume_schedule      .        .        operator .
     retry                .        .        operator .
     run_duties           .        worker   operator .
+    run_duty             .        worker   operator .
     run_schedules        .        worker   operator .
     schema_release       producer worker   operator reader
     schema_version       producer worker   operator reader

@@ -10,6 +10,7 @@ import pytest
 from psycopg import Connection
 
 from tests.integration.schedules.desk import Desk, Row, operator, run
+from tests.support.internals import periodic
 
 _LOOKERS = 8
 _SCHEDULES = 12
@@ -36,10 +37,7 @@ def _look_twice(connection: Connection[Row]) -> list[Row]:
 def test_eight_processes_enqueue_each_due_time_once(desk: Desk, *, guarded: bool) -> None:
     if not guarded:
         # The lock of the duty saves work; the rows of the schedules alone must be enough.
-        desk.database.superuser().execute(
-            "create or replace function trunkline_internal.duty_begin(p_duty text)"
-            " returns boolean language sql volatile as 'select true'"
-        )
+        periodic.unguard_duties(desk.database.superuser())
     for number in range(_SCHEDULES):
         desk.set(f"schedule {number}", p_missed="all")
     connections = [operator(desk.database) for _ in range(_LOOKERS)]

@@ -44,6 +44,7 @@ CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
         )
     ],
     "deferred_jobs": [("operator", "trunkline.deferred_jobs()", [])],
+    "enable_duty": [("operator", "trunkline.enable_duty('promote', false)", NEEDS_ALL)],
     "explain": [("producer", f"trunkline.explain(<b {state}>)", UNKNOWN_JOB) for state in STATES],
     "fail": [("worker", f"trunkline.fail({THEIRS})", LOST)],
     "heartbeat": [("worker", f"trunkline.heartbeat({THEIRS})", LOST)],
@@ -128,6 +129,7 @@ CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
 # No row of theirs belongs to a tenant: the clock, and duties, which serve everybody whoever runs
 # them (what they answer is tested below).
 FOR_ALL = {
+    "add_duty",
     "after_restore",
     "clock",
     "health",
@@ -135,7 +137,9 @@ FOR_ALL = {
     "next_due",
     "promote",
     "reclaim",
+    "remove_duty",
     "run_duties",
+    "run_duty",
     "run_schedules",
     "schema_release",
     "schema_version",

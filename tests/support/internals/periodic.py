@@ -5,9 +5,22 @@ from typing import Any
 
 import psycopg
 
-__all__ = ["hurry_duties", "make_duties_due", "make_schedules_due"]
+__all__ = ["hurry_duties", "make_duties_due", "make_schedules_due", "unguard_duties"]
 
 Superuser = psycopg.Connection[Any]
+
+_UNGUARDED = """
+create or replace function trunkline_internal.run_duty(
+  p_duty text, p_due_only boolean default false, p_limit integer default null,
+  p_keep_rows boolean default false,
+  out ran boolean, out done integer, out error text, out result jsonb
+) language sql volatile as $$
+  select true, c.done, null, c.result
+  from trunkline_internal.duties as d
+  cross join trunkline_internal.call_duty(d.function, p_limit, p_keep_rows) as c
+  where d.duty = p_duty
+$$
+"""
 
 
 def hurry_duties(superuser: Superuser) -> None:
@@ -29,3 +42,8 @@ def make_schedules_due(superuser: Superuser, at: datetime | None = None) -> None
         "update trunkline_internal.schedules set next_run_at = coalesce(%s, clock_timestamp())",
         (at,),
     )
+
+
+def unguard_duties(superuser: Superuser) -> None:
+    """Let any number of sessions run the same duty at once."""
+    superuser.execute(_UNGUARDED)

@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, LiteralString, NamedTuple
+from typing import Any, NamedTuple
 
 from trunkline.db.call import Call, json_text, nothing, one, rows_of, scalar
 
 __all__ = [
-    "DUTIES",
     "DutyRun",
     "ScheduleChange",
     "age_queue",
     "drain_worker",
+    "enable_duty",
     "limit_queue",
     "next_due",
     "pause_queue",
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class DutyRun(NamedTuple):
-    """What one duty did, or that somebody else was at it."""
+    """What one duty did, or that it did not run because another session was running it."""
 
     duty: str
     ran: bool
@@ -173,17 +173,17 @@ def run_duties() -> Call[list[DutyRun]]:
     return Call("select duty, ran, rows, error from trunkline.run_duties()", (), rows_of(DutyRun))
 
 
-# Each answers with how many rows it touched.
-DUTIES: Final[Mapping[str, LiteralString]] = {
-    "maintain_partitions": "select trunkline.maintain_partitions()",
-    "promote": "select trunkline.promote()",
-    "reclaim": "select count(*) from trunkline.reclaim()",
-    "run_schedules": "select count(*) from trunkline.run_schedules()",
-    "sweep_buckets": "select trunkline.sweep_buckets()",
-    "sweep_idempotency": "select trunkline.sweep_idempotency()",
-}
+def run_duty(duty: str) -> Call[DutyRun]:
+    """Run one duty now, due or not."""
+    return Call(
+        "select duty, ran, rows, error from trunkline.run_duty(p_duty => %s)",
+        (duty,),
+        one(DutyRun),
+    )
 
 
-def run_duty(duty: str) -> Call[int | None]:
-    """Run one duty now, due or not; None if somebody else is at it."""
-    return Call(DUTIES[duty], (), scalar)
+def enable_duty(duty: str, *, enabled: bool) -> Call[None]:
+    """Let workers run a duty, or let them skip it."""
+    return Call(
+        "select trunkline.enable_duty(p_duty => %s, p_enabled => %s)", (duty, enabled), nothing
+    )

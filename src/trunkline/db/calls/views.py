@@ -181,7 +181,7 @@ class TaskRow(NamedTuple):
 
 
 class DutyRow(NamedTuple):
-    """A duty with its last runs and whether it is late."""
+    """A duty with its function, its last runs and whether it is late."""
 
     duty: str
     every: timedelta
@@ -195,6 +195,8 @@ class DutyRow(NamedTuple):
     failures_in_a_row: int
     last_error: Mapping[str, Any] | None
     late: bool
+    enabled: bool
+    function: str
 
 
 def clock() -> Call[datetime]:
@@ -298,7 +300,8 @@ def duties() -> Call[list[DutyRow]]:
     """Every duty, by name."""
     return Call(
         "select duty, every, description, started_at, ended_at, succeeded_at, rows, runs,"
-        " failures, failures_in_a_row, last_error, late from trunkline.duties order by duty",
+        " failures, failures_in_a_row, last_error, late, enabled, function"
+        " from trunkline.duties order by duty",
         (),
         rows_of(DutyRow),
     )

@@ -1,4 +1,4 @@
--- Who may do what: first nothing for anybody, then function by function. Loaded last, at every upgrade.
+-- Revokes everything from everybody, then grants each function to the roles that may call it. Runs last, at every upgrade.
 
 revoke all on schema trunkline, trunkline_internal from public;
 revoke all on all tables in schema trunkline, trunkline_internal from public;
@@ -18,7 +18,7 @@ grant execute on function
   trunkline.tenant_scope()
 to trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader;
 
--- Produce: what an application does with its own jobs.
+-- Produce: calls of an application about its own jobs.
 grant execute on function
   trunkline.enqueue(text, jsonb, text, integer, timestamptz, interval, text, text, text, text, integer, text[], jsonb, boolean),
   trunkline.enqueue_batch(text, jsonb),
@@ -34,14 +34,14 @@ grant execute on function
   trunkline.register_tasks(jsonb)
 to trunkline_producer, trunkline_worker, trunkline_operator;
 
--- Whoever calls a provider, within a job or not.
+-- Provider calls, inside or outside a job.
 grant execute on function
   trunkline.acquire(text, jsonb, jsonb, uuid, integer, interval, text),
   trunkline.observe_limit(text, jsonb, jsonb, uuid, integer),
   trunkline.settle(uuid, jsonb)
 to trunkline_producer, trunkline_worker, trunkline_operator;
 
--- Work: what a worker does with what it claimed, and nothing else: it reads no job it did not claim.
+-- Work: calls of a worker about the jobs that it has claimed. It cannot read any other job.
 grant execute on function
   trunkline.acknowledge_cancel(text, uuid[], integer[], text[]),
   trunkline.claim(text, text[], integer, text[], jsonb, integer),
@@ -61,18 +61,19 @@ grant execute on function
   trunkline.wake(text)
 to trunkline_worker;
 
--- Care: run by whoever is there.
+-- Duties: any worker or operator runs them.
 grant execute on function
   trunkline.maintain_partitions(),
   trunkline.promote(integer),
   trunkline.reclaim(integer),
   trunkline.run_duties(),
+  trunkline.run_duty(text),
   trunkline.run_schedules(integer),
   trunkline.sweep_buckets(integer),
   trunkline.sweep_idempotency(integer)
 to trunkline_worker, trunkline_operator;
 
--- Administer.
+-- Administer. Nobody but members of trunkline_owner may call add_duty and remove_duty: a duty runs with the owner's rights.
 grant execute on function
   trunkline.acknowledge(uuid),
   trunkline.adopt_schedule(text, text),
@@ -80,6 +81,7 @@ grant execute on function
   trunkline.age_queue(text, boolean),
   trunkline.discard(uuid, text),
   trunkline.drain_worker(text),
+  trunkline.enable_duty(text, boolean),
   trunkline.limit_queue(text, integer),
   trunkline.pause_queue(text, text, boolean),
   trunkline.pause_schedule(text),
@@ -136,8 +138,8 @@ grant select on
   trunkline.workers
 to trunkline_operator, trunkline_reader;
 
--- Tenant roles of earlier releases may call list_jobs. Clients also need schema_version, and find_jobs, which shows the same
--- jobs, so an upgrade grants them both.
+-- Tenant roles of earlier releases may call list_jobs. Clients also need schema_version and find_jobs, which returns the
+-- same jobs, so an upgrade grants both.
 do $tenants$
 declare
   v_role text;

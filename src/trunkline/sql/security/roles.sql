@@ -1,4 +1,4 @@
--- Creates the five roles and the two schemas; run as the installer, first, at every install and upgrade.
+-- Creates the five roles and the two schemas. Runs first, as the installer, at every install and upgrade.
 -- The installer needs CREATEROLE and CREATE on the database, nothing more. This runs before the
 -- installation lock, because that lock is on the schema, and roles belong to the whole server. So another
 -- installation may create the same roles and schemas at the same moment. Each step checks, acts, and
@@ -31,7 +31,7 @@ begin
         when duplicate_object or unique_violation then
           null;
         when internal_error then
-          -- "tuple concurrently updated", which has no code of its own
+          -- "tuple concurrently updated", which has no specific SQLSTATE
           if v_attempt = c_attempts then
             raise;
           end if;
@@ -81,7 +81,7 @@ begin
       when c_sixteen then
         pg_has_role(current_user, 'trunkline_owner', 'set') and pg_has_role(current_user, 'trunkline_owner', 'usage')
       else
-        -- whether it inherits is an attribute of the installer there, which no grant changes
+        -- before PostgreSQL 16, inheritance is an attribute of the installer, which no grant changes
         pg_has_role(current_user, 'trunkline_owner', 'member')
     end;
     begin
@@ -94,7 +94,7 @@ begin
           raise;
         end if;
       when insufficient_privilege then
-        -- From PostgreSQL 16 CREATEROLE alone does not reach a role that somebody else created.
+        -- From PostgreSQL 16 on, CREATEROLE alone gives no rights over a role that another role created.
         raise exception using
           errcode = 'TL090',
           message = 'installer lacks a right that the installation needs',

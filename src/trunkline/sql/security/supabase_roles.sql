@@ -1,5 +1,5 @@
--- Makes the platform's service_role a member of ours; run as the installer, only with --supabase.
--- The secret key of a project acts as service_role: it produces and works, but does not operate.
+-- Grants the producer and worker roles to the platform's service_role. Runs as the installer, only with --supabase.
+-- The secret key of a project acts as service_role: it may produce and work, but not operate.
 
 do $platform$
 declare

@@ -1,4 +1,4 @@
--- Checks what an operator must know: duties that are late or fail, stale work, deferrals over their bounds, jobs set aside for too long, open breakers, default partitions in use.
+-- Checks what an operator must know: duties that are late, fail or are disabled, stale work, deferrals over their bounds, jobs set aside for too long, open breakers, default partitions in use.
 create or replace function trunkline.health()
 returns setof trunkline.health_check
 language sql
@@ -9,9 +9,9 @@ set enable_seqscan = off
 set jit = off
 as $$
   select 'duty ' || d.duty,
-    not d.late and d.failures_in_a_row < 3,
+    d.enabled and not d.late and d.failures_in_a_row < 3,
     jsonb_build_object(
-      'late', d.late, 'every', d.every, 'succeeded_at', d.succeeded_at,
+      'enabled', d.enabled, 'late', d.late, 'every', d.every, 'succeeded_at', d.succeeded_at,
       'failures_in_a_row', d.failures_in_a_row, 'last_error', d.last_error
     )
   from trunkline.duties as d
@@ -80,4 +80,4 @@ as $$
     select 'events', exists (select from trunkline_internal.events_default)
   ) as p
 $$;
-comment on function trunkline.health() is 'Checks what an operator must know: duties that are late or fail, stale work, deferrals over their bounds, jobs set aside for too long, open breakers, default partitions in use.';
+comment on function trunkline.health() is 'Checks what an operator must know: duties that are late, fail or are disabled, stale work, deferrals over their bounds, jobs set aside for too long, open breakers, default partitions in use.';

@@ -1,10 +1,10 @@
 -- why: the tables, types and first rows of the engine, one file for each domain, read in the order of their names
 -- breaking: no
 
--- Row security is the second wall: a role that is ever granted a table directly sees the rows of its tenant and no others. It
--- is forced because the owner would otherwise bypass it. The owner's policy lets the definer functions work; their guard is
--- the tenant predicate in each of them. The tenant policy is a plain expression and calls no function of ours, so that it
--- needs no right in the private schema.
+-- Row-level security is the second line of defence: a role that is ever granted a table directly sees only the rows of its
+-- tenant. It is forced because the owner would otherwise bypass it. The owner's policy lets the definer functions work; each
+-- of them applies the tenant predicate itself. The tenant policy is a plain expression and calls none of our functions, so
+-- it needs no right in the private schema.
 
 create table trunkline_internal.schema_migrations (
   version integer primary key,
@@ -23,7 +23,7 @@ create type trunkline.schema_version_info as (
   contract integer,
   oldest_contract integer
 );
-comment on type trunkline.schema_version_info is 'Answer of schema_version: the newest migration, the contract it serves and the oldest client contract it still serves.';
+comment on type trunkline.schema_version_info is 'Result of schema_version: the newest migration, the contract it serves and the oldest client contract it still serves.';
 
 create table trunkline_internal.schema_release (
   singleton boolean not null default true constraint schema_release_pkey primary key check (singleton),
@@ -31,7 +31,7 @@ create table trunkline_internal.schema_release (
   ordinal integer[] not null,
   applied_at timestamptz not null default now()
 );
-comment on table trunkline_internal.schema_release is 'Which release of the package applied the functions last; one row.';
+comment on table trunkline_internal.schema_release is 'The release of the package that last applied the functions; one row.';
 comment on column trunkline_internal.schema_release.ordinal is 'The release as numbers that compare in order; a pre-release comes before its release.';
 alter table trunkline_internal.schema_release enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.schema_release to trunkline_owner using (true) with check (true);

@@ -12,7 +12,7 @@ create table trunkline_internal.settings (
   updated_by text,
   check ((value is null) = (updated_at is null))
 );
-comment on table trunkline_internal.settings is 'Settings of the engine: a checked type, a default and, where an operator changed it, the value in force.';
+comment on table trunkline_internal.settings is 'Settings of the engine: type, range, default and, if an operator has changed it, the current value.';
 alter table trunkline_internal.settings enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.settings to trunkline_owner using (true) with check (true);
 insert into trunkline_internal.settings (name, kind, default_value, minimum, maximum, description) values

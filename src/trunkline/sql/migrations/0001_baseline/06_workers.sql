@@ -1,4 +1,4 @@
--- Workers, and which of them sleep.
+-- Workers and sleepers.
 
 create table trunkline_internal.workers (
   worker text primary key check (worker <> '' and length(worker) <= 200),
@@ -16,20 +16,20 @@ create table trunkline_internal.workers (
   signatures jsonb,
   check (seen_at >= started_at)
 ) with (fillfactor = 70);
-comment on table trunkline_internal.workers is 'Worker processes; one lives while it is seen.';
-comment on column trunkline_internal.workers.tenant is 'The tenant whose session registered it. Null: a session that acts for all tenants.';
-comment on column trunkline_internal.workers.signatures is 'A fingerprint of the payload that its code takes, by task. Null: it reported none.';
+comment on table trunkline_internal.workers is 'Worker processes. A worker is alive while its pulses arrive.';
+comment on column trunkline_internal.workers.tenant is 'The tenant of the session that registered the worker; null if that session acts for all tenants.';
+comment on column trunkline_internal.workers.signatures is 'Fingerprints of the payloads that its code accepts, by task; null if it reported none.';
 alter table trunkline_internal.workers enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.workers to trunkline_owner using (true) with check (true);
 create policy tenant_rows on trunkline_internal.workers for select using (tenant = nullif(current_setting('trunkline.tenant', true), ''));
 
--- Unlogged: a flag and no record. Setting it waits for no flush of the log, and a flag lost in a crash costs the sleeping
+-- Unlogged, because a row is only a flag. Setting it waits for no WAL flush, and a flag lost in a crash costs the sleeping
 -- worker one poll.
 create unlogged table trunkline_internal.sleepers (
   queue text not null check (queue <> '' and length(queue) <= 200),
   worker text not null check (worker <> '' and length(worker) <= 200),
   constraint sleepers_pkey primary key (queue, worker)
 );
-comment on table trunkline_internal.sleepers is 'Workers that are idle and want to be notified about new jobs of a queue; the queue * stands for all.';
+comment on table trunkline_internal.sleepers is 'Idle workers that want to be notified about new jobs of a queue; queue * stands for all queues.';
 alter table trunkline_internal.sleepers enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.sleepers to trunkline_owner using (true) with check (true);

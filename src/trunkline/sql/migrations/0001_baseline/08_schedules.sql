@@ -1,4 +1,4 @@
--- Cron schedules as rows, so that they can be changed while everything runs.
+-- Cron schedules as rows, so that they can be changed at run time.
 
 create type trunkline_internal.cron_expression as (
   minutes integer[],
@@ -13,7 +13,7 @@ create type trunkline_internal.cron_expression as (
   day_starred boolean,
   weekday_starred boolean
 );
-comment on type trunkline_internal.cron_expression is 'A cron expression as numbers. Starred: the field begins with *, which decides how days combine and what a change of the clocks does.';
+comment on type trunkline_internal.cron_expression is 'A parsed cron expression. Starred: the field begins with *, which decides how days combine and what happens when the clocks change.';
 
 create table trunkline_internal.schedules (
   schedule text primary key check (schedule <> '' and length(schedule) <= 200),
@@ -38,19 +38,19 @@ create table trunkline_internal.schedules (
   constraint schedules_last_error_has_time check ((last_error is null) = (last_error_at is null)),
   constraint schedules_job_has_due_time check (last_job_id is null or last_run_at is not null)
 ) with (fillfactor = 70);
-comment on table trunkline_internal.schedules is 'Cron schedules: what is enqueued when, and what becomes of due times that nobody looked at.';
-comment on column trunkline_internal.schedules.missed is 'What becomes of due times found late: skip leaves out those older than a minute, once enqueues the latest only, all enqueues every one.';
-comment on column trunkline_internal.schedules.next_run_at is 'The first due time not yet dealt with; it moves in the transaction that enqueues.';
-comment on column trunkline_internal.schedules.last_run_at is 'The due time enqueued last, not the time it was enqueued at.';
-comment on column trunkline_internal.schedules.last_error is 'Why a due time could not be enqueued; cleared by the next that could, by a change and by resume.';
-comment on column trunkline_internal.schedules.skipped is 'Due times left out by the missed policy; of one gap at most 1000 are counted.';
+comment on table trunkline_internal.schedules is 'Cron schedules: which job to enqueue when, and what to do with missed due times.';
+comment on column trunkline_internal.schedules.missed is 'What happens to due times found late: skip drops those older than a minute, once enqueues only the latest, all enqueues every one.';
+comment on column trunkline_internal.schedules.next_run_at is 'The first due time not yet handled; it moves in the transaction that enqueues.';
+comment on column trunkline_internal.schedules.last_run_at is 'The due time that was enqueued last, not the time of that enqueue.';
+comment on column trunkline_internal.schedules.last_error is 'Why a due time could not be enqueued; cleared by the next successful enqueue, by a change and by resume.';
+comment on column trunkline_internal.schedules.skipped is 'Number of due times dropped by the missed policy, counting at most 1000 per gap.';
 create index schedules_due on trunkline_internal.schedules (next_run_at) where not paused;
 alter table trunkline_internal.schedules enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.schedules to trunkline_owner using (true) with check (true);
 create policy tenant_rows on trunkline_internal.schedules for select using (tenant = nullif(current_setting('trunkline.tenant', true), ''));
 
 create type trunkline.schedule_change as (schedule text, created boolean, paused boolean, next_run_at timestamptz);
-comment on type trunkline.schedule_change is 'Answer of set_schedule, pause_schedule and resume_schedule: how the schedule stands now and whether this call made it.';
+comment on type trunkline.schedule_change is 'Result of set_schedule, pause_schedule and resume_schedule: the current state of the schedule and whether this call created it.';
 
 create type trunkline.schedule_run as (schedule text, due_at timestamptz, job_id uuid, error text);
-comment on type trunkline.schedule_run is 'One due time that run_schedules dealt with: the job it made, or why it could not.';
+comment on type trunkline.schedule_run is 'One due time that run_schedules handled: the job that it enqueued, or the error.';

@@ -1,4 +1,4 @@
--- Marks a dead letter as seen by a person; it is kept for the retention of dead letters from then on.
+-- Marks a dead letter as seen by a person; the retention time of dead letters starts then.
 -- dead -> dead.
 create or replace function trunkline.acknowledge(p_job uuid)
 returns trunkline.changed_job
@@ -34,4 +34,4 @@ begin
   return row(p_job, 'acknowledged', 'dead')::trunkline.changed_job;
 end;
 $$;
-comment on function trunkline.acknowledge(uuid) is 'Marks a dead letter as seen by a person; it is kept for the retention of dead letters from then on.';
+comment on function trunkline.acknowledge(uuid) is 'Marks a dead letter as seen by a person; the retention time of dead letters starts then.';

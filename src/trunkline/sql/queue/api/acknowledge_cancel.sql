@@ -1,4 +1,4 @@
--- Ends running attempts of a worker as cancelled: it saw the request, or its handler decided so; answers per job.
+-- Ends running attempts of a worker as cancelled, on request or because the handler decided so; returns one verdict per job.
 -- running -> cancelled. Locks its rows in id order.
 create or replace function trunkline.acknowledge_cancel(
   p_worker text,
@@ -48,4 +48,4 @@ begin
   return query select v.* from trunkline_internal.verdicts(p_jobs => p_jobs, p_attempts => p_attempts, p_moves => v_moves) as v;
 end;
 $$;
-comment on function trunkline.acknowledge_cancel(text, uuid[], integer[], text[]) is 'Ends running attempts of a worker as cancelled: it saw the request, or its handler decided so; answers per job.';
+comment on function trunkline.acknowledge_cancel(text, uuid[], integer[], text[]) is 'Ends running attempts of a worker as cancelled, on request or because the handler decided so; returns one verdict per job.';

@@ -1,5 +1,5 @@
--- Lets a queue age, or stops it: one of sixteen claims then serves its priorities from the lowest, so that none starves.
--- From zero up and below zero apart: what is bulk stays behind what is not.
+-- Turns ageing of a queue on or off: with it, one claim in sixteen serves the lowest priority first, so that none starves.
+-- Priorities below zero are for bulk jobs and age separately: such a claim still serves priorities from zero up first.
 create or replace function trunkline.age_queue(p_queue text, p_ageing boolean default true)
 returns void
 language plpgsql
@@ -15,4 +15,4 @@ begin
   on conflict (queue) do update set ageing = excluded.ageing;
 end;
 $$;
-comment on function trunkline.age_queue(text, boolean) is 'Lets a queue age, or stops it: one of sixteen claims then serves its priorities from the lowest, so that none starves.';
+comment on function trunkline.age_queue(text, boolean) is 'Turns ageing of a queue on or off: with it, one claim in sixteen serves the lowest priority first, so that none starves.';

@@ -1,9 +1,9 @@
--- Cancels a waiting job at once, or asks the worker of a running one to stop; says which, or that the job had ended.
--- ready | scheduled | blocked -> cancelled; running keeps running until its worker or reclaim sees it.
--- Channel trunkline_cancel is notified with the id of a running job, so that its worker need not wait
--- for the next heartbeat to learn of it.
--- Several statements, because one would wait for a claim and then change nothing: waiting, running,
--- waiting again, at most three rounds.
+-- Cancels a waiting job at once, or asks the worker of a running job to stop; returns which, or that the job had already ended.
+-- ready | scheduled | blocked -> cancelled; a running job keeps running until its worker or reclaim sees the request.
+-- For a running job it notifies channel trunkline_cancel with the job's id, so that the worker need not wait for its next
+-- heartbeat.
+-- A single statement would wait for a concurrent claim and then change nothing. So it tries waiting, then running, then
+-- waiting again, for at most three rounds.
 create or replace function trunkline.cancel(p_job uuid, p_reason text default null)
 returns trunkline.changed_job
 language plpgsql
@@ -51,8 +51,8 @@ begin
     end if;
   end loop;
   perform trunkline_internal.refuse(p_name => 'unknown_job', p_detail => jsonb_build_object('job', p_job));
-  -- Not reached: the refusal has ended the call.
+  -- Not reached: the refusal ends the call.
   return null;
 end;
 $$;
-comment on function trunkline.cancel(uuid, text) is 'Cancels a waiting job at once, or asks the worker of a running one to stop; says which, or that the job had ended.';
+comment on function trunkline.cancel(uuid, text) is 'Cancels a waiting job at once, or asks the worker of a running job to stop; returns which, or that the job had already ended.';

@@ -1,5 +1,5 @@
--- Lists waiting jobs that were deferred or set aside, the longest first; health counts those over their bounds.
--- Reads only. A session that acts for one tenant receives that tenant's jobs among the first p_limit of all tenants.
+-- Lists waiting jobs that were deferred or set aside, longest first; health counts those over their bounds.
+-- Read-only. A session that acts for one tenant receives that tenant's jobs among the first p_limit of all tenants.
 create or replace function trunkline.deferred_jobs(p_limit integer default 100)
 returns setof trunkline.listed_job
 language plpgsql
@@ -47,4 +47,4 @@ begin
   order by d.since;
 end;
 $$;
-comment on function trunkline.deferred_jobs(integer) is 'Lists waiting jobs that were deferred or set aside, the longest first; health counts those over their bounds.';
+comment on function trunkline.deferred_jobs(integer) is 'Lists waiting jobs that were deferred or set aside, longest first; health counts those over their bounds.';

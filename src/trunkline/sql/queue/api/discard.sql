@@ -1,4 +1,4 @@
--- Removes a dead letter for good; its events stay.
+-- Deletes a dead letter permanently; its events stay.
 -- dead -> none.
 create or replace function trunkline.discard(p_job uuid, p_reason text default null)
 returns trunkline.changed_job
@@ -35,4 +35,4 @@ begin
   return row(p_job, 'discarded', null)::trunkline.changed_job;
 end;
 $$;
-comment on function trunkline.discard(uuid, text) is 'Removes a dead letter for good; its events stay.';
+comment on function trunkline.discard(uuid, text) is 'Deletes a dead letter permanently; its events stay.';

@@ -1,4 +1,4 @@
--- Says why a job is not running and until when, one row a reason; for a running or ended job what became of it.
+-- Returns why a job is not running and until when, one row per reason; for a running or ended job, its state and outcome.
 create or replace function trunkline.explain(p_job uuid)
 returns setof trunkline.explanation
 language plpgsql
@@ -46,7 +46,7 @@ begin
   end if;
   if not exists (
     select
-    -- Not the view of workers: a tenant sees none there, and is told all the same.
+    -- Reads the table, because the view shows no workers to a tenant, who receives this reason too.
     from trunkline_internal.workers as w
     where w.state = 'active'
       and w.seen_at >= trunkline.clock() - trunkline_internal.setting(p_name => 'pulse_misses')::integer * w.pulse_interval
@@ -71,7 +71,7 @@ begin
     end if;
   end if;
   if v_job.state = 'ready' then
-    -- Two ranges of the index: in one condition they would read everything behind the job as well.
+    -- Two index ranges, because a single condition would also read every job behind this one.
     select
       w.queue, w.lane, w.sequence, w.bucket,
       row(w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids)::trunkline_internal.job_cost as cost
@@ -114,4 +114,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline.explain(uuid) is 'Says why a job is not running and until when, one row a reason; for a running or ended job what became of it.';
+comment on function trunkline.explain(uuid) is 'Returns why a job is not running and until when, one row per reason; for a running or ended job, its state and outcome.';

@@ -1,6 +1,6 @@
--- Ends running attempts of a worker as failed: back to scheduled with back-off, or dead when not retryable or out of attempts; answers per job.
--- running -> scheduled | dead, or cancelled where that was asked for. Locks its rows in id order; the
--- clock is read after that, as promotion's position needs it.
+-- Ends running attempts as failed: scheduled again with back-off, or dead if not retryable or out of attempts; returns one verdict per job.
+-- running -> scheduled | dead, or cancelled if requested. Locks its rows in id order and reads the clock afterwards, which
+-- the position of promotion relies on.
 -- p_retryable null means true; p_delays overrides the task's back-off per job.
 create or replace function trunkline.fail(
   p_worker text,
@@ -44,7 +44,7 @@ begin
     row(
       r.job_id,
       d.to_state,
-      -- A task without a policy, which only a hand in the tables can bring about, waits the default.
+      -- A task without a policy, which only a manual change of the tables can cause, waits the default.
       case when d.to_state = 'scheduled' then v_now + coalesce(a.delay, trunkline_internal.backoff(
         p_failures => r.failures + 1, p_base => t.backoff_base, p_factor => t.backoff_factor,
         p_cap => t.backoff_cap, p_jitter => t.backoff_jitter
@@ -83,4 +83,4 @@ begin
   return query select v.* from trunkline_internal.verdicts(p_jobs => p_jobs, p_attempts => p_attempts, p_moves => v_moves) as v;
 end;
 $$;
-comment on function trunkline.fail(text, uuid[], integer[], jsonb[], boolean[], interval[]) is 'Ends running attempts of a worker as failed: back to scheduled with back-off, or dead when not retryable or out of attempts; answers per job.';
+comment on function trunkline.fail(text, uuid[], integer[], jsonb[], boolean[], interval[]) is 'Ends running attempts as failed: scheduled again with back-off, or dead if not retryable or out of attempts; returns one verdict per job.';

@@ -1,7 +1,7 @@
--- Finds a page of jobs, newest first, by state, task, queue and tenant, and returns where the next page starts.
+-- Returns a page of jobs, newest first, by state, task, queue and tenant, and where the next page starts.
 -- Unlike list_jobs it reads at most the newest 20,000 jobs of each table before p_before, so its time does not depend on the
 -- number of jobs. A page may be short or empty although older jobs match: next is null only after the last page.
--- Null means any. Reads only, in one snapshot.
+-- Null means any. Read-only, in one snapshot.
 create or replace function trunkline.find_jobs(
   p_states text[] default null,
   p_task text default null,
@@ -39,7 +39,7 @@ begin
     v_page.next := v_page.jobs[p_limit].job_id;
     return v_page;
   end if;
-  -- The newest of the last rows read of each table: below it, some table was not read.
+  -- The newest of the last rows read from each table: older jobs of that table were not read.
   select t.job_id
   into v_page.next
   from (
@@ -71,4 +71,4 @@ begin
   return v_page;
 end;
 $$;
-comment on function trunkline.find_jobs(text[], text, text, text, integer, uuid) is 'Finds a page of jobs, newest first, by state, task, queue and tenant, and returns where the next page starts.';
+comment on function trunkline.find_jobs(text[], text, text, text, integer, uuid) is 'Returns a page of jobs, newest first, by state, task, queue and tenant, and where the next page starts.';

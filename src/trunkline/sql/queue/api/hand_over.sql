@@ -1,7 +1,8 @@
--- Ends attempts whose payload has a field too many or too few for their worker's code: put back while a live worker with another signature serves them, otherwise dead.
--- running -> scheduled as a deferral (60 s, doubling to 15 minutes, bounded as in snooze) | dead | cancelled where that
--- was asked for. During a rolling deploy, jobs of new code reach old workers and the reverse. Nothing ran, so what the
--- claim charged at limits is taken back. The key field of each error names the field. Locks its rows in id order.
+-- Ends attempts whose payload does not fit their worker's code: deferred while a live worker with another signature serves the task, otherwise dead.
+-- running -> scheduled as a deferral (60 s, doubling to 15 minutes, bounded as in snooze) | dead | cancelled if requested.
+-- The payload has a field too many or too few. During a rolling deploy, jobs of new code reach old workers and the
+-- reverse. The handler did not run, so the charges of the claim are refunded. The key field of each error names the field.
+-- Locks its rows in id order.
 create or replace function trunkline.hand_over(
   p_worker text,
   p_jobs uuid[],
@@ -37,7 +38,7 @@ begin
     p_worker => p_worker, p_jobs => p_jobs, p_attempts => p_attempts, p_scope => trunkline.tenant_scope()
   );
   v_now := trunkline.clock();
-  -- One call of defer_attempts has one reason.
+  -- Grouped by reason, because a call of defer_attempts takes only one.
   for v_group in
     select array_agg(f.job_id) as jobs, array_agg(f.attempt) as attempts, f.task, f.field, f.other
     from (
@@ -83,4 +84,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline.hand_over(text, uuid[], integer[], jsonb[]) is 'Ends attempts whose payload has a field too many or too few for their worker''s code: put back while a live worker with another signature serves them, otherwise dead.';
+comment on function trunkline.hand_over(text, uuid[], integer[], jsonb[]) is 'Ends attempts whose payload does not fit their worker''s code: deferred while a live worker with another signature serves the task, otherwise dead.';

@@ -1,9 +1,8 @@
--- Extends the leases of a worker's running attempts, all in one statement; returns per job ok, cancel (asked for) or lost.
--- running -> running. Skips rows another call holds: whoever holds one is ending that job, or the
--- next heartbeat comes in time. A lease that ran out but was not taken yet lives on; past the hard
--- deadline nothing does.
--- Returns cancel only if it also records it with the attempt in the same transaction, because
--- complete relies on that record. A skipped row gets its cancel with the next heartbeat.
+-- Extends the leases of a worker's running attempts in one statement; returns per job ok, cancel (requested) or lost.
+-- running -> running. Skips rows that another call has locked: that call is ending the job, or the next heartbeat comes
+-- in time. A lease that has expired but was not reclaimed yet is extended, but never past the hard deadline.
+-- Returns cancel only if it records that with the attempt in the same transaction, because complete relies on the record.
+-- For a skipped row, the next heartbeat returns cancel.
 create or replace function trunkline.heartbeat(p_worker text, p_jobs uuid[], p_attempts integer[])
 returns setof trunkline.verdict
 language plpgsql
@@ -32,7 +31,7 @@ begin
     select a.job_id, a.attempt from unnest(p_jobs, p_attempts) as a (job_id, attempt) order by a.job_id, a.attempt
   ) as a;
   v_now := trunkline.clock();
-  -- By arrays and not by joins, as in complete.
+  -- Uses arrays instead of joins, as complete does.
   with mine as materialized (
     select r.job_id
     from trunkline_internal.running as r
@@ -84,4 +83,4 @@ begin
   order by a.place;
 end;
 $$;
-comment on function trunkline.heartbeat(text, uuid[], integer[]) is 'Extends the leases of a worker''s running attempts, all in one statement; returns per job ok, cancel (asked for) or lost.';
+comment on function trunkline.heartbeat(text, uuid[], integer[]) is 'Extends the leases of a worker''s running attempts in one statement; returns per job ok, cancel (requested) or lost.';

@@ -1,4 +1,4 @@
--- Limits how many ready jobs a queue may hold; beyond that enqueue is refused. Null lifts the limit.
+-- Limits the number of ready jobs in a queue; enqueue refuses further ones. Null removes the limit.
 create or replace function trunkline.limit_queue(p_queue text, p_max_depth integer)
 returns void
 language plpgsql
@@ -20,4 +20,4 @@ begin
   on conflict (queue) do update set max_depth = excluded.max_depth;
 end;
 $$;
-comment on function trunkline.limit_queue(text, integer) is 'Limits how many ready jobs a queue may hold; beyond that enqueue is refused. Null lifts the limit.';
+comment on function trunkline.limit_queue(text, integer) is 'Limits the number of ready jobs in a queue; enqueue refuses further ones. Null removes the limit.';

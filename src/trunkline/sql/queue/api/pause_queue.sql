@@ -1,4 +1,4 @@
--- Stops claims from a queue; with p_refuse_enqueue new jobs are refused as well. What runs goes on.
+-- Stops claims from a queue and, with p_refuse_enqueue, refuses new jobs as well. Running jobs continue.
 create or replace function trunkline.pause_queue(
   p_queue text,
   p_reason text default null,
@@ -24,4 +24,4 @@ begin
     reason = excluded.reason;
 end;
 $$;
-comment on function trunkline.pause_queue(text, text, boolean) is 'Stops claims from a queue; with p_refuse_enqueue new jobs are refused as well. What runs goes on.';
+comment on function trunkline.pause_queue(text, text, boolean) is 'Stops claims from a queue and, with p_refuse_enqueue, refuses new jobs as well. Running jobs continue.';

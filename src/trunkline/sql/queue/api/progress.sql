@@ -1,5 +1,5 @@
 -- Records the progress of a running attempt, which never decreases within an attempt. Returns ok, cancel or lost.
--- running -> running. Locks the row. If it returns cancel, it records this: see heartbeat.
+-- running -> running. Locks the row. If it returns cancel, it records that with the attempt; see heartbeat.
 create or replace function trunkline.progress(
   p_worker text,
   p_job uuid,

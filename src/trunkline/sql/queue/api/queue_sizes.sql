@@ -1,10 +1,10 @@
--- Counts the jobs that wait, run and died in each queue, each number up to 10,000, so that any backlog takes the same time.
+-- Counts the waiting, running and dead jobs of each queue, each number up to 10,000, so that the time does not depend on the backlog.
 -- A number that is at least counted_up_to means that many or more. ready_tasks has the counted ready jobs by task. Below the
--- bound oldest_ready_at is exact; above it, it is the oldest of the counted jobs and of the head of each lane, which is
--- claimed next. p_queues restricts the answer to these queues.
+-- bound oldest_ready_at is exact. Above it, it is the oldest of the counted jobs and of the first job of each lane, which
+-- is claimed next. p_queues restricts the result to these queues.
 -- A session that acts for one tenant reads the same rows and counts its own among them. If a queue has more rows than are
 -- read, counted_up_to is the tenant's smallest count that stopped early. Queues without a counted job are left out.
--- Reads only. Intended plan: index scans with a limit. Guarded by tests/plans.
+-- Read-only. Intended plan: index scans with a limit. Guarded by tests/plans.
 create or replace function trunkline.queue_sizes(p_queues text[] default null)
 returns setof trunkline.queue_size
 language plpgsql
@@ -47,7 +47,7 @@ begin
     v_size := null;
     v_size.queue := v_queue;
     v_size.counted_up_to := c_most;
-    -- Limited jobs wait by bucket. A bucket may be listed for a queue in which no job waits for it any more.
+    -- Limited jobs wait by bucket. A bucket may be listed for a queue in which no job waits for it any longer.
     select
       coalesce(sum(t.jobs), 0)::bigint, min(t.oldest), coalesce(jsonb_object_agg(t.task, t.jobs) filter (where t.jobs > 0), '{}'),
       coalesce(sum(t.rows), 0)::bigint
@@ -98,8 +98,8 @@ begin
       where l.queue = v_queue and (v_scope is null or h.tenant = v_scope);
       v_size.oldest_ready_at := least(v_size.oldest_ready_at, v_oldest);
     end if;
-    -- Scheduled is greater than ready and blocked is less. With an equality the planner may choose the index of due jobs,
-    -- which has all queues in it.
+    -- 'scheduled' sorts after 'ready', and 'blocked' before it. For an equality the planner may choose the index of due
+    -- jobs, which contains all queues.
     select count(*), count(*) filter (where v_scope is null or w.tenant = v_scope)
     into v_rows, v_size.scheduled
     from (
@@ -131,4 +131,4 @@ begin
   end loop;
 end;
 $$;
-comment on function trunkline.queue_sizes(text[]) is 'Counts the jobs that wait, run and died in each queue, each number up to 10,000, so that any backlog takes the same time.';
+comment on function trunkline.queue_sizes(text[]) is 'Counts the waiting, running and dead jobs of each queue, each number up to 10,000, so that the time does not depend on the backlog.';

@@ -1,4 +1,4 @@
--- Makes a task known, or changes the parts of its policy that are given; what is left out keeps its value, or gets the default of a new task.
+-- Registers a task or changes the given parts of its policy. Omitted arguments keep their value, or the default for a new task.
 create or replace function trunkline.register_task(
   p_task text,
   p_queue text default null,
@@ -35,4 +35,4 @@ begin
   return p_task;
 end;
 $$;
-comment on function trunkline.register_task(text, text, interval, interval, integer, jsonb, boolean, integer, text, integer, boolean, boolean, boolean, text, text[], jsonb) is 'Makes a task known, or changes the parts of its policy that are given; what is left out keeps its value, or gets the default of a new task.';
+comment on function trunkline.register_task(text, text, interval, interval, integer, jsonb, boolean, integer, text, integer, boolean, boolean, boolean, text, text[], jsonb) is 'Registers a task or changes the given parts of its policy. Omitted arguments keep their value, or the default for a new task.';

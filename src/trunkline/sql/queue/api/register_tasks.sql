@@ -1,9 +1,10 @@
--- Makes many tasks known in one call, as register_task does, all or none; tells how many were new or changed.
--- p_tasks is a JSON array of objects with the arguments of register_task as keys, without the p_. What
--- is known already is neither locked nor written, so that a worker's start costs one round trip and
--- leaves no trace. Locks the turn of new limit names, then rows of tasks in the order of their names. A field of its own
--- is declares: limits that the code brings along, name by name (see declare_limits); another is alias_of: the task whose
--- handler runs jobs of this name. It is for people to see, so a session that acts for one tenant leaves it as it is.
+-- Registers many tasks in one call, all or none, as register_task does; returns how many were new or changed.
+-- p_tasks is a JSON array of objects with the arguments of register_task as keys, without the p_. An unchanged task is
+-- neither locked nor written, so the start of a worker costs one round trip and writes nothing. Locks the row of
+-- limit_templates for new limit names with keys, then rows of tasks in the order of their names.
+-- Two more keys are allowed. declares has the limits that the code declares, by name (see declare_limits). alias_of names
+-- the task whose handler runs jobs of this name; it is informational, so a session that acts for one tenant does not
+-- change it.
 create or replace function trunkline.register_tasks(p_tasks jsonb)
 returns integer
 language plpgsql
@@ -70,7 +71,7 @@ begin
       reclaim_on_worker_death boolean, lost_backoff boolean, dead_when_deferred boolean, profile text,
       limits text[], cost jsonb, declares jsonb, alias_of text
     );
-    -- Two policies of one task: which one holds would be a matter of chance.
+    -- With two policies for one task, the one that applies would be arbitrary.
     if v_policy.task = v_last then
       perform trunkline_internal.refuse(
         p_name => 'invalid_argument',
@@ -115,8 +116,8 @@ exception
         'must_be', 'objects whose fields have the types of register_task''s arguments', 'reason', sqlerrm
       )
     );
-    -- Not reached: the refusal has ended the call.
+    -- Not reached: the refusal ends the call.
     return null;
 end;
 $$;
-comment on function trunkline.register_tasks(jsonb) is 'Makes many tasks known in one call, as register_task does, all or none; tells how many were new or changed.';
+comment on function trunkline.register_tasks(jsonb) is 'Registers many tasks in one call, all or none, as register_task does; returns how many were new or changed.';

@@ -1,8 +1,7 @@
--- Gives running attempts of a worker back at once without counting a failure (not started, shutdown, deadlock); answers per job.
--- running -> ready, before the other jobs of its priority; after five times in a row -> scheduled as a
--- deferred job, so that one that deadlocks for ever does not spin. With p_unstarted that does not
--- count: a job nobody began was not put off, however often workers come and go; and what its claim has
--- charged at limits is taken back.
+-- Hands running attempts back at once without counting a failure (not started, shutdown, deadlock); returns one verdict per job.
+-- running -> ready, ahead of the other jobs of its priority. After five releases in a row -> scheduled as a deferred job,
+-- so that a job that always deadlocks does not spin. With p_unstarted the release does not count as a deferral, however
+-- often workers come and go, because the job never started; the charges of its claim are refunded.
 create or replace function trunkline.release(
   p_worker text,
   p_jobs uuid[],
@@ -32,4 +31,4 @@ begin
   ) as v;
 end;
 $$;
-comment on function trunkline.release(text, uuid[], integer[], text, boolean) is 'Gives running attempts of a worker back at once without counting a failure (not started, shutdown, deadlock); answers per job.';
+comment on function trunkline.release(text, uuid[], integer[], text, boolean) is 'Hands running attempts back at once without counting a failure (not started, shutdown, deadlock); returns one verdict per job.';

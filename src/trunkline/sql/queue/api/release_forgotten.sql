@@ -1,6 +1,6 @@
--- Hands back the attempts of a worker that it does not know of: the answer of its claim never arrived.
--- running -> ready, as release does. Without it such jobs would wait for their leases, since the
--- worker itself is alive. Locks the rows in id order.
+-- Hands back the attempts of a worker that it does not know about, because the result of its claim never arrived.
+-- running -> ready, as release does. Otherwise such jobs would wait until their leases expire, because the worker itself is
+-- alive. Locks the rows in id order.
 create or replace function trunkline.release_forgotten(p_worker text, p_known uuid[])
 returns setof trunkline.verdict
 language plpgsql
@@ -42,4 +42,4 @@ begin
   ) as v;
 end;
 $$;
-comment on function trunkline.release_forgotten(text, uuid[]) is 'Hands back the attempts of a worker that it does not know of: the answer of its claim never arrived.';
+comment on function trunkline.release_forgotten(text, uuid[]) is 'Hands back the attempts of a worker that it does not know about, because the result of its claim never arrived.';

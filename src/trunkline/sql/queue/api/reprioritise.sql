@@ -1,6 +1,6 @@
--- Gives a waiting job another priority; it goes to the end of that priority.
--- ready -> ready with a new sequence number; scheduled and blocked stay what they are. A job that has
--- the priority already is not locked, since claims would pass it by until their next full look.
+-- Changes the priority of a waiting job and moves it to the end of that priority.
+-- ready -> ready with a new sequence number; scheduled and blocked jobs keep their state. A job that already has the
+-- priority is not locked, because claims would skip it until their next full scan.
 create or replace function trunkline.reprioritise(p_job uuid, p_priority integer)
 returns trunkline.changed_job
 language plpgsql
@@ -30,7 +30,7 @@ begin
         trunkline_internal.visible_live_state(p_job => p_job, p_scope => v_scope),
         trunkline_internal.visible_end(p_job => p_job, p_scope => v_scope)
       );
-      -- Back in waiting between the two looks: another round.
+      -- The job came back to waiting between the two statements: try again.
       continue when v_state in ('ready', 'scheduled', 'blocked');
       perform trunkline_internal.refuse_state(
         p_job => p_job, p_state => v_state, p_allowed => array['ready', 'scheduled', 'blocked']
@@ -47,7 +47,7 @@ begin
       sequence = case when w.state = 'ready' then nextval('trunkline_internal.job_sequence') end
     where w.job_id = p_job and (v_scope is null or w.tenant = v_scope);
     if found then
-      -- A job that is set aside keeps its number in that table.
+      -- The sequence number of a job that is set aside is in this table.
       update trunkline_internal.set_aside as a set sequence = nextval('trunkline_internal.job_sequence') where a.job_id = p_job;
       perform trunkline_internal.record_event(
         p_at => trunkline.clock(), p_job => p_job, p_attempt => v_job.attempt, p_kind => 'reprioritised',
@@ -60,8 +60,8 @@ begin
   perform trunkline_internal.refuse_state(
     p_job => p_job, p_state => 'running', p_allowed => array['ready', 'scheduled', 'blocked']
   );
-  -- Not reached: the refusal has ended the call.
+  -- Not reached: the refusal ends the call.
   return null;
 end;
 $$;
-comment on function trunkline.reprioritise(uuid, integer) is 'Gives a waiting job another priority; it goes to the end of that priority.';
+comment on function trunkline.reprioritise(uuid, integer) is 'Changes the priority of a waiting job and moves it to the end of that priority.';

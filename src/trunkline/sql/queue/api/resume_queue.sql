@@ -1,4 +1,4 @@
--- Lets claims and new jobs into a queue again; tells whether it was paused.
+-- Allows claims and new jobs in a queue again; returns whether it was paused.
 create or replace function trunkline.resume_queue(p_queue text)
 returns boolean
 language plpgsql
@@ -38,4 +38,4 @@ begin
   return true;
 end;
 $$;
-comment on function trunkline.resume_queue(text) is 'Lets claims and new jobs into a queue again; tells whether it was paused.';
+comment on function trunkline.resume_queue(text) is 'Allows claims and new jobs in a queue again; returns whether it was paused.';

@@ -1,8 +1,8 @@
--- Runs an ended job again: a dead letter under its own id with a new budget of attempts, a finished job as a new job that names the old one.
--- dead -> ready; completed | cancelled: none -> ready for the new one. A dead letter takes its unique
--- key again, or is refused naming the holder. While the job that a retry made of a finished one is not
--- over, a further retry is answered with that job, also when both came at once.
--- Locks: the dead or the finished row, then what enqueue locks.
+-- Runs an ended job again: a dead letter under its own id with new attempts, a finished job as a new job that refers to the old one.
+-- dead -> ready; completed | cancelled: none -> ready for the new job. A dead letter takes its unique key again; if another
+-- job holds the key, the retry is refused and the detail names that job. Until the job created by a retry has ended,
+-- further retries of the same finished job return it, even if they run at the same time.
+-- Locks: the dead or the finished row, then the rows that enqueue locks.
 create or replace function trunkline.retry(p_job uuid)
 returns trunkline.enqueued
 language plpgsql
@@ -19,7 +19,7 @@ declare
   v_state text;
 begin
   perform trunkline_internal.require_read_committed();
-  -- Rounds, because a job that ends between the looks would be in none of them.
+  -- Several rounds, because a job that ends between two of these statements would be found by neither.
   for v_round in 1..3 loop
     delete from trunkline_internal.dead as d
     where d.job_id = p_job and (v_scope is null or d.tenant = v_scope)
@@ -42,7 +42,7 @@ begin
       p_job => p_job, p_state => v_state, p_allowed => array['dead', 'completed', 'cancelled']
     );
   end if;
-  -- A statement of its own, so that it sees what the retry before it committed when this one waited.
+  -- A separate statement, so that it sees the commit of an earlier retry that this one waited for.
   select (e.detail ->> 'new_job')::uuid into v_made
   from trunkline_internal.events as e
   where e.job_id = p_job and e.kind = 'retried' and e.at >= v_old.finished_at
@@ -80,4 +80,4 @@ begin
   return v_answer;
 end;
 $$;
-comment on function trunkline.retry(uuid) is 'Runs an ended job again: a dead letter under its own id with a new budget of attempts, a finished job as a new job that names the old one.';
+comment on function trunkline.retry(uuid) is 'Runs an ended job again: a dead letter under its own id with new attempts, a finished job as a new job that refers to the old one.';

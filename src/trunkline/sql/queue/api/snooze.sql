@@ -1,6 +1,6 @@
--- Puts running attempts of a worker off without counting a failure (no capacity, 429, not ready yet); answers per job.
--- running -> scheduled. Without a delay: 60 s, doubling to 15 minutes. With p_jitter up to half the
--- delay, at most 30 s, is added per job.
+-- Defers running attempts without counting a failure (no capacity, 429, not ready yet); returns one verdict per job.
+-- running -> scheduled. The default delay is 60 s, doubling to 15 minutes. With p_jitter, up to half the delay and at most
+-- 30 s is added per job.
 create or replace function trunkline.snooze(
   p_worker text,
   p_jobs uuid[],
@@ -28,4 +28,4 @@ begin
   ) as v;
 end;
 $$;
-comment on function trunkline.snooze(text, uuid[], integer[], interval[], text, boolean) is 'Puts running attempts of a worker off without counting a failure (no capacity, 429, not ready yet); answers per job.';
+comment on function trunkline.snooze(text, uuid[], integer[], interval[], text, boolean) is 'Defers running attempts without counting a failure (no capacity, 429, not ready yet); returns one verdict per job.';

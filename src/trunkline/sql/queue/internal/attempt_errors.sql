@@ -1,4 +1,4 @@
--- Gives the errors of a job's attempts, newest last, at most twenty.
+-- Returns the errors of a job's attempts, at most the last twenty, oldest first.
 create or replace function trunkline_internal.attempt_errors(p_job uuid)
 returns jsonb
 language sql
@@ -20,4 +20,4 @@ as $$
     limit 20
   ) as e
 $$;
-comment on function trunkline_internal.attempt_errors(uuid) is 'Gives the errors of a job''s attempts, newest last, at most twenty.';
+comment on function trunkline_internal.attempt_errors(uuid) is 'Returns the errors of a job''s attempts, at most the last twenty, oldest first.';

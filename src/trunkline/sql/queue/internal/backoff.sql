@@ -1,5 +1,5 @@
--- Gives the wait before the attempt that follows the n-th failure: base x factor^(n-1), jittered, never above the cap.
--- The jitter factor is uniform in [1 - jitter, 1 + jitter] and drawn per call, so per job.
+-- Returns the delay before the attempt that follows the n-th failure: base x factor^(n-1), jittered, never above the cap.
+-- The jitter factor is uniform in [1 - jitter, 1 + jitter] and drawn in each call, so separately for each job.
 create or replace function trunkline_internal.backoff(
   p_failures integer,
   p_base interval,
@@ -23,10 +23,10 @@ begin
       p_detail => jsonb_build_object('argument', 'p_failures', 'value', p_failures, 'must_be', 'at least 1')
     );
   end if;
-  -- The exponent is bounded because a power beyond it overflows long after the cap was reached.
+  -- The exponent is bounded to prevent overflow; the cap is reached long before.
   v_wait := least(v_base * power(p_factor, least(p_failures - 1, 60)), v_cap);
   v_wait := v_wait * (1 + p_jitter * (2 * trunkline_internal.draw() - 1));
   return make_interval(secs => least(v_wait, v_cap));
 end;
 $$;
-comment on function trunkline_internal.backoff(integer, interval, double precision, interval, double precision) is 'Gives the wait before the attempt that follows the n-th failure: base x factor^(n-1), jittered, never above the cap.';
+comment on function trunkline_internal.backoff(integer, interval, double precision, interval, double precision) is 'Returns the delay before the attempt that follows the n-th failure: base x factor^(n-1), jittered, never above the cap.';

@@ -1,4 +1,4 @@
--- Makes of whatever a worker reports an error object of bounded size: cut texts, so that a job stays small.
+-- Converts an error that a worker reports into an object of bounded size, with long texts truncated, so that jobs stay small.
 create or replace function trunkline_internal.bounded_error(p_error jsonb, p_bytes integer)
 returns jsonb
 language sql
@@ -17,4 +17,4 @@ as $$
     else pg_catalog.jsonb_build_object('message', pg_catalog.left(p_error #>> '{}', p_bytes / 4))
   end
 $$;
-comment on function trunkline_internal.bounded_error(jsonb, integer) is 'Makes of whatever a worker reports an error object of bounded size: cut texts, so that a job stays small.';
+comment on function trunkline_internal.bounded_error(jsonb, integer) is 'Converts an error that a worker reports into an object of bounded size, with long texts truncated, so that jobs stay small.';

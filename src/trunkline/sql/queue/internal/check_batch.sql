@@ -1,4 +1,4 @@
--- Refuses a worker's batch call without a worker, with arrays that do not match, or on a held snapshot.
+-- Refuses a worker's batch call that names no worker, has arrays of different lengths, or runs above READ COMMITTED.
 create or replace function trunkline_internal.check_batch(p_worker text, p_jobs uuid[], p_attempts integer[], p_others integer[])
 returns void
 language plpgsql
@@ -11,7 +11,7 @@ begin
   if p_worker is null or p_worker = '' or length(p_worker) > 200 then
     perform trunkline_internal.refuse(p_name => 'worker_required', p_detail => '{}');
   end if;
-  -- A case, because what looks for nulls does not take arrays of arrays.
+  -- A case expression, because array_position does not accept multidimensional arrays.
   v_wrong := case
     when p_jobs is null or array_ndims(p_jobs) > 1 or array_ndims(p_attempts) > 1 then true
     when cardinality(p_jobs) is distinct from cardinality(p_attempts) then true
@@ -36,4 +36,4 @@ begin
   perform trunkline_internal.require_read_committed();
 end;
 $$;
-comment on function trunkline_internal.check_batch(text, uuid[], integer[], integer[]) is 'Refuses a worker''s batch call without a worker, with arrays that do not match, or on a held snapshot.';
+comment on function trunkline_internal.check_batch(text, uuid[], integer[], integer[]) is 'Refuses a worker''s batch call that names no worker, has arrays of different lengths, or runs above READ COMMITTED.';

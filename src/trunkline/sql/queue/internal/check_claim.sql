@@ -1,4 +1,6 @@
--- Refuses what no claim can be asked for.
+-- Refuses invalid arguments of a claim and returns the tenant that the session acts for.
+-- Returns a value so that claim can call it in an assignment: PERFORM runs a statement, which costs 6 µs. For the same
+-- reason it calls require_read_committed only if the isolation level is another one.
 create or replace function trunkline_internal.check_claim(
   p_worker text,
   p_queues text[],
@@ -6,7 +8,7 @@ create or replace function trunkline_internal.check_claim(
   p_tasks text[],
   p_limited integer
 )
-returns void
+returns text
 language plpgsql
 stable
 set search_path = pg_catalog, pg_temp
@@ -33,7 +35,10 @@ begin
       p_detail => jsonb_build_object('argument', 'p_queues or p_tasks', 'must_be', 'one list of at most 10000 names and 1 MB')
     );
   end if;
-  perform trunkline_internal.require_read_committed();
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform trunkline_internal.require_read_committed();
+  end if;
+  return trunkline.tenant_scope();
 end;
 $$;
-comment on function trunkline_internal.check_claim(text, text[], integer, text[], integer) is 'Refuses what no claim can be asked for.';
+comment on function trunkline_internal.check_claim(text, text[], integer, text[], integer) is 'Refuses invalid arguments of a claim and returns the tenant that the session acts for.';

@@ -1,4 +1,4 @@
--- Refuses delays below zero, and those longer than ten years, which no clock could keep.
+-- Refuses negative delays and delays of more than ten years.
 create or replace function trunkline_internal.check_delays(p_delays interval[])
 returns void
 language plpgsql
@@ -22,4 +22,4 @@ begin
 end;
 $$;
 comment on function trunkline_internal.check_delays(interval[]) is
-  'Refuses delays below zero, and those longer than ten years, which no clock could keep.';
+  'Refuses negative delays and delays of more than ten years.';

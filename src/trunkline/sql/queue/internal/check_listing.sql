@@ -1,4 +1,4 @@
--- Checks the arguments of a list of jobs; returns the states to list.
+-- Checks the arguments of a call that lists jobs; returns the states to list.
 create or replace function trunkline_internal.check_listing(p_states text[], p_limit integer, p_most integer)
 returns text[]
 language plpgsql
@@ -24,4 +24,4 @@ begin
   return v_states;
 end;
 $$;
-comment on function trunkline_internal.check_listing(text[], integer, integer) is 'Checks the arguments of a list of jobs; returns the states to list.';
+comment on function trunkline_internal.check_listing(text[], integer, integer) is 'Checks the arguments of a call that lists jobs; returns the states to list.';

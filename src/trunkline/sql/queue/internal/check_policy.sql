@@ -1,4 +1,4 @@
--- Refuses a task policy that could not work, naming the argument.
+-- Refuses a task policy that cannot work; the detail names the argument.
 create or replace function trunkline_internal.check_policy(
   p_task text,
   p_queue text,
@@ -77,4 +77,4 @@ begin
   );
 end;
 $$;
-comment on function trunkline_internal.check_policy(text, text, interval, interval, integer, jsonb, text, integer, integer, text, text[], jsonb) is 'Refuses a task policy that could not work, naming the argument.';
+comment on function trunkline_internal.check_policy(text, text, interval, interval, integer, jsonb, text, integer, integer, text, text[], jsonb) is 'Refuses a task policy that cannot work; the detail names the argument.';

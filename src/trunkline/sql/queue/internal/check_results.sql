@@ -1,4 +1,4 @@
--- Refuses a batch in which a result is larger than what can be kept, naming the job.
+-- Refuses a batch in which a result is too large to be stored; the detail names the job.
 create or replace function trunkline_internal.check_results(p_jobs uuid[], p_results jsonb[], p_max_bytes integer)
 returns void
 language plpgsql
@@ -21,4 +21,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.check_results(uuid[], jsonb[], integer) is 'Refuses a batch in which a result is larger than what can be kept, naming the job.';
+comment on function trunkline_internal.check_results(uuid[], jsonb[], integer) is 'Refuses a batch in which a result is too large to be stored; the detail names the job.';

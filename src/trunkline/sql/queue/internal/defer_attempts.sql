@@ -1,6 +1,6 @@
--- Puts running attempts of a worker back without counting a failure, as snooze and release ask; bounded by count and age.
--- running -> ready (p_immediate, handed back to the front) | scheduled | dead (where the task says so
--- once the bounds are passed) | cancelled where that was asked for. Locks its rows in id order.
+-- Puts running attempts back without counting a failure, for snooze, release and hand_over; bounded by count and age.
+-- running -> ready (p_immediate: to the front of its priority) | scheduled | dead (beyond the bounds, if the task has
+-- dead_when_deferred) | cancelled if requested. Locks its rows in id order.
 create or replace function trunkline_internal.defer_attempts(
   p_worker text,
   p_jobs uuid[],
@@ -85,8 +85,8 @@ begin
     select coalesce(a.delay, trunkline_internal.deferral_delay(p_deferrals => r.deferrals)) as delay
   ) as x
   cross join lateral (
-    -- Whole seconds, at most half the delay and at most 30, so that what was put back together does
-    -- not come back together. The row is named so that it is drawn per job.
+    -- Whole seconds, at most half the delay and at most 30, so that jobs deferred together are not due together. The
+    -- expression refers to the row, so that PostgreSQL evaluates it for each job.
     select
       x.delay,
       case when p_jitter then floor(
@@ -98,4 +98,4 @@ begin
   return query select v.* from trunkline_internal.verdicts(p_jobs => p_jobs, p_attempts => p_attempts, p_moves => v_moves) as v;
 end;
 $$;
-comment on function trunkline_internal.defer_attempts(text, uuid[], integer[], interval[], text, boolean, boolean, text, boolean) is 'Puts running attempts of a worker back without counting a failure, as snooze and release ask; bounded by count and age.';
+comment on function trunkline_internal.defer_attempts(text, uuid[], integer[], interval[], text, boolean, boolean, text, boolean) is 'Puts running attempts back without counting a failure, for snooze, release and hand_over; bounded by count and age.';

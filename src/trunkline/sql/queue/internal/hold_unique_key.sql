@@ -1,6 +1,7 @@
--- Takes a unique key for a job, or tells which live job holds it; waits for a concurrent request with the same key.
--- The holder is known to be live: a key goes in the transaction that ends (or, where the task says
--- so, claims) its job. One that ended between insert and look makes another round.
+-- Takes a unique key for a job and returns its holder: this job, or the live job that already has the key.
+-- Waits for a concurrent request with the same key. The holder is live, because the transaction that ends its job (or
+-- claims it, if the task's unique_until is claim) also deletes the key. If the holder ends between insert and select, the
+-- function tries again.
 -- The scope is (profile, tenant), or (tenant, task) for tasks outside a profile.
 create or replace function trunkline_internal.hold_unique_key(
   p_profile text,
@@ -35,4 +36,4 @@ begin
   raise exception using errcode = 'serialization_failure', message = 'unique key kept changing';
 end;
 $$;
-comment on function trunkline_internal.hold_unique_key(text, text, text, text, uuid) is 'Takes a unique key for a job, or tells which live job holds it; waits for a concurrent request with the same key.';
+comment on function trunkline_internal.hold_unique_key(text, text, text, text, uuid) is 'Takes a unique key for a job and returns its holder: this job, or the live job that already has the key.';

@@ -1,4 +1,4 @@
--- Gives the first answer to an idempotency key, or null when the key is new and now taken for the given job.
+-- Returns the first result for an idempotency key, or null if the key is new and now taken for the given job.
 -- Waits for a concurrent request with the same key to commit or roll back. Refuses a request whose task or payload differs
 -- from the first one's; priority, delay and the other arguments are not compared. An alias is the same task.
 create or replace function trunkline_internal.known_answer(
@@ -20,8 +20,8 @@ declare
   v_answer trunkline.enqueued;
   v_is_other_task boolean;
   -- Equal for payloads that are equal as jsonb: its text sorts the keys and differs only in the zeros that end a fraction
-  -- (1.0 and 1). Dropping them changes strings too, which jsonb's own hash tells apart. That hash alone would not do, since
-  -- [[1], 2] and [[1, 2]] have the same one. 7 µs for a payload of 150 bytes, about 1 ms for 100 kB.
+  -- (1.0 and 1). Dropping them changes strings too, which jsonb's own hash distinguishes. That hash alone is not enough,
+  -- because [[1], 2] and [[1, 2]] have the same one. 7 µs for a payload of 150 bytes, about 1 ms for 100 kB.
   v_hash bigint := hashtextextended(
     regexp_replace(p_payload::text collate "C", '([.][0-9]*[1-9])0+(?=[],}])|[.]0+(?=[],}])', e'\\1', 'g'),
     jsonb_hash_extended(p_payload, 0)
@@ -70,8 +70,8 @@ begin
       return v_answer;
     end if;
   end loop;
-  -- Three keys expired and were swept between insert and look: the caller's retry will succeed.
+  -- Three times the key expired and was swept between insert and select. If the caller retries, it will succeed.
   raise exception using errcode = 'serialization_failure', message = 'idempotency key kept changing';
 end;
 $$;
-comment on function trunkline_internal.known_answer(text, text, text, jsonb, uuid, timestamptz, timestamptz) is 'Gives the first answer to an idempotency key, or null when the key is new and now taken for the given job.';
+comment on function trunkline_internal.known_answer(text, text, text, jsonb, uuid, timestamptz, timestamptz) is 'Returns the first result for an idempotency key, or null if the key is new and now taken for the given job.';

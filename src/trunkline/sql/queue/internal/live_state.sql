@@ -1,5 +1,5 @@
--- Tells state and due time of a job that waits or runs; null when it does neither.
--- Two rounds, because a claim may move the job between the two looks.
+-- Returns the state and due time of a waiting or running job; null if it is neither.
+-- Two rounds, because the job may move back to waiting between the two statements.
 create or replace function trunkline_internal.live_state(p_job uuid)
 returns trunkline.enqueued
 language plpgsql
@@ -24,4 +24,4 @@ begin
   return null;
 end;
 $$;
-comment on function trunkline_internal.live_state(uuid) is 'Tells state and due time of a job that waits or runs; null when it does neither.';
+comment on function trunkline_internal.live_state(uuid) is 'Returns the state and due time of a waiting or running job; null if it is neither.';

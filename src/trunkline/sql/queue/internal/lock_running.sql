@@ -1,7 +1,7 @@
--- Locks the running attempts that really are the worker's, in id order, and tells which.
--- By array and not by join: a table that looked empty at the last ANALYZE would become the outer side
--- of a join and be read from end to end, in any order (see complete). Of a job named twice only the
--- higher attempt counts: no other can live.
+-- Locks the given running attempts that belong to the worker, in id order, and returns their jobs.
+-- Uses arrays instead of a join: if the table was empty at the last ANALYZE, the planner would make it the outer side of
+-- a join and read all of it, in any order (see complete). If a job is given twice, only the higher attempt counts, because
+-- no other can be running.
 create or replace function trunkline_internal.lock_running(p_worker text, p_jobs uuid[], p_attempts integer[], p_scope text)
 returns uuid[]
 language plpgsql
@@ -33,4 +33,4 @@ begin
   );
 end;
 $$;
-comment on function trunkline_internal.lock_running(text, uuid[], integer[], text) is 'Locks the running attempts that really are the worker''s, in id order, and tells which.';
+comment on function trunkline_internal.lock_running(text, uuid[], integer[], text) is 'Locks the given running attempts that belong to the worker, in id order, and returns their jobs.';

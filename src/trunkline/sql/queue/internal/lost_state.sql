@@ -1,4 +1,4 @@
--- Returns gone if a job of a lost attempt does not exist, or not for the caller's tenant; null if it does.
+-- Returns gone if the job of a lost attempt does not exist or belongs to another tenant than the caller's; null otherwise.
 -- A claimed job disappears if the server loses its last transactions, as in an asynchronous failover, or if an operator
 -- discards it. Otherwise another attempt owns it, or it has ended.
 create or replace function trunkline_internal.lost_state(p_job uuid, p_scope text)
@@ -16,4 +16,4 @@ begin
   return null;
 end;
 $$;
-comment on function trunkline_internal.lost_state(uuid, text) is 'Returns gone if a job of a lost attempt does not exist, or not for the caller''s tenant; null if it does.';
+comment on function trunkline_internal.lost_state(uuid, text) is 'Returns gone if the job of a lost attempt does not exist or belongs to another tenant than the caller''s; null otherwise.';

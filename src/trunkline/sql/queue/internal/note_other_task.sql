@@ -1,4 +1,4 @@
--- Sends the caller a notice if a job that answers a request belongs to another task than the one requested.
+-- Sends the caller a notice if the job that a request returns belongs to another task than the requested one.
 -- Called for duplicates in a profile, where a unique key counts for all tasks.
 create or replace function trunkline_internal.note_other_task(
   p_job uuid,
@@ -17,7 +17,7 @@ declare
 begin
   select w.task into v_task from trunkline_internal.waiting as w where w.job_id = p_job;
   if not found then
-    -- One statement, because a job that moves between two of them would be found by neither.
+    -- One statement, because two would miss a job that moves between them.
     select j.task into v_task
     from (
       select w.task from trunkline_internal.waiting as w where w.job_id = p_job
@@ -43,4 +43,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.note_other_task(uuid, text, text, text) is 'Sends the caller a notice if a job that answers a request belongs to another task than the one requested.';
+comment on function trunkline_internal.note_other_task(uuid, text, text, text) is 'Sends the caller a notice if the job that a request returns belongs to another task than the requested one.';

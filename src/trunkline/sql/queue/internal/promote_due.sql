@@ -1,5 +1,5 @@
--- Makes due jobs ready, the earliest first, as many as allowed; tells how many, up to which due time it looked and of which queues.
--- scheduled -> ready with a new sequence number. Locks the rows it moves, skips locked ones.
+-- Makes due jobs ready, earliest first, up to a limit; returns how many, up to which due time it read, and their queues.
+-- scheduled -> ready with a new sequence number. Locks the rows that it moves and skips locked ones.
 -- Called by claim (bounded, from a kept position) and by the duty promote (from the start).
 create or replace function trunkline_internal.promote_due(
   p_now timestamptz,
@@ -22,9 +22,9 @@ declare
   v_jobs uuid[];
   v_sequences bigint[];
 begin
-  -- Locking assigns the transaction id before the first number is drawn. The numbers are drawn in
-  -- the order of the due times, then brought into that of the ids for the update's look-up. A
-  -- statement of its own updates: it sees the row as it was locked, also where it changed meanwhile.
+  -- Locking assigns the transaction id before the first number is drawn. The numbers are drawn in the order of due times,
+  -- then sorted by job id for the lookup in the update. The update is a separate statement, so that it sees each row as it
+  -- was locked, even if the row changed after the first statement began.
   with due as materialized (
     select w.job_id, w.run_at, w.queue, w.bucket
     from trunkline_internal.waiting as w
@@ -59,4 +59,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.promote_due(timestamptz, timestamptz, integer) is 'Makes due jobs ready, the earliest first, as many as allowed; tells how many, up to which due time it looked and of which queues.';
+comment on function trunkline_internal.promote_due(timestamptz, timestamptz, integer) is 'Makes due jobs ready, earliest first, up to a limit; returns how many, up to which due time it read, and their queues.';

@@ -1,6 +1,6 @@
--- Moves a waiting job up to a higher priority; leaves it alone, without locking it, where it has that already.
--- A lock without a change would make claims pass the job by until their next full look.
--- ready -> ready with a new sequence number, scheduled and blocked stay what they are.
+-- Raises the priority of a waiting job and returns true; returns false without a lock if its priority is already as high.
+-- A lock without a change would make claims skip the job until their next full scan.
+-- ready -> ready with a new sequence number; scheduled and blocked jobs keep their state.
 create or replace function trunkline_internal.raise_priority(p_job uuid, p_priority integer)
 returns boolean
 language plpgsql
@@ -26,9 +26,9 @@ begin
   if not found then
     return false;
   end if;
-  -- A job that is set aside keeps its number in that table.
+  -- The sequence number of a job that is set aside is in this table.
   update trunkline_internal.set_aside as a set sequence = nextval('trunkline_internal.job_sequence') where a.job_id = p_job;
   return true;
 end;
 $$;
-comment on function trunkline_internal.raise_priority(uuid, integer) is 'Moves a waiting job up to a higher priority; leaves it alone, without locking it, where it has that already.';
+comment on function trunkline_internal.raise_priority(uuid, integer) is 'Raises the priority of a waiting job and returns true; returns false without a lock if its priority is already as high.';

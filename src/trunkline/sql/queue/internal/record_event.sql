@@ -1,4 +1,4 @@
--- Appends one event about a job, with who did it.
+-- Appends one event about a job, with the session user as actor.
 create or replace function trunkline_internal.record_event(
   p_at timestamptz,
   p_job uuid,
@@ -21,4 +21,4 @@ begin
   values (p_at, p_job, p_attempt, p_kind, p_to_state, p_task, p_queue, p_tenant, p_worker, session_user, p_detail);
 end;
 $$;
-comment on function trunkline_internal.record_event(timestamptz, uuid, integer, text, text, text, text, text, text, jsonb) is 'Appends one event about a job, with who did it.';
+comment on function trunkline_internal.record_event(timestamptz, uuid, integer, text, text, text, text, text, text, jsonb) is 'Appends one event about a job, with the session user as actor.';

@@ -1,4 +1,4 @@
--- Refuses a request about a job that is in the wrong state, or that the caller cannot see.
+-- Refuses a request because the job is in the wrong state, or because the caller cannot see it.
 create or replace function trunkline_internal.refuse_state(p_job uuid, p_state text, p_allowed text[])
 returns void
 language plpgsql
@@ -15,4 +15,4 @@ begin
   );
 end;
 $$;
-comment on function trunkline_internal.refuse_state(uuid, text, text[]) is 'Refuses a request about a job that is in the wrong state, or that the caller cannot see.';
+comment on function trunkline_internal.refuse_state(uuid, text, text[]) is 'Refuses a request because the job is in the wrong state, or because the caller cannot see it.';

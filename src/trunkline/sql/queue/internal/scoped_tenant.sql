@@ -1,4 +1,4 @@
--- Gives the tenant a new job belongs to: the one asked for, or the one the caller acts for; another one is refused.
+-- Returns the tenant of a new job: the requested one, or the one that the session acts for; refuses any other.
 create or replace function trunkline_internal.scoped_tenant(p_tenant text)
 returns text
 language plpgsql
@@ -20,4 +20,4 @@ begin
   return v_scope;
 end;
 $$;
-comment on function trunkline_internal.scoped_tenant(text) is 'Gives the tenant a new job belongs to: the one asked for, or the one the caller acts for; another one is refused.';
+comment on function trunkline_internal.scoped_tenant(text) is 'Returns the tenant of a new job: the requested one, or the one that the session acts for; refuses any other.';

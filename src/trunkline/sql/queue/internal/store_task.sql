@@ -1,8 +1,8 @@
--- Stores the given parts of a task's policy and tells whether anything changed; what is the same is neither locked nor written.
--- Workers register their tasks at every start. Read first without a lock, since most find what they
--- would write; whoever has to write locks the row and looks again, so that two processes that start
--- together do not mix their policies. A session that acts for one tenant may register a task with its stored policy, but
--- may change nothing. Called by register_task and register_tasks.
+-- Stores the given parts of a task's policy and returns whether anything changed; an unchanged task is neither locked nor written.
+-- Workers register their tasks at every start, and most of them change nothing. So the function first reads the row
+-- without a lock. If it has to write, it locks the row and reads it again, so that two processes that start together do not
+-- mix their policies. A session that acts for one tenant may register a task with its stored policy, but may change
+-- nothing. Called by register_task and register_tasks.
 create or replace function trunkline_internal.store_task(
   p_task text,
   p_queue text,
@@ -42,8 +42,8 @@ begin
     p_crash_limit => p_crash_limit, p_priority => p_priority, p_profile => p_profile,
     p_limits => p_limits, p_cost => p_cost
   );
-  -- By the names of the columns. Times in seconds: a month in an interval is longer or shorter by the
-  -- day it is added to.
+  -- The keys are column names. Times are in seconds, because the length of a month in an interval depends on the date that
+  -- it is added to.
   v_given := jsonb_strip_nulls(jsonb_build_object(
     'queue', p_queue,
     'profile', p_profile,
@@ -136,8 +136,8 @@ exception
       p_name => 'invalid_policy',
       p_detail => jsonb_build_object('task', p_task, 'argument', v_constraint, 'must_be', 'within its range')
     );
-    -- Not reached: the refusal has ended the call.
+    -- Not reached: the refusal ends the call.
     return null;
 end;
 $$;
-comment on function trunkline_internal.store_task(text, text, interval, interval, integer, jsonb, boolean, integer, text, integer, boolean, boolean, boolean, text, text[], jsonb, timestamptz) is 'Stores the given parts of a task''s policy and tells whether anything changed; what is the same is neither locked nor written.';
+comment on function trunkline_internal.store_task(text, text, interval, interval, integer, jsonb, boolean, integer, text, integer, boolean, boolean, boolean, text, text[], jsonb, timestamptz) is 'Stores the given parts of a task''s policy and returns whether anything changed; an unchanged task is neither locked nor written.';

@@ -1,4 +1,4 @@
--- Gives the policy of a task; a task nobody registered is refused with the list of known ones, or registered where the setting allows it.
+-- Returns the policy of a task; refuses an unknown task with the list of known ones, or registers it if allow_unknown_tasks is set.
 create or replace function trunkline_internal.task_policy(p_task text)
 returns trunkline_internal.tasks
 language plpgsql
@@ -31,4 +31,4 @@ begin
   return v_policy;
 end;
 $$;
-comment on function trunkline_internal.task_policy(text) is 'Gives the policy of a task; a task nobody registered is refused with the list of known ones, or registered where the setting allows it.';
+comment on function trunkline_internal.task_policy(text) is 'Returns the policy of a task; refuses an unknown task with the list of known ones, or registers it if allow_unknown_tasks is set.';

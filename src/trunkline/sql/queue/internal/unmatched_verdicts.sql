@@ -1,6 +1,6 @@
--- Returns the verdicts of a batch of completions in which not every attempt was completed: ok, cancel, already or lost.
--- Already: this worker completed this very attempt before. Cancel: the attempt ended as cancelled,
--- because a heartbeat or progress call had returned cancel for it. The state of a lost one is gone if there is no such job.
+-- Returns the verdicts of a batch in which not every attempt was completed: ok, cancel, already or lost.
+-- Already: this worker completed the same attempt before. Cancel: the attempt ended as cancelled, because a heartbeat or
+-- progress call had returned cancel for it. The state of a lost attempt is gone if its job does not exist.
 create or replace function trunkline_internal.unmatched_verdicts(
   p_worker text,
   p_jobs uuid[],
@@ -70,4 +70,4 @@ begin
   return query select v.* from unnest(v_answers) as v;
 end;
 $$;
-comment on function trunkline_internal.unmatched_verdicts(text, uuid[], integer[], uuid[], uuid[], boolean) is 'Returns the verdicts of a batch of completions in which not every attempt was completed: ok, cancel, already or lost.';
+comment on function trunkline_internal.unmatched_verdicts(text, uuid[], integer[], uuid[], uuid[], boolean) is 'Returns the verdicts of a batch in which not every attempt was completed: ok, cancel, already or lost.';

@@ -1,5 +1,6 @@
--- Answers a batch call about running attempts in the order asked: what was moved is ok, the rest is lost.
--- The state of a lost one is gone if there is no such job. Of a job named twice the higher attempt was moved, see lock_running.
+-- Returns the verdicts of a batch call about running attempts, in the order of the request: ok if moved, otherwise lost.
+-- The state of a lost attempt is gone if its job does not exist. If a job is given twice, the higher attempt was moved; see
+-- lock_running.
 create or replace function trunkline_internal.verdicts(
   p_jobs uuid[],
   p_attempts integer[],
@@ -28,4 +29,4 @@ begin
   order by a.place;
 end;
 $$;
-comment on function trunkline_internal.verdicts(uuid[], integer[], trunkline_internal.move[]) is 'Answers a batch call about running attempts in the order asked: what was moved is ok, the rest is lost.';
+comment on function trunkline_internal.verdicts(uuid[], integer[], trunkline_internal.move[]) is 'Returns the verdicts of a batch call about running attempts, in the order of the request: ok if moved, otherwise lost.';

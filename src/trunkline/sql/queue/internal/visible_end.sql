@@ -1,4 +1,4 @@
--- Tells the final state of a job if the caller's tenant may know it, else null.
+-- Returns the final state of a job if it has ended and the caller's tenant may see it, otherwise null.
 create or replace function trunkline_internal.visible_end(p_job uuid, p_scope text)
 returns text
 language plpgsql
@@ -21,4 +21,4 @@ begin
   return v_state;
 end;
 $$;
-comment on function trunkline_internal.visible_end(uuid, text) is 'Tells the final state of a job if the caller''s tenant may know it, else null.';
+comment on function trunkline_internal.visible_end(uuid, text) is 'Returns the final state of a job if it has ended and the caller''s tenant may see it, otherwise null.';

@@ -1,4 +1,4 @@
--- Tells the state of a waiting or running job if the caller's tenant may know it, else null.
+-- Returns the state of a job if it waits or runs and the caller's tenant may see it, otherwise null.
 create or replace function trunkline_internal.visible_live_state(p_job uuid, p_scope text)
 returns text
 language plpgsql
@@ -21,4 +21,4 @@ begin
   return v_state;
 end;
 $$;
-comment on function trunkline_internal.visible_live_state(uuid, text) is 'Tells the state of a waiting or running job if the caller''s tenant may know it, else null.';
+comment on function trunkline_internal.visible_live_state(uuid, text) is 'Returns the state of a job if it waits or runs and the caller''s tenant may see it, otherwise null.';

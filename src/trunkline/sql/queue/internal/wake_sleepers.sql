@@ -1,8 +1,8 @@
--- Notifies channel trunkline_wake once for each of these queues on which a worker sleeps; costs next to nothing while none does.
--- The notification goes out when the transaction commits, and not at all when it rolls back. Only who
--- sleeps, because commits that notify wait for each other, all over the server. The payload is the
--- name of the queue and nothing else: every login of the database can listen.
--- Reads sleepers without a lock. Called by whatever makes jobs claimable.
+-- Notifies channel trunkline_wake once for each of these queues on which a worker sleeps; costs almost nothing while none does.
+-- The notification is sent when the transaction commits, and not at all if it rolls back. It is sent only if a worker
+-- sleeps, because commits that notify wait for each other across the whole server. The payload is only the name of the
+-- queue, because every login of the database can listen.
+-- Reads sleepers without a lock. Called by every function that makes jobs claimable.
 create or replace function trunkline_internal.wake_sleepers(p_queues text[])
 returns void
 language plpgsql
@@ -18,4 +18,4 @@ begin
   where exists (select from trunkline_internal.sleepers as s where s.queue in (q.queue, '*'));
 end;
 $$;
-comment on function trunkline_internal.wake_sleepers(text[]) is 'Notifies channel trunkline_wake once for each of these queues on which a worker sleeps; costs next to nothing while none does.';
+comment on function trunkline_internal.wake_sleepers(text[]) is 'Notifies channel trunkline_wake once for each of these queues on which a worker sleeps; costs almost nothing while none does.';

@@ -1,5 +1,5 @@
--- The four tables of jobs as one, with the columns of the widest; the view jobs and the function job read it.
--- prune_by is the time of a finished job and a constant elsewhere, so that a bound on it skips partitions.
+-- All jobs from the four job tables, with null for columns that a table lacks; the view jobs and the function job read it.
+-- prune_by is finished_at for finished jobs and infinity for others, so that a bound on it skips partitions.
 create or replace view trunkline_internal.all_jobs as
 select
   w.job_id, w.state, w.task, w.queue, (w.lane >> 1)::integer as priority, w.tenant, w.payload, w.payload_day,
@@ -34,4 +34,4 @@ select
   case when f.state = 'completed' then 100 end, null, null, f.reason, f.unique_key, f.correlation_id,
   f.retry_of, f.tags, f.last_error, f.finished_at
 from trunkline_internal.finished as f;
-comment on view trunkline_internal.all_jobs is 'The four tables of jobs as one, with the columns of the widest; the view jobs and the function job read it.';
+comment on view trunkline_internal.all_jobs is 'All jobs from the four job tables, with null for columns that a table lacks; the view jobs and the function job read it.';

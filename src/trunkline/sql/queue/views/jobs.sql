@@ -1,7 +1,7 @@
--- All jobs of the caller's tenant, or of all tenants for our roles; look one up by id with the function job.
--- payload and result cost nothing unless they are selected. A call of job for each row would plan each time: 100 rows took
--- 0.5 s. The null test of the scope is inside the subquery: outside, the planner expects it to keep one row in 200, and
--- reads and sorts everything for a page.
+-- All jobs of the caller's tenant, or of all tenants for our roles; to read one job by id, call the function job.
+-- payload and result cost nothing unless they are selected. Calling job for each row would plan each call: 100 rows took
+-- 0.5 s. The null test of the tenant scope is inside the subquery. Outside it, the planner expects the test to keep one row
+-- in 200, so it reads and sorts everything for a page.
 create or replace view trunkline.jobs with (security_barrier = true) as
 select
   j.job_id, j.state, j.task, j.queue, j.priority, j.tenant, j.attempt, j.failures, j.max_attempts,
@@ -18,4 +18,4 @@ select
   )) as result
 from trunkline_internal.all_jobs as j
 where (select trunkline.tenant_scope() is null) or j.tenant = (select trunkline.tenant_scope());
-comment on view trunkline.jobs is 'All jobs of the caller''s tenant, or of all tenants for our roles; look one up by id with the function job.';
+comment on view trunkline.jobs is 'All jobs of the caller''s tenant, or of all tenants for our roles; to read one job by id, call the function job.';

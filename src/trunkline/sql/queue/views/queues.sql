@@ -1,5 +1,5 @@
--- Queues with what waits and runs in each, the age of the oldest ready job, whether claims are held up and whether it ages.
--- Numbers are counted up to counted_up_to; one that reaches it means that many or more. See queue_sizes.
+-- Queues with the number of their waiting, running and dead jobs, the age of the oldest ready job, and whether they are paused or age.
+-- Counting stops at counted_up_to: a number that reaches it means that many or more. See queue_sizes.
 create or replace view trunkline.queues with (security_barrier = true) as
 select
   s.queue,
@@ -18,4 +18,4 @@ select
   s.counted_up_to
 from trunkline.queue_sizes() as s
 left join trunkline_internal.queues as q on q.queue = s.queue;
-comment on view trunkline.queues is 'Queues with what waits and runs in each, the age of the oldest ready job, whether claims are held up and whether it ages.';
+comment on view trunkline.queues is 'Queues with the number of their waiting, running and dead jobs, the age of the oldest ready job, and whether they are paused or age.';

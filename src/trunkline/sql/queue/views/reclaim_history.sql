@@ -1,5 +1,5 @@
--- Reclaims, newest first: which job was taken back from whom, why and where it went.
--- The scope is asked for as in the view jobs.
+-- Reclaimed attempts, newest first: which job was taken from which worker, why, and its next state.
+-- Tests the tenant scope as the view jobs does.
 create or replace view trunkline.reclaim_history with (security_barrier = true) as
 select
   e.at, e.job_id, e.attempt, e.task, e.queue, e.tenant, e.worker, e.to_state,
@@ -10,4 +10,4 @@ from trunkline_internal.events as e
 where e.kind = 'lost'
   and ((select trunkline.tenant_scope() is null) or e.tenant = (select trunkline.tenant_scope()))
 order by e.at desc;
-comment on view trunkline.reclaim_history is 'Reclaims, newest first: which job was taken back from whom, why and where it went.';
+comment on view trunkline.reclaim_history is 'Reclaimed attempts, newest first: which job was taken from which worker, why, and its next state.';

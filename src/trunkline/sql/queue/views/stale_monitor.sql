@@ -1,4 +1,4 @@
--- Running jobs with the age of their last sign of life against their lease: healthy below it, stale from it on, critical from twice of it on.
+-- Running jobs with the age of their last heartbeat or claim: healthy below one lease, stale from one, critical from two leases.
 create or replace view trunkline.stale_monitor with (security_barrier = true) as
 select
   m.job_id, m.task, m.queue, m.tenant, m.worker, m.attempt, m.claimed_at, m.heartbeat_at,
@@ -26,4 +26,4 @@ from (
   ) as s
   where (select trunkline.tenant_scope() is null) or r.tenant = (select trunkline.tenant_scope())
 ) as m;
-comment on view trunkline.stale_monitor is 'Running jobs with the age of their last sign of life against their lease: healthy below it, stale from it on, critical from twice of it on.';
+comment on view trunkline.stale_monitor is 'Running jobs with the age of their last heartbeat or claim: healthy below one lease, stale from one, critical from two leases.';

@@ -1,6 +1,6 @@
--- Tasks and the policy in force for each.
+-- Tasks with their current policy.
 -- A session that acts for one tenant sees the tasks of its own jobs and schedules. It can enqueue jobs of any other task by
--- name, but it gets no list of what others run.
+-- name, but it cannot list the tasks that others run.
 create or replace view trunkline.tasks with (security_barrier = true) as
 select
   t.task, t.queue, t.profile,
@@ -19,4 +19,4 @@ where (select trunkline.tenant_scope()) is null
     union all
     select c.task from trunkline_internal.schedules as c where c.tenant = (select trunkline.tenant_scope())
   );
-comment on view trunkline.tasks is 'Tasks and the policy in force for each.';
+comment on view trunkline.tasks is 'Tasks with their current policy.';

@@ -1,6 +1,6 @@
 -- Renames the schedule that a task's code declared under an old name, keeping its due time; returns whether there was one.
--- A schedule that has the new name already replaces it. Schedules with names of their own are left alone: they may name
--- the alias. Called by workers of a renamed task before they set its schedule. Locks the schedule's row.
+-- If a schedule with the new name already exists, the old one is removed. Schedules with other names are left alone, even
+-- if their task is the alias. Workers of a renamed task call this before they set its schedule. Locks the schedule's row.
 create or replace function trunkline.adopt_schedule(p_task text, p_alias text)
 returns boolean
 language plpgsql

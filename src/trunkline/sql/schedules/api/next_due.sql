@@ -1,5 +1,5 @@
--- Shows when a cron expression is due next: the way to try one before it becomes a schedule.
--- Reads no table. Refuses what set_schedule would refuse.
+-- Returns the next due times of a cron expression, to try it before it becomes a schedule.
+-- Reads no table. Refuses the same expressions and time zones as set_schedule.
 create or replace function trunkline.next_due(
   p_cron text,
   p_time_zone text default 'UTC',
@@ -34,4 +34,4 @@ begin
   end loop;
 end;
 $$;
-comment on function trunkline.next_due(text, text, timestamptz, integer) is 'Shows when a cron expression is due next: the way to try one before it becomes a schedule.';
+comment on function trunkline.next_due(text, text, timestamptz, integer) is 'Returns the next due times of a cron expression, to try it before it becomes a schedule.';

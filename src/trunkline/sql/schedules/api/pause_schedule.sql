@@ -1,4 +1,4 @@
--- Pauses a schedule: nothing of it is enqueued until it is resumed. A paused one stays as it is.
+-- Pauses a schedule: it enqueues nothing until it is resumed. A schedule that is already paused stays unchanged.
 -- active -> paused. Locks the schedule's row.
 create or replace function trunkline.pause_schedule(p_schedule text)
 returns trunkline.schedule_change
@@ -19,4 +19,4 @@ begin
   return row(p_schedule, false, true, null)::trunkline.schedule_change;
 end;
 $$;
-comment on function trunkline.pause_schedule(text) is 'Pauses a schedule: nothing of it is enqueued until it is resumed. A paused one stays as it is.';
+comment on function trunkline.pause_schedule(text) is 'Pauses a schedule: it enqueues nothing until it is resumed. A schedule that is already paused stays unchanged.';

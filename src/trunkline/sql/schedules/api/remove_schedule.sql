@@ -1,4 +1,4 @@
--- Removes a schedule; jobs it has enqueued stay.
+-- Removes a schedule; the jobs that it has enqueued stay.
 -- active | paused -> none. Locks the schedule's row.
 create or replace function trunkline.remove_schedule(p_schedule text)
 returns void
@@ -12,4 +12,4 @@ begin
   delete from trunkline_internal.schedules as s where s.schedule = p_schedule;
 end;
 $$;
-comment on function trunkline.remove_schedule(text) is 'Removes a schedule; jobs it has enqueued stay.';
+comment on function trunkline.remove_schedule(text) is 'Removes a schedule; the jobs that it has enqueued stay.';

@@ -1,5 +1,5 @@
--- Resumes a paused schedule from now on: due times during the pause were not missed, so no policy brings them back.
--- paused -> active. Locks the schedule's row. An active one stays as it is.
+-- Resumes a paused schedule from now on; due times during the pause do not count as missed.
+-- paused -> active. Locks the schedule's row. An active schedule stays unchanged.
 create or replace function trunkline.resume_schedule(p_schedule text)
 returns trunkline.schedule_change
 language plpgsql
@@ -24,4 +24,4 @@ begin
   return row(p_schedule, false, false, v_next)::trunkline.schedule_change;
 end;
 $$;
-comment on function trunkline.resume_schedule(text) is 'Resumes a paused schedule from now on: due times during the pause were not missed, so no policy brings them back.';
+comment on function trunkline.resume_schedule(text) is 'Resumes a paused schedule from now on; due times during the pause do not count as missed.';

@@ -1,6 +1,6 @@
--- Makes a schedule or changes all of it but its pause, unless given; its next due time is kept unless the expression, the time zone or the pause changed.
--- none -> active | paused, active <-> paused. Locks the schedule's row: it waits for a run in
--- progress. A due time that a new expression no longer has is not enqueued any more.
+-- Creates or replaces a schedule; keeps its pause unless p_paused is given, and its next due time unless cron, time zone or pause changes.
+-- none -> active | paused, active <-> paused. Locks the schedule's row, so it waits for a run in progress. A due time that
+-- the new expression does not contain is no longer enqueued.
 create or replace function trunkline.set_schedule(
   p_schedule text,
   p_cron text,
@@ -30,7 +30,7 @@ declare
   v_policy trunkline_internal.tasks;
   v_template text;
 begin
-  -- Its jobs have the tag schedule:<name>, and a tag has at most 200 bytes.
+  -- Jobs of a schedule have the tag schedule:<name>, and a tag has at most 200 bytes.
   if p_schedule is null or p_schedule = '' or octet_length(p_schedule) > 191 then
     perform trunkline_internal.refuse(
       p_name => 'invalid_argument',
@@ -84,8 +84,8 @@ begin
     priority = excluded.priority,
     tenant = excluded.tenant,
     missed = excluded.missed,
-    -- Code that sets its schedules at every start must not undo an operator's pause, also one that
-    -- commits while this waits for the row.
+    -- Code that sets its schedules at every start must not undo an operator's pause, not even one that
+    -- commits while this call waits for the row.
     paused = coalesce(p_paused, s.paused),
     next_run_at = case
       when coalesce(p_paused, s.paused) then null
@@ -96,7 +96,7 @@ begin
     last_error_at = null,
     updated_at = excluded.updated_at
   where v_scope is null or s.tenant = v_scope
-  -- Only a row that was there before has been locked by a transaction.
+  -- xmax is zero only in an inserted row: an existing row was locked before its update.
   returning s.schedule, s.xmax = 0, s.paused, s.next_run_at into v_change;
   if not found then
     perform trunkline_internal.refuse(
@@ -107,4 +107,4 @@ begin
   return v_change;
 end;
 $$;
-comment on function trunkline.set_schedule(text, text, text, jsonb, text, text, integer, text, text, boolean) is 'Makes a schedule or changes all of it but its pause, unless given; its next due time is kept unless the expression, the time zone or the pause changed.';
+comment on function trunkline.set_schedule(text, text, text, jsonb, text, text, integer, text, text, boolean) is 'Creates or replaces a schedule; keeps its pause unless p_paused is given, and its next due time unless cron, time zone or pause changes.';

@@ -1,7 +1,7 @@
--- Refuses what is not the full name of a time zone: an area and a place such as Europe/Paris, or UTC or GMT.
--- Abbreviations (CET, EST) mean what the settings of a session say, and PostgreSQL reads any word
--- with a number as an offset whose sign is the other way round, so neither may get into a schedule.
--- The list of names, pg_timezone_names, reads all files of time zones and takes 100 ms.
+-- Refuses anything but the full name of a time zone: area and place, such as Europe/Paris, or UTC or GMT.
+-- The meaning of an abbreviation (CET, EST) depends on the session's settings, and PostgreSQL reads any word with a number
+-- as an offset with the sign reversed. So a schedule accepts neither. The view pg_timezone_names is not used, because it
+-- reads all time zone files, which takes 100 ms.
 create or replace function trunkline_internal.check_time_zone(p_time_zone text)
 returns void
 language plpgsql
@@ -26,4 +26,4 @@ begin
   );
 end;
 $$;
-comment on function trunkline_internal.check_time_zone(text) is 'Refuses what is not the full name of a time zone: an area and a place such as Europe/Paris, or UTC or GMT.';
+comment on function trunkline_internal.check_time_zone(text) is 'Refuses anything but the full name of a time zone: area and place, such as Europe/Paris, or UTC or GMT.';

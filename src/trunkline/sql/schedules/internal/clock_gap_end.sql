@@ -1,5 +1,5 @@
--- Finds the first whole minute that clocks show after a time they leave out when they are put forward.
--- Called by cron_next with a time that is left out.
+-- Returns the first whole minute that exists after a local time that is skipped when the clocks go forward.
+-- cron_next calls it with a skipped time.
 create or replace function trunkline_internal.clock_gap_end(p_time_zone text, p_local timestamp)
 returns timestamp
 language plpgsql
@@ -9,7 +9,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_missing integer := 0;
-  -- PostgreSQL reads a time that is left out as that much later, which is a real time.
+  -- PostgreSQL reads a skipped time as that much later, which is a time that exists.
   v_real integer := ceil(extract(epoch from (p_local at time zone p_time_zone at time zone p_time_zone) - p_local) / 60)::integer;
   v_middle integer;
   v_local timestamp;
@@ -26,4 +26,4 @@ begin
   return p_local + v_real * interval '1 minute';
 end;
 $$;
-comment on function trunkline_internal.clock_gap_end(text, timestamp) is 'Finds the first whole minute that clocks show after a time they leave out when they are put forward.';
+comment on function trunkline_internal.clock_gap_end(text, timestamp) is 'Returns the first whole minute that exists after a local time that is skipped when the clocks go forward.';

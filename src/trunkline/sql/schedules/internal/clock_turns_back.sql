@@ -1,4 +1,4 @@
--- Finds when the clocks of a time zone are next turned back, within 25 hours after a moment; null when they are not.
+-- Returns when the clocks of a time zone next go back, within 25 hours after a moment; null if they do not.
 -- Called by cron_next. 25 hours is longer than any hour or day that was ever repeated, and shorter
 -- than the time between any two changes.
 create or replace function trunkline_internal.clock_turns_back(p_time_zone text, p_after timestamptz)
@@ -27,4 +27,4 @@ begin
   return v_until;
 end;
 $$;
-comment on function trunkline_internal.clock_turns_back(text, timestamptz) is 'Finds when the clocks of a time zone are next turned back, within 25 hours after a moment; null when they are not.';
+comment on function trunkline_internal.clock_turns_back(text, timestamptz) is 'Returns when the clocks of a time zone next go back, within 25 hours after a moment; null if they do not.';

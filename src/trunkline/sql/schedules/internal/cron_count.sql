@@ -1,5 +1,5 @@
--- Counts due times from one that is due up to a moment, which is not counted; at most 1000.
--- Called by run_schedule for what it leaves out. Bounded, because a year has half a million minutes.
+-- Counts the due times from p_due (included) to p_until (excluded), at most 1000.
+-- run_schedule calls it for the due times that it skips. Bounded, because a year has half a million minutes.
 create or replace function trunkline_internal.cron_count(p_cron text, p_time_zone text, p_due timestamptz, p_until timestamptz)
 returns integer
 language plpgsql
@@ -18,4 +18,4 @@ begin
   return v_count;
 end;
 $$;
-comment on function trunkline_internal.cron_count(text, text, timestamptz, timestamptz) is 'Counts due times from one that is due up to a moment, which is not counted; at most 1000.';
+comment on function trunkline_internal.cron_count(text, text, timestamptz, timestamptz) is 'Counts the due times from p_due (included) to p_until (excluded), at most 1000.';

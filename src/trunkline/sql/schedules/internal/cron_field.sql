@@ -1,7 +1,7 @@
--- Reads one field of a cron expression into the numbers it allows; refuses what it cannot read.
--- Called by cron_fields. What is no plain number has a code: in a day field -1 is L (last day) and
--- -2 is LW (last day from Monday to Friday); in a weekday field 100 + 10 x weekday + n is the n-th
--- such weekday of a month and 100 + 10 x weekday the last one. Sunday is 0, also when written as 7.
+-- Parses one field of a cron expression into the numbers that it allows; refuses a field that is not valid.
+-- Called by cron_fields. Values other than plain numbers have codes. In a day field -1 is L (last day) and -2 is LW (last
+-- day from Monday to Friday). In a weekday field 100 + 10 x weekday + n is the n-th such weekday of a month, and
+-- 100 + 10 x weekday is the last one. Sunday is 0, even if written as 7.
 create or replace function trunkline_internal.cron_field(p_cron text, p_field text, p_value text)
 returns integer[]
 language plpgsql
@@ -40,7 +40,7 @@ begin
       v_result := v_result || c_numbers[v_first + 1 : v_last + 1];
       continue;
     end if;
-    -- Cut with strpos: a regular expression that captures takes three times as long.
+    -- Split with strpos: a regular expression with captures takes three times as long.
     v_step := 1;
     v_base := v_term;
     v_cut := strpos(v_term, '/');
@@ -48,7 +48,7 @@ begin
       v_base := left(v_term, v_cut - 1);
       v_step := case
         when substr(v_term, v_cut + 1) ~ '^0*[0-9]{1,2}$' then substr(v_term, v_cut + 1)::integer
-        -- A step longer than any field takes the first number only.
+        -- A step longer than any field selects the first number only.
         when substr(v_term, v_cut + 1) ~ '^[0-9]+$' then 100
         else 0
       end;
@@ -77,7 +77,7 @@ begin
       v_from := trunkline_internal.cron_value(p_text => v_base, p_names => v_names, p_first => v_first);
       v_to := v_from;
     end if;
-    -- As in cronsim: a step counts from a single number to the end of the field, also when it is written as a range.
+    -- As in cronsim, a step after a single number runs to the end of the field, even if the number is written as a range.
     if v_from = v_to and v_from <= v_last and v_base <> v_term then
       v_to := v_last;
     end if;
@@ -101,4 +101,4 @@ begin
   return v_result;
 end;
 $$;
-comment on function trunkline_internal.cron_field(text, text, text) is 'Reads one field of a cron expression into the numbers it allows; refuses what it cannot read.';
+comment on function trunkline_internal.cron_field(text, text, text) is 'Parses one field of a cron expression into the numbers that it allows; refuses a field that is not valid.';

@@ -1,4 +1,4 @@
--- Reads a cron expression into the numbers each field allows; refuses what it cannot read or what never comes.
+-- Parses a cron expression into the numbers that each field allows; refuses one that is not valid or never due.
 -- Five fields (minute hour day month weekday) with lists, ranges, steps, *, names of months and
 -- weekdays, L and LW in the day, n#k and nL in the weekday; or an alias such as @daily.
 create or replace function trunkline_internal.cron_fields(p_cron text)
@@ -15,7 +15,7 @@ declare
   v_weekdays integer[];
   v_result trunkline_internal.cron_expression;
 begin
-  -- In the C collation only ASCII letters change, whatever the database's own says about an i.
+  -- In the C collation upper() changes only ASCII letters; other collations may treat i differently.
   v_parts := array_remove(
     string_to_array(translate(upper(left(p_cron, c_longest) collate "C"), E'\t\n\r\f\x0B', '     '), ' '), ''
   );
@@ -80,4 +80,4 @@ begin
   return v_result;
 end;
 $$;
-comment on function trunkline_internal.cron_fields(text) is 'Reads a cron expression into the numbers each field allows; refuses what it cannot read or what never comes.';
+comment on function trunkline_internal.cron_fields(text) is 'Parses a cron expression into the numbers that each field allows; refuses one that is not valid or never due.';

@@ -1,5 +1,5 @@
--- Finds the latest due time up to a moment, given one that is due before it.
--- Called by run_schedule. Halves the time between, so that a year of missed minutes takes some twenty steps.
+-- Returns the latest due time up to a moment, given an earlier due time.
+-- Called by run_schedule. It bisects the time between, so that a year of missed minutes takes about twenty steps.
 create or replace function trunkline_internal.cron_last(p_cron text, p_time_zone text, p_due timestamptz, p_until timestamptz)
 returns timestamptz
 language plpgsql
@@ -17,14 +17,14 @@ begin
     if v_next <= p_until then
       v_due := v_next;
     else
-      -- Nothing is due after this moment.
+      -- Nothing is due between this moment and p_until.
       v_until := v_look;
     end if;
     exit when v_until - v_due < interval '1 minute';
-    -- In seconds, because days would be as long as the session's time zone makes them.
+    -- In seconds, because the length of a day depends on the session's time zone.
     v_look := v_due + make_interval(secs => extract(epoch from v_until - v_due)::double precision / 2);
   end loop;
   return v_due;
 end;
 $$;
-comment on function trunkline_internal.cron_last(text, text, timestamptz, timestamptz) is 'Finds the latest due time up to a moment, given one that is due before it.';
+comment on function trunkline_internal.cron_last(text, text, timestamptz, timestamptz) is 'Returns the latest due time up to a moment, given an earlier due time.';

@@ -1,7 +1,7 @@
--- Finds the first moment of the calendar, at or after a whole minute, that a cron expression allows; null when there is none within 50 years.
--- Knows nothing of time zones: cron_next puts what it finds on the real clock. It looks at months,
--- then days, then hours, then minutes, so that it never walks minutes through days that do not count.
--- Fifty years, because 29 February falls on a given weekday every 28 years, or 40 around 2100.
+-- Returns the first local time, at or after a whole minute, that a cron expression allows; null if there is none within 50 years.
+-- It ignores time zones; cron_next converts the result. It checks months, then days, then hours, then minutes, so that it
+-- never steps through the minutes of a day that does not match. Fifty years, because 29 February falls on a given weekday
+-- every 28 years, or 40 years around 2100.
 create or replace function trunkline_internal.cron_match(p_fields trunkline_internal.cron_expression, p_from timestamp)
 returns timestamp
 language plpgsql
@@ -44,7 +44,7 @@ begin
         v_weekday_fits := v_weekday = any(v_weekdays)
           or 100 + 10 * v_weekday + (v_day + 6) / 7 = any(v_weekdays)
           or (v_day + 7 > v_length and 100 + 10 * v_weekday = any(v_weekdays));
-        -- Debian's rule: either of two restricted fields will do, but a starred one leaves the other alone to decide.
+        -- Debian's rule: if both fields are restricted, a match of either is enough; if one is starred, both must match.
         if (v_day_fits and v_weekday_fits) or (not v_both and (v_day_fits or v_weekday_fits)) then
           while v_hour <= 23 loop
             if v_hour = any(v_hours) then
@@ -73,4 +73,4 @@ begin
   return null;
 end;
 $$;
-comment on function trunkline_internal.cron_match(trunkline_internal.cron_expression, timestamp) is 'Finds the first moment of the calendar, at or after a whole minute, that a cron expression allows; null when there is none within 50 years.';
+comment on function trunkline_internal.cron_match(trunkline_internal.cron_expression, timestamp) is 'Returns the first local time, at or after a whole minute, that a cron expression allows; null if there is none within 50 years.';

@@ -1,9 +1,8 @@
--- Finds the first due time of a cron expression strictly after a moment, in a time zone.
--- When the clocks change it does as Debian's cron. A fixed time (neither minute nor hour begins
--- with *) is due once: right after an hour that is left out, in the first of an hour that comes
--- twice. Any other follows the clock on the wall: not due in an hour that is left out, due in both
--- of an hour that comes twice.
--- Independent of the session's TimeZone: only intervals of hours and explicit zones are used.
+-- Returns the first due time of a cron expression strictly after a moment, in a time zone.
+-- When the clocks change it behaves like Debian's cron. A fixed time (neither minute nor hour begins with *) is due once:
+-- right after a skipped hour, or in the first occurrence of a repeated hour. Any other expression follows the wall clock:
+-- it is not due in a skipped hour, and due in both occurrences of a repeated hour.
+-- Independent of the session's TimeZone: it uses only intervals of hours and explicit zones.
 create or replace function trunkline_internal.cron_next(p_cron text, p_time_zone text, p_after timestamptz)
 returns timestamptz
 language plpgsql
@@ -33,7 +32,7 @@ begin
         p_detail => jsonb_build_object('cron', p_cron, 'field', 'expression', 'value', p_cron, 'reason', 'never due')
       );
     end if;
-    -- PostgreSQL reads a time that is left out as a later one, and one that comes twice as the second.
+    -- PostgreSQL reads a skipped time as a later one, and a repeated time as its second occurrence.
     v_second := v_local at time zone p_time_zone;
     if v_second at time zone p_time_zone <> v_local then
       v_local := trunkline_internal.clock_gap_end(p_time_zone => p_time_zone, p_local => v_local);
@@ -42,7 +41,7 @@ begin
       end if;
       v_second := v_local at time zone p_time_zone;
     end if;
-    -- The offset of the day before gives the first of a time that comes twice.
+    -- The offset of the day before gives the first occurrence of a repeated time.
     v_day_before := v_second - interval '25 hours';
     v_first := (v_local - ((v_day_before at time zone p_time_zone) - (v_day_before at time zone 'UTC'))) at time zone 'UTC';
     if v_first > v_second or v_first at time zone p_time_zone <> v_local then
@@ -54,7 +53,7 @@ begin
       end if;
       v_local := v_local + interval '1 minute';
     elsif v_turn <= v_first then
-      -- What comes twice comes before what was found: look again from there. The next turn is months away.
+      -- The clocks go back before this match: search again from that change. The next change is months away.
       v_after := v_turn - interval '1 microsecond';
       v_local := date_trunc('minute', (v_turn at time zone p_time_zone) + interval '59 seconds');
       v_turn := null;
@@ -62,8 +61,8 @@ begin
       return case when v_first > v_after then v_first else v_second end;
     end if;
   end loop;
-  -- Not reached: the loop ends with an answer or a refusal.
+  -- Not reached: the loop ends with a return or a refusal.
   return null;
 end;
 $$;
-comment on function trunkline_internal.cron_next(text, text, timestamptz) is 'Finds the first due time of a cron expression strictly after a moment, in a time zone.';
+comment on function trunkline_internal.cron_next(text, text, timestamptz) is 'Returns the first due time of a cron expression strictly after a moment, in a time zone.';

@@ -1,5 +1,5 @@
--- Reads one number or name of a cron field; null when it is neither. The caller checks the range.
--- Up to two digits after any zeros, so that no number of digits can overflow.
+-- Parses one number or name of a cron field; null if it is neither. The caller checks the range.
+-- Accepts at most two digits after leading zeros, so that the cast cannot overflow.
 create or replace function trunkline_internal.cron_value(p_text text, p_names text[], p_first integer)
 returns integer
 language sql
@@ -11,4 +11,4 @@ as $$
     else pg_catalog.array_position(p_names, p_text) - 1 + p_first
   end
 $$;
-comment on function trunkline_internal.cron_value(text, text[], integer) is 'Reads one number or name of a cron field; null when it is neither.';
+comment on function trunkline_internal.cron_value(text, text[], integer) is 'Parses one number or name of a cron field; null if it is neither. The caller checks the range.';

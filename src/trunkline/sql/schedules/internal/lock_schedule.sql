@@ -1,5 +1,5 @@
--- Locks a schedule of the caller's tenant and gives it; an unknown one is refused with the list of known ones.
--- Called by pause_schedule, resume_schedule and remove_schedule. Waits for a run that holds the row.
+-- Locks a schedule of the caller's tenant and returns it; refuses an unknown one with the list of known schedules.
+-- Called by pause_schedule, resume_schedule and remove_schedule. Waits for a run that has locked the row.
 create or replace function trunkline_internal.lock_schedule(p_schedule text)
 returns trunkline_internal.schedules
 language plpgsql
@@ -36,4 +36,4 @@ begin
   return v_schedule;
 end;
 $$;
-comment on function trunkline_internal.lock_schedule(text) is 'Locks a schedule of the caller''s tenant and gives it; an unknown one is refused with the list of known ones.';
+comment on function trunkline_internal.lock_schedule(text) is 'Locks a schedule of the caller''s tenant and returns it; refuses an unknown one with the list of known schedules.';

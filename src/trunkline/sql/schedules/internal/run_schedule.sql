@@ -1,10 +1,11 @@
--- Enqueues what is due of one schedule and moves it to its next due time, in one transaction.
--- Called by run_schedules, which holds the row. Two things make each due time enqueue once: the
--- row moves in the transaction of the enqueue, and the due time is the job's idempotency key. If the schedule was edited
--- after its run for a due time, that run counts for the edited schedule too.
--- A refused enqueue is recorded and skipped. A temporary error (deadlock, lock, resources) or one caused
--- by the caller's session (read-only, row security) leaves the due time for the next call.
--- A schedule whose next time can no longer be computed, for example because its time zone is gone, is paused with the reason.
+-- Enqueues the due jobs of one schedule and moves it to its next due time, in one transaction.
+-- The caller, run_schedules, has locked the row. Two things ensure that each due time is enqueued once: the row moves in the
+-- transaction of the enqueue, and the idempotency key of the job contains the due time. If the schedule was edited after
+-- its run for a due time, that run counts for the edited schedule too.
+-- A refused enqueue is recorded and skipped. A temporary error (deadlock, lock, resources) or one caused by the caller's
+-- session (read-only, row security) leaves the due time for the next call.
+-- If the next due time can no longer be computed, for example because the time zone was removed, the schedule is paused
+-- with the reason.
 create or replace function trunkline_internal.run_schedule(
   p_schedule trunkline_internal.schedules,
   p_now timestamptz,
@@ -96,4 +97,4 @@ exception
     return array[row(p_schedule.schedule, v_due, null, sqlstate || ': ' || sqlerrm)::trunkline.schedule_run];
 end;
 $$;
-comment on function trunkline_internal.run_schedule(trunkline_internal.schedules, timestamptz, integer) is 'Enqueues what is due of one schedule and moves it to its next due time, in one transaction.';
+comment on function trunkline_internal.run_schedule(trunkline_internal.schedules, timestamptz, integer) is 'Enqueues the due jobs of one schedule and moves it to its next due time, in one transaction.';

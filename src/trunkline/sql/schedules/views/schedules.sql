@@ -1,4 +1,4 @@
--- Schedules with when they are due next, what they did last and why something of them could not be enqueued.
+-- Schedules with their next due time, their last run and the last error.
 create or replace view trunkline.schedules with (security_barrier = true) as
 select
   s.schedule,
@@ -21,4 +21,4 @@ select
   s.updated_at
 from trunkline_internal.schedules as s
 where (select trunkline.tenant_scope()) is null or s.tenant = (select trunkline.tenant_scope());
-comment on view trunkline.schedules is 'Schedules with when they are due next, what they did last and why something of them could not be enqueued.';
+comment on view trunkline.schedules is 'Schedules with their next due time, their last run and the last error.';

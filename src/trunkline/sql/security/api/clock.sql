@@ -1,7 +1,7 @@
--- The clock of the engine: every function reads it once, so that a test can replace it; production has no switch.
+-- Returns the engine's current time. Functions read it once per call, and tests replace it; production has no switch for that.
 create or replace function trunkline.clock()
 returns timestamptz
 language sql
 volatile
 as $$ select pg_catalog.clock_timestamp() $$;
-comment on function trunkline.clock() is 'The clock of the engine: every function reads it once, so that a test can replace it; production has no switch.';
+comment on function trunkline.clock() is 'Returns the engine''s current time. Functions read it once per call, and tests replace it; production has no switch for that.';

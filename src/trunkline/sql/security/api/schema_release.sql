@@ -1,5 +1,5 @@
--- Returns the release of the package that applied the functions last, such as 1.4.0; null where none is recorded.
--- Reads only. A client that is too old for the schema names this release as the one it needs.
+-- Returns the release of the package that last applied the functions, such as 1.4.0; null if none is recorded.
+-- Read-only. A client that is too old for the schema names this release as the one it needs.
 create or replace function trunkline.schema_release()
 returns text
 language plpgsql
@@ -11,4 +11,4 @@ begin
   return (select r.release from trunkline_internal.schema_release as r);
 end;
 $$;
-comment on function trunkline.schema_release() is 'Returns the release of the package that applied the functions last, such as 1.4.0; null where none is recorded.';
+comment on function trunkline.schema_release() is 'Returns the release of the package that last applied the functions, such as 1.4.0; null if none is recorded.';

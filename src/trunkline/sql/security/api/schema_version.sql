@@ -1,6 +1,6 @@
--- Tells which version of the schema this database has and which clients it serves.
--- Reads only. Called by every client when it connects. A change that old clients do not survive
--- raises c_oldest_contract, which they compare with the contract they were written for.
+-- Returns the schema version of this database and the client contracts that it serves.
+-- Read-only. Every client calls it when it connects. A change that breaks old clients raises c_oldest_contract; a client
+-- compares it with the contract that it was written for.
 create or replace function trunkline.schema_version()
 returns trunkline.schema_version_info
 language plpgsql
@@ -17,4 +17,4 @@ begin
   return (v_version, c_contract, c_oldest_contract);
 end
 $function$;
-comment on function trunkline.schema_version() is 'Tells which version of the schema this database has and which clients it serves.';
+comment on function trunkline.schema_version() is 'Returns the schema version of this database and the client contracts that it serves.';

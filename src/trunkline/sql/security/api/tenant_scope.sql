@@ -1,9 +1,8 @@
--- Tells which tenant this session acts for: null for all of them, an empty text for none.
--- A setting can only ever narrow what is seen, to one tenant: it gives no right. Where the setting
--- trunkline.tenant and the claims name two tenants, the session acts for neither. The right to act
--- for all tenants comes from membership in one of our roles, which no session can give itself. The
--- caller is the role in force outside of definer functions (SET ROLE checks membership), so it
--- reads the same within our functions, in our views and under PostgREST.
+-- Returns the tenant that this session acts for: null for all tenants, an empty string for none.
+-- The setting trunkline.tenant can only narrow a session to one tenant; it grants no right. If the setting and the JWT
+-- claims name different tenants, the session acts for neither. The right to act for all tenants comes from membership in
+-- one of our roles, which no session can give itself. The caller is the role in force outside definer functions (SET ROLE
+-- checks membership), so the result is the same in our functions, in our views and under PostgREST.
 create or replace function trunkline.tenant_scope()
 returns text
 language plpgsql
@@ -19,7 +18,7 @@ declare
 begin
   v_claims := nullif(current_setting('request.jwt.claims', true), '');
   if v_claims is not null then
-    -- Claims that cannot be read name no tenant; they must not become an error in every view.
+    -- Claims that cannot be parsed name no tenant; they must not raise an error in every view.
     begin
       v_claimed := nullif(v_claims::jsonb ->> trunkline_internal.setting(p_name => 'tenant_claim'), '');
     exception
@@ -45,4 +44,4 @@ begin
   return '';
 end;
 $$;
-comment on function trunkline.tenant_scope() is 'Tells which tenant this session acts for: null for all of them, an empty text for none.';
+comment on function trunkline.tenant_scope() is 'Returns the tenant that this session acts for: null for all tenants, an empty string for none.';

@@ -1,6 +1,6 @@
--- The register of refusals: code, name, constant message and hint, one row each.
--- trunkline.errors and sql/README.md hold the same set; a test compares the three. TL013 and TL09x
--- are raised by the installation before this function exists, TL014 by the client.
+-- Returns the register of refusals: code, name, constant message and hint, one row each.
+-- trunkline.errors and sql/README.md contain the same set; a test compares the three. The installation raises TL013 and
+-- TL09x before this function exists; the client raises TL014.
 create or replace function trunkline_internal.refusals()
 returns table (code text, name text, message text, hint text)
 language sql
@@ -18,15 +18,15 @@ as $$
     ('TL004', 'negative_delay', 'delay is negative',
       'Pass a delay of zero or more.'),
     ('TL005', 'priority_out_of_range', 'priority is out of range',
-      'Pass a whole number from -50 to 49; the larger one goes first.'),
+      'Pass a whole number from -50 to 49; larger numbers go first.'),
     ('TL006', 'limit_out_of_range', 'limit is out of range',
       'Pass a whole number within the range named in the detail.'),
     ('TL007', 'worker_required', 'worker is null or empty',
       'Pass the name of the worker process, unique per start, of at most 200 characters.'),
     ('TL008', 'array_length_mismatch', 'arrays differ in length',
-      'Pass for each job one attempt and, where given, one result, error or delay, in the same order; no job or attempt may be null.'),
+      'Pass one attempt and, if used, one result, error or delay per job, in the same order. No job or attempt may be null.'),
     ('TL009', 'stale_attempt', 'the attempt is no longer yours',
-      'Stop the work and discard its result: another attempt owns the job or it has ended.'),
+      'Stop the work and discard its result: another attempt owns the job, or the job has ended.'),
     ('TL010', 'queue_paused', 'queue is paused and refuses new jobs',
       'Wait until an operator resumes the queue with trunkline.resume_queue.'),
     ('TL011', 'queue_full', 'queue is full',
@@ -42,11 +42,11 @@ as $$
     ('TL016', 'isolation_level', 'transaction isolation is above READ COMMITTED',
       'Call this function in a READ COMMITTED transaction: a held snapshot would make it decide on old rows.'),
     ('TL017', 'tenant_denied', 'tenant is not the caller''s',
-      'Name the tenant this session acts for, or none; a limit of that tenant, or one that its running job was enqueued under.'),
+      'Pass the tenant this session acts for, or none; or a limit of that tenant, or one that its running job was enqueued under.'),
     ('TL018', 'unique_key_held', 'unique key is held by another job',
       'Wait for the job named in the detail to end, or cancel it.'),
     ('TL019', 'wrong_state', 'the job is not in a state that allows this',
-      'The detail names the state of the job and the states in which this can be done.'),
+      'The detail names the state of the job and the states that allow this call.'),
     ('TL020', 'unknown_setting', 'unknown setting',
       'The detail lists the known settings.'),
     ('TL021', 'invalid_setting', 'value does not fit the setting',
@@ -68,33 +68,33 @@ as $$
     ('TL029', 'unknown_duty', 'unknown duty',
       'The detail lists the known duties.'),
     ('TL030', 'unknown_limit', 'unknown limit',
-      'Make it with trunkline.set_limit first. The detail may list the known limits.'),
+      'Create it with trunkline.set_limit first. The detail may list the known limits.'),
     ('TL031', 'limit_key_missing', 'payload lacks a key of the limit''s name',
-      'Give the payload a text for each key in braces in the name of the limit, so that it has at most 400 bytes.'),
+      'Add a string to the payload for each key in braces in the limit''s name. The filled-in name may have at most 400 bytes.'),
     ('TL032', 'invalid_cost', 'cost is not valid',
       'Pass requests, tokens and units as whole numbers, only for tasks with limits.'),
-    ('TL033', 'cost_over_limit', 'cost is more than the limit ever gives',
-      'Split the work, or raise the limit: the job would wait for ever.'),
-    ('TL034', 'limit_queue_full', 'as many jobs wait for the limit as may',
-      'Enqueue later, or raise depth_limit with trunkline.set_limit; with depth_refuses false further jobs are put off instead.'),
+    ('TL033', 'cost_over_limit', 'cost is more than the limit ever allows',
+      'Split the work, or raise the limit: the job would wait forever.'),
+    ('TL034', 'limit_queue_full', 'too many jobs wait for the limit',
+      'Enqueue later, or raise depth_limit with trunkline.set_limit. With depth_refuses false, further jobs are deferred instead.'),
     ('TL035', 'quota_spent', 'quota of the limit is spent',
-      'Enqueue again from the time in the detail on, or raise the quota with trunkline.set_limit.'),
-    ('TL036', 'needs_all_tenants', 'this concerns all tenants',
-      'Do it in a session that acts for all tenants: a deployment that is not narrowed registers tasks and sets limits.'),
+      'Enqueue again at or after the time in the detail, or raise the quota with trunkline.set_limit.'),
+    ('TL036', 'needs_all_tenants', 'this call affects all tenants',
+      'Make the call in a session that acts for all tenants. Register tasks and set limits from such a session.'),
     ('TL040', 'attempt_cancelled', 'the worker already received the cancel request',
       'Roll back and end the attempt with trunkline.acknowledge_cancel.'),
     ('TL090', 'installer_lacks_right', 'installer lacks a right that the installation needs',
-      'Let an administrator run the command that the refusal names.'),
+      'Ask an administrator to run the command that the error names.'),
     ('TL091', 'unsafe_role', 'role may do more than it should',
-      'Let an administrator take away the attributes named in the detail: nothing guards from such a role.'),
+      'Ask an administrator to revoke the attributes named in the detail: grants and row-level security do not restrict such a role.'),
     ('TL092', 'foreign_schema', 'schema belongs to another role',
       'Rename it, or give it to trunkline_owner if it is meant for this installation.'),
     ('TL093', 'schema_version_mismatch', 'script starts from another version than the database has',
-      'Print the right one with: trunkline schema sql --from <version of the database>.'),
+      'Print the right script with: trunkline schema sql --from <version of the database>.'),
     ('TL094', 'platform_roles_missing', 'roles of the platform are missing',
       'Leave out --supabase: this database has no roles of that platform.'),
     ('TL095', 'schema_predates_baseline', 'schema is from before the baseline',
       'Embedded server: trunkline db reset moves its data aside. Your own server: finish the jobs with the package that '
       'installed the schema, then run trunkline schema uninstall and trunkline schema install.')
 $$;
-comment on function trunkline_internal.refusals() is 'The register of refusals: code, name, constant message and hint, one row each.';
+comment on function trunkline_internal.refusals() is 'Returns the register of refusals: code, name, constant message and hint, one row each.';

@@ -9,7 +9,7 @@ declare
   v_detail jsonb := coalesce(p_detail, '{}'::jsonb);
   v_refusal record;
 begin
-  -- Large values are cut, because the detail goes back to the caller and into the log.
+  -- Truncates large values, because the detail is sent to the caller and written to the log.
   if pg_column_size(v_detail) > 65536 then
     select jsonb_object_agg(
       d.key, case when pg_column_size(d.value) > 1000 then to_jsonb(left(d.value #>> '{}', 200) || '...') else d.value end

@@ -1,4 +1,4 @@
--- Refuses to change state on a held snapshot: finding a job wherever it is takes several statements, each of which must see the present.
+-- Refuses a transaction above READ COMMITTED: finding a job takes several statements, each of which must see current rows.
 create or replace function trunkline_internal.require_read_committed()
 returns void
 language plpgsql
@@ -14,4 +14,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.require_read_committed() is 'Refuses to change state on a held snapshot: finding a job wherever it is takes several statements, each of which must see the present.';
+comment on function trunkline_internal.require_read_committed() is 'Refuses a transaction above READ COMMITTED: finding a job takes several statements, each of which must see current rows.';

@@ -1,4 +1,4 @@
--- Changes a setting for everybody at once; null gives it its default back.
+-- Changes a setting for all sessions at once and returns its new value; null restores the default.
 create or replace function trunkline.set_setting(p_name text, p_value text)
 returns text
 language plpgsql
@@ -28,10 +28,10 @@ begin
     updated_by = case when p_value is not null then session_user end
   where s.name = p_name;
   if p_name = 'claims_enabled' and coalesce(p_value, v_default)::boolean then
-    -- The maintenance is over: what waited can be claimed again.
+    -- Maintenance is over: waiting jobs can be claimed again.
     perform trunkline_internal.wake_sleepers(p_queues => array(select distinct l.queue from trunkline_internal.lanes as l));
   end if;
   return coalesce(p_value, v_default);
 end;
 $$;
-comment on function trunkline.set_setting(text, text) is 'Changes a setting for everybody at once; null gives it its default back.';
+comment on function trunkline.set_setting(text, text) is 'Changes a setting for all sessions at once and returns its new value; null restores the default.';

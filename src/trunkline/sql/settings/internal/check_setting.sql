@@ -1,4 +1,4 @@
--- Refuses a value that does not fit its setting: wrong type, out of range, or at odds with another setting.
+-- Refuses a value that does not fit its setting: wrong type, out of range, or in conflict with another setting.
 create or replace function trunkline_internal.check_setting(p_name text, p_value text)
 returns void
 language plpgsql
@@ -27,7 +27,7 @@ begin
     when data_exception then
       v_fits := false;
   end;
-  -- A lease that ends before a third missed heartbeat would take work from living workers.
+  -- A lease that ends before the third missed heartbeat would take jobs away from live workers.
   if v_fits and p_name = 'heartbeat_interval' then
     v_fits := 3 * p_value::interval <= trunkline_internal.setting(p_name => 'lease')::interval;
   elsif v_fits and p_name = 'lease' then
@@ -45,4 +45,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.check_setting(text, text) is 'Refuses a value that does not fit its setting: wrong type, out of range, or at odds with another setting.';
+comment on function trunkline_internal.check_setting(text, text) is 'Refuses a value that does not fit its setting: wrong type, out of range, or in conflict with another setting.';

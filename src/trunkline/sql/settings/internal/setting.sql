@@ -1,6 +1,6 @@
--- Gives the value of a setting in force, as text.
--- PL/pgSQL for its cached plan: before PostgreSQL 18 a SQL function is planned anew at every call,
--- which costs 60 µs here instead of 3.
+-- Returns the current value of a setting, as text.
+-- PL/pgSQL, because it caches the plan. Before PostgreSQL 18 a SQL function is planned at every call, which costs 60 µs
+-- here instead of 3.
 create or replace function trunkline_internal.setting(p_name text)
 returns text
 language plpgsql
@@ -11,4 +11,4 @@ begin
   return (select coalesce(s.value, s.default_value) from trunkline_internal.settings as s where s.name = p_name);
 end;
 $$;
-comment on function trunkline_internal.setting(text) is 'Gives the value of a setting in force, as text.';
+comment on function trunkline_internal.setting(text) is 'Returns the current value of a setting, as text.';

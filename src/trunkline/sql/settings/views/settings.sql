@@ -1,4 +1,4 @@
--- Settings with their value in force and where it comes from.
+-- Settings with their current value and its origin.
 create or replace view trunkline.settings with (security_barrier = true) as
 select
   s.name,
@@ -12,4 +12,4 @@ select
   s.updated_at,
   s.updated_by
 from trunkline_internal.settings as s;
-comment on view trunkline.settings is 'Settings with their value in force and where it comes from.';
+comment on view trunkline.settings is 'Settings with their current value and its origin.';

@@ -1,4 +1,4 @@
--- Asks a worker to finish what it runs and claim no more; its claims return nothing from now on.
+-- Asks a worker to finish its running jobs and claim no more; its claims return nothing from now on.
 create or replace function trunkline.drain_worker(p_worker text)
 returns text
 language plpgsql
@@ -20,4 +20,4 @@ begin
   return v_state;
 end;
 $$;
-comment on function trunkline.drain_worker(text) is 'Asks a worker to finish what it runs and claim no more; its claims return nothing from now on.';
+comment on function trunkline.drain_worker(text) is 'Asks a worker to finish its running jobs and claim no more; its claims return nothing from now on.';

@@ -1,4 +1,4 @@
--- Shows that a worker process lives and tells it its state: active, draining, or gone when it was given up and must register anew.
+-- Records that a worker process is alive and returns its state. A worker in state gone must register again.
 create or replace function trunkline.pulse(p_worker text, p_detail jsonb default null)
 returns text
 language plpgsql
@@ -25,4 +25,4 @@ begin
   return v_state;
 end;
 $$;
-comment on function trunkline.pulse(text, jsonb) is 'Shows that a worker process lives and tells it its state: active, draining, or gone when it was given up and must register anew.';
+comment on function trunkline.pulse(text, jsonb) is 'Records that a worker process is alive and returns its state. A worker in state gone must register again.';

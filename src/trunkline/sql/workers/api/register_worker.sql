@@ -1,6 +1,7 @@
--- Makes a worker process known, so that its death is noticed within two missed pulses. It begins awake.
--- The key signatures of p_detail maps tasks to fingerprints of the payload that this worker's code takes. It is kept apart
--- from the detail, which every pulse replaces; hand_over compares it.
+-- Registers a worker process, so that the engine notices its death after two missed pulses (setting pulse_misses).
+-- The worker starts awake: its requests to be notified, made with sleep, are removed.
+-- The key signatures of p_detail maps tasks to fingerprints of the payload that this worker's code accepts. It is stored
+-- separately from the detail, which every pulse replaces. hand_over compares it.
 create or replace function trunkline.register_worker(
   p_worker text,
   p_queues text[] default null,
@@ -48,7 +49,7 @@ begin
       )
     );
   end if;
-  -- After a restore into another server, limits count correctly only with translated ids: do it before any claim.
+  -- After a restore into another server, limits count correctly only with translated ids, so translate them before any claim.
   perform trunkline_internal.adopt_buckets();
   insert into trunkline_internal.workers as w (
     worker, started_at, seen_at, pulse_interval, host, pid, version, queues, tasks, detail, tenant, signatures
@@ -78,4 +79,4 @@ begin
   delete from trunkline_internal.sleepers as s where s.worker = p_worker;
 end;
 $$;
-comment on function trunkline.register_worker(text, text[], text[], text, integer, text, interval, jsonb) is 'Makes a worker process known, so that its death is noticed within two missed pulses.';
+comment on function trunkline.register_worker(text, text[], text[], text, integer, text, interval, jsonb) is 'Registers a worker process, so that the engine notices its death after two missed pulses (setting pulse_misses).';

@@ -1,16 +1,16 @@
--- Says that a worker is idle on these queues (null: all) and wants to be notified; tells when the next scheduled job is due, or a limit has room again.
--- Until wake is called, whatever makes a job of these queues claimable, or due within a minute,
--- notifies channel trunkline_wake with the queue as payload. Flags of several calls add up; setting
--- one that is set writes nothing.
--- The worker sets it when a claim found nothing and claims once more after it: what was committed
--- before is found by that claim, what begins later is notified. Between the two lies an enqueue
--- that looked before the flag was committed and commits after the claim: polling finds it. The
--- worker keeps the flag while little work comes and takes it back only once it has been busy for a
--- while, since each change leaves a dead row behind.
--- The answer is no later than the first due time of these queues: they are looked for among the next
--- hundred scheduled jobs of all queues, which is what the index has. A worker polls at least once a
--- minute, so a job put off for longer than the minute above is seen in time.
--- Locks: rows of sleepers, this worker's own, in the order of the queues.
+-- Marks a worker as idle on these queues (null: all) so that it is notified; returns when the next job is due or a limit has room again.
+-- Until the worker calls wake, every call that makes a job of these queues claimable, or due within a minute, notifies
+-- channel trunkline_wake with the queue as payload. The flags of several calls add up. Setting a flag that is already set
+-- writes nothing.
+-- A worker sets the flag after a claim that found nothing, then claims once more. That claim finds every job committed
+-- before the flag, and an enqueue that starts after the flag notifies. One case remains: an enqueue that checked for
+-- flags before this one was committed, and that commits after the claim. Polling finds its job.
+-- The worker keeps the flag while there is little work. It removes the flag only after it has been busy for a while,
+-- because each change leaves a dead row.
+-- The returned time is never later than the first due time of these queues. The function reads the next hundred scheduled
+-- jobs of all queues, because the index is not per queue. A worker polls at least once a minute, so it also notices in time
+-- a job that was enqueued with a due time more than a minute ahead.
+-- Locks: this worker's rows of sleepers, in the order of the queues.
 create or replace function trunkline.sleep(p_worker text, p_queues text[] default null)
 returns timestamptz
 language plpgsql
@@ -47,8 +47,8 @@ begin
   from unnest(coalesce(p_queues, array['*'])) as q (queue)
   order by q.queue
   on conflict do nothing;
-  -- Only what is still to come: what is due, the claim after this call promotes. Before it lie the
-  -- dead index entries of all jobs that were promoted under an old snapshot.
+  -- Reads only jobs that are not due yet. The claim after this call promotes those that are due, and their part of the
+  -- index contains the dead entries of all jobs that were promoted under an old snapshot.
   select coalesce(
     min(w.run_at) filter (
       where (p_queues is null or w.queue = any(p_queues)) and (v_scope is null or w.tenant = v_scope)
@@ -69,4 +69,4 @@ begin
   return v_due;
 end;
 $$;
-comment on function trunkline.sleep(text, text[]) is 'Says that a worker is idle on these queues (null: all) and wants to be notified; tells when the next scheduled job is due, or a limit has room again.';
+comment on function trunkline.sleep(text, text[]) is 'Marks a worker as idle on these queues (null: all) so that it is notified; returns when the next job is due or a limit has room again.';

@@ -1,4 +1,4 @@
--- Records that a worker process ended by itself, so that its silence is no death.
+-- Records that a worker process has stopped normally, so that its silence does not count as a death.
 create or replace function trunkline.stop_worker(p_worker text)
 returns void
 language plpgsql
@@ -18,4 +18,4 @@ begin
   delete from trunkline_internal.sleepers as s where s.worker = p_worker;
 end;
 $$;
-comment on function trunkline.stop_worker(text) is 'Records that a worker process ended by itself, so that its silence is no death.';
+comment on function trunkline.stop_worker(text) is 'Records that a worker process has stopped normally, so that its silence does not count as a death.';

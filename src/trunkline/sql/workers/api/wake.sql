@@ -1,5 +1,5 @@
--- Takes back that a worker wants to be notified, on all its queues; tells whether it wanted to.
--- Called by a worker that has been busy for a while: from then on enqueue notifies nobody for it.
+-- Removes a worker's requests to be notified, on all its queues; returns whether there were any.
+-- A worker calls it after it has been busy for a while. From then on enqueue sends no notification for it.
 create or replace function trunkline.wake(p_worker text)
 returns boolean
 language plpgsql
@@ -18,4 +18,4 @@ begin
   return found;
 end;
 $$;
-comment on function trunkline.wake(text) is 'Takes back that a worker wants to be notified, on all its queues; tells whether it wanted to.';
+comment on function trunkline.wake(text) is 'Removes a worker''s requests to be notified, on all its queues; returns whether there were any.';

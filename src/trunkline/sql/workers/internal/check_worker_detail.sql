@@ -1,4 +1,4 @@
--- Refuses what a worker tells about itself when it is too much to be stored with every pulse.
+-- Refuses a worker's detail that is too large to be stored with every pulse.
 create or replace function trunkline_internal.check_worker_detail(p_detail jsonb)
 returns void
 language plpgsql
@@ -15,4 +15,4 @@ begin
 end;
 $$;
 comment on function trunkline_internal.check_worker_detail(jsonb) is
-  'Refuses what a worker tells about itself when it is too much to be stored with every pulse.';
+  'Refuses a worker''s detail that is too large to be stored with every pulse.';

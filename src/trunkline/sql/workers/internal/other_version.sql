@@ -1,6 +1,6 @@
--- Returns the newest live worker that serves a task, queue and tenant with another signature than the given worker has; null if none does.
--- A worker that drains claims nothing, and one without a fingerprint may have the same code, so neither counts. PL/pgSQL,
--- because it is called per job.
+-- Returns the newest live worker that serves a task, queue and tenant with a different signature than the given worker; null if none does.
+-- Draining workers do not count, because they claim nothing. Workers without a fingerprint do not count either, because
+-- they may run the same code. PL/pgSQL, because hand_over calls it for each job.
 create or replace function trunkline_internal.other_version(
   p_worker text,
   p_task text,
@@ -31,4 +31,4 @@ begin
   return v_other;
 end;
 $$;
-comment on function trunkline_internal.other_version(text, text, text, text, timestamptz) is 'Returns the newest live worker that serves a task, queue and tenant with another signature than the given worker has; null if none does.';
+comment on function trunkline_internal.other_version(text, text, text, text, timestamptz) is 'Returns the newest live worker that serves a task, queue and tenant with a different signature than the given worker; null if none does.';

@@ -1,4 +1,4 @@
--- Worker processes, whether they are alive, and how many jobs each runs.
+-- Worker processes: whether each is alive and how many jobs it runs.
 create or replace view trunkline.workers with (security_barrier = true) as
 select
   w.worker, w.state,
@@ -15,4 +15,4 @@ left join (
   select r.worker, count(*) as running from trunkline_internal.running as r group by r.worker
 ) as r on r.worker = w.worker
 where (select trunkline.tenant_scope()) is null;
-comment on view trunkline.workers is 'Worker processes, whether they are alive, and how many jobs each runs.';
+comment on view trunkline.workers is 'Worker processes: whether each is alive and how many jobs it runs.';
