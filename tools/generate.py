@@ -12,13 +12,15 @@ from tools import (
     async_to_sync,
     generate_catalog,
     generate_docs,
+    generate_job_row,
     generate_reference,
     generate_requirements,
 )
 
 _ROOT = Path(__file__).parents[1]
-# In this order: the reference reads the catalogue as it was just written.
+# In this order: the catalogue is read from the SQL, and the reference from the catalogue.
 _GENERATORS: tuple[Callable[[], Mapping[Path, str | None]], ...] = (
+    generate_job_row.generate,
     async_to_sync.generate,
     generate_catalog.generate,
     generate_docs.generate,

@@ -69,10 +69,10 @@ def _default(value: ast.expr | None) -> str:
 
 
 def _comment(lines: list[str], line: int) -> str:
-    """The lines of comment directly above."""
+    """The lines of comment directly above, up to the mark of a generated region."""
     found: list[str] = []
     for text in reversed(lines[: line - 1]):
-        if not text.strip().startswith("# "):
+        if not text.strip().startswith("# ") or text.strip().startswith("# <"):
             break
         found.insert(0, text.strip().removeprefix("# "))
     return " ".join(found)

@@ -15,7 +15,16 @@ from trunkline.cli import main
 from trunkline.cli.main import cli
 
 # These talk to no server, or to one of their own.
-WITHOUT_DSN = {"completion", "db dsn", "db psql", "db start", "db status", "db stop", "schema sql"}
+WITHOUT_DSN = {
+    "completion",
+    "db dsn",
+    "db psql",
+    "db reset",
+    "db start",
+    "db status",
+    "db stop",
+    "schema sql",
+}
 # Their output is not ours: psql's, a script, a log.
 WITHOUT_JSON = {"completion", "db psql", "schema sql", "up", "worker"}
 # Written and tested elsewhere.

@@ -30,6 +30,7 @@ def test_one_more_than_may_wait_is_refused(desk: Desk) -> None:
     desk.enqueue(3)
     assert refusal(desk) == {
         "code": "limit_queue_full",
+        "index": 0,
         "limit": "api",
         "waiting": 3,
         "asked": 1,

@@ -85,9 +85,10 @@ def stop(*, force: bool, as_json: bool) -> None:
 @click.option("--force", is_flag=True, help="Reset it although other processes use it.")
 @options.with_options(options.yes, options.as_json)
 def reset(*, force: bool, yes: bool, as_json: bool) -> None:
-    """Stop the server and move its data aside, so that the next start creates an empty one.
+    """Move the data of the server aside: the next start is empty.
 
-    Nothing is deleted: the old data stays in the same folder under a name with the time in it.
+    The server is stopped first. Nothing is deleted: the old data stays in the same folder under a
+    name with the time in it.
     """
     from trunkline.cli.actions import confirm  # noqa: PLC0415 - see main.py
     from trunkline.embedded import service  # noqa: PLC0415 - see main.py

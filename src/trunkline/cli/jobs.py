@@ -102,6 +102,7 @@ def show(*, job_id: UUID, watch: bool, dsn: str | None, as_json: bool) -> None:
         'trunkline jobs enqueue send \'{"to": "ada@example.org"}\'',
         "trunkline jobs enqueue send -a to=ada@example.org -a copies=2",
         "trunkline jobs enqueue report @report.json --delay 10m --unique-key report",
+        "trunkline jobs enqueue ask -a question=why --cost tokens=1200",
         "trunkline jobs enqueue send -a to=you --wait --timeout 30s --json",
     )
 )
@@ -129,6 +130,19 @@ def show(*, job_id: UUID, watch: bool, dsn: str | None, as_json: bool) -> None:
 @click.option("--correlation-id", metavar="TEXT", help="In every log line of the job.")
 @click.option("--max-attempts", type=click.IntRange(1, 1000), help="Instead of the task's own.")
 @click.option("--tag", "tags", multiple=True, metavar="TEXT", help="May be repeated.")
+@click.option(
+    "--cost",
+    "costs",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="What it takes of its limits: requests, tokens or units. May be repeated.",
+)
+@click.option(
+    "--accepted",
+    is_flag=True,
+    default=None,
+    help="Wait where a new job is refused: full or paused queue, full limit, spent quota.",
+)
 @click.option("--wait", is_flag=True, help="Until it has ended; the exit code is 0 if completed.")
 @click.option("--timeout", type=options.DURATION, metavar="TIME", help="Wait no longer than this.")
 @options.with_options(options.dsn, options.as_json)
@@ -137,9 +151,9 @@ def enqueue(
     task: str,
     payload: dict[str, Any] | None,
     arguments: tuple[str, ...],
-    delay: float | None,
     run_at: datetime | None,
     tags: tuple[str, ...],
+    costs: tuple[str, ...],
     wait: bool,
     timeout: float | None,
     dsn: str | None,
@@ -154,22 +168,24 @@ def enqueue(
     from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
     from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
     from trunkline.db.calls import produce  # noqa: PLC0415 - see above
+    from trunkline.model import as_request  # noqa: PLC0415 - see above
 
-    if delay is not None and run_at is not None:
+    if given["delay"] is not None and run_at is not None:
         raise click.UsageError("Pass --delay or --at, not both.")
     if timeout is not None and not wait:
         raise click.UsageError("--timeout is for --wait.")
-    job = {
-        "task": task,
-        "payload": {**(payload or {}), **_named(arguments)},
-        "delay": None if delay is None else f"{delay:f} seconds",
-        "run_at": None if run_at is None else run_at.isoformat(),
-        "tags": list(tags) or None,
-        **given,
-    }
+    request = as_request(
+        {
+            "task": task,
+            "payload": {**(payload or {}), **_named(arguments)},
+            "run_at": None if run_at is None else run_at.isoformat(),
+            "tags": list(tags) or None,
+            "cost": _named(costs) or None,
+            **given,
+        }
+    )
     with opened(dsn) as session:
-        call = produce.enqueue_many([{k: v for k, v in job.items() if v is not None}])
-        (made,) = session.ask(call)
+        (made,) = session.ask(produce.enqueue_many([request]))
         if wait:
             job_views.await_end(session, made, timeout, as_json=as_json)
         elif as_json:

@@ -13,6 +13,7 @@ from uuid import UUID
 
 import click
 
+from trunkline.db.calls.job_columns import LISTED
 from trunkline.model import Job
 from trunkline.telemetry import UNSAFE, escaped_json
 
@@ -85,10 +86,10 @@ def job_data(job: Job, *, bodies: bool = True) -> dict[str, Any]:
     """A job under the engine's names; lists leave out the bodies, which they do not have."""
     found = {field.name: getattr(job, field.name) for field in fields(job)}
     found = {"job_id": found.pop("id"), **found}
-    if not bodies:
-        for name in ("payload", "result", "errors", "crashes", "hard_deadline", "acknowledged_at"):
-            del found[name]
-    return found
+    if bodies:
+        return found
+    listed = LISTED.split(", ")
+    return {name: value for name, value in found.items() if name in listed}
 
 
 def clean(text: Any) -> str:

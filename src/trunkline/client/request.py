@@ -10,7 +10,7 @@ from typing import Any, Generic, Self, TypedDict, TypeVar
 import msgspec
 
 from trunkline.errors import InvalidArgument
-from trunkline.model import Duration, seconds
+from trunkline.model import Duration, as_request, seconds
 
 __all__ = ["PLAIN", "OptionArguments", "Options", "Request", "document", "payloads"]
 
@@ -31,6 +31,7 @@ class OptionArguments(TypedDict, total=False):
     max_attempts: int | None
     tags: Sequence[str] | None
     cost: Mapping[str, int] | None
+    accepted: bool | None
     connection: Any
 
 
@@ -68,8 +69,11 @@ class Options:
     correlation_id: str | None = None
     max_attempts: int | None = None
     tags: Sequence[str] | None = None
-    # What it takes of its task's limits: requests and tokens.
+    # What it takes of its task's limits: requests, tokens and units.
     cost: Mapping[str, int] | None = None
+    # True for a job that was accepted before: it waits where a new one would be refused, that is at
+    # a full or paused queue, a full limit or a spent quota. A session of one tenant may not say so.
+    accepted: bool | None = None
     # The caller's own connection or session: the job exists if and when its transaction commits.
     connection: Any = None
 
@@ -93,6 +97,8 @@ class Options:
             raise _misfit("tags", "list of str", self.tags)
         if self.cost is not None and not isinstance(self.cost, Mapping):
             raise _misfit("cost", 'dictionary such as {"tokens": 1200}', self.cost)
+        if self.accepted is not None and not isinstance(self.accepted, bool):
+            raise _misfit("accepted", "bool", self.accepted)
 
     def but(self, **changes: Any) -> Self:
         """These options with some of them changed."""
@@ -106,20 +112,13 @@ class Options:
         return replace(self, **changes)
 
     def as_fields(self) -> dict[str, Any]:
-        """As enqueue_many takes them."""
+        """Return the options that are given, as enqueue_many takes them."""
         if self is PLAIN:
             return {}
-        found: dict[str, Any] = {}
-        for name in _STORED:
-            value = getattr(self, name)
-            if value is not None:
-                found[name] = value
-        if self.delay is not None:
-            found["delay"] = f"{seconds(self.delay):f} seconds"
-        return found
+        return as_request({name: getattr(self, name) for name in _SENT})
 
 
-_STORED = tuple(field.name for field in fields(Options) if field.name != "connection")
+_SENT = tuple(field.name for field in fields(Options) if field.name != "connection")
 # Most requests say nothing; one object for all of them makes that quick to see.
 PLAIN = Options()
 

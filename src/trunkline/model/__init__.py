@@ -14,9 +14,11 @@ from trunkline.model.job import (
 )
 from trunkline.model.outcome import Cancel, Discard, Outcome, Retry, Snooze
 from trunkline.model.policy import Backoff, Breaker, Schedule, TaskPolicy
+from trunkline.model.request import REQUEST_FIELDS, as_request
 
 __all__ = [
     "GONE",
+    "REQUEST_FIELDS",
     "Backoff",
     "Breaker",
     "Cancel",
@@ -35,5 +37,6 @@ __all__ = [
     "Snooze",
     "TaskPolicy",
     "Verdict",
+    "as_request",
     "seconds",
 ]

@@ -44,6 +44,7 @@ class Job:
     Lists leave out the payload, the result and the errors of attempts; `get` has them.
     """
 
+    # <job model>
     id: UUID
     state: JobState
     task: str
@@ -77,6 +78,7 @@ class Job:
     tags: tuple[str, ...] = ()
     last_error: Mapping[str, Any] | None = None
     errors: tuple[Mapping[str, Any], ...] = ()
+    # </job>
 
 
 class Enqueued(NamedTuple):

@@ -18,7 +18,7 @@ ROW = re.compile(
     re.MULTILINE,
 )
 # By name through the function, or whole in the scripts that run before there is one.
-BY_FUNCTION = re.compile(r"refuse\(\s*(?:p_name => )?'(\w+)'")
+BY_FUNCTION = re.compile(r"(?:refuse\(\s*(?:p_name => )?|'refusal', )'(\w+)'")
 BY_SCRIPT = re.compile(
     r"errcode = '(TL\d{3})',\s*message = '([^']+)',\s*"
     r"detail = json_build_object\(\s*'code', '(\w+)'"

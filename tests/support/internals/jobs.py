@@ -9,11 +9,13 @@ import psycopg
 __all__ = [
     "all_due",
     "as_enqueued",
+    "cost_tokens",
     "inserted_running",
     "last_sequence",
     "make_due",
     "reassign",
     "renumber",
+    "request_fields",
     "waiting_in_order",
 ]
 
@@ -50,6 +52,24 @@ def waiting_in_order(superuser: Superuser) -> list[UUID]:
 def as_enqueued(superuser: Superuser, jobs: Sequence[UUID]) -> list[tuple[Any, ...]]:
     """Return what enqueue wrote for these jobs, without ids and times; numbers become ranks."""
     return superuser.execute(_AS_ENQUEUED, (list(jobs),)).fetchall()
+
+
+def cost_tokens(superuser: Superuser, job: UUID | str) -> int | None:
+    """Return the tokens that a claim of this waiting job charges."""
+    row = superuser.execute(
+        "select cost_tokens from trunkline_internal.waiting where job_id = %s::uuid", (job,)
+    ).fetchone()
+    assert row is not None
+    found: int | None = row[0]
+    return found
+
+
+def request_fields(superuser: Superuser) -> list[str]:
+    """Return the fields of a request as the engine knows them."""
+    row = superuser.execute("select trunkline_internal.request_fields('{}')").fetchone()
+    assert row is not None
+    found: list[str] = row[0]
+    return found
 
 
 def last_sequence(superuser: Superuser) -> int:

@@ -6,33 +6,27 @@ from typing import Any, Final, LiteralString, NamedTuple
 from uuid import UUID
 
 from trunkline.db.call import Call, Row, rows_of
+from trunkline.db.calls.job_columns import DETAIL, LISTED
 from trunkline.model import Explanation, Job, JobState
 
 __all__ = ["JobPage", "detailed_jobs", "explain", "find_jobs", "job", "list_jobs"]
 
-_DETAIL: Final[LiteralString] = """
-select job_id, state, task, queue, priority, tenant, payload, result, attempt, failures, crashes,
-  deferrals, max_attempts, created_at, run_at, claimed_at, heartbeat_at, lease_expires_at,
-  hard_deadline, cancel_requested_at, finished_at, acknowledged_at, worker, progress, phase,
-  message, reason, unique_key, correlation_id, retry_of, tags, last_error, errors
-from trunkline.job(p_job => %s::uuid)
-"""
+_DETAIL: Final[LiteralString] = "select " + DETAIL
 _DETAIL_NAMES: Final = tuple(field.name for field in fields(Job))
-
-_LIST: Final[LiteralString] = """
-select job_id, state, task, queue, priority, tenant, attempt, failures, max_attempts, deferrals,
-  created_at, run_at, claimed_at, heartbeat_at, lease_expires_at, cancel_requested_at, finished_at,
-  worker, progress, phase, message, reason, unique_key, correlation_id, retry_of, tags, last_error
+_LIST: Final[LiteralString] = (
+    "select "
+    + LISTED
+    + """
 from trunkline.list_jobs(
   p_states => %s::text[], p_task => %s, p_queue => %s, p_tenant => %s, p_limit => %s::integer,
   p_before => %s::uuid
 )
 """
-_FIND: Final[LiteralString] = """
-select p.next, j.job_id, j.state, j.task, j.queue, j.priority, j.tenant, j.attempt, j.failures,
-  j.max_attempts, j.deferrals, j.created_at, j.run_at, j.claimed_at, j.heartbeat_at,
-  j.lease_expires_at, j.cancel_requested_at, j.finished_at, j.worker, j.progress, j.phase,
-  j.message, j.reason, j.unique_key, j.correlation_id, j.retry_of, j.tags, j.last_error
+)
+_FIND: Final[LiteralString] = (
+    "select p.next, "
+    + LISTED
+    + """
 from trunkline.find_jobs(
   p_states => %s::text[], p_task => %s, p_queue => %s, p_tenant => %s, p_limit => %s::integer,
   p_before => %s::uuid
@@ -40,35 +34,9 @@ from trunkline.find_jobs(
 left join lateral unnest(p.jobs) as j on true
 order by j.job_id desc
 """
-_LIST_NAMES: Final = [
-    "id",
-    "state",
-    "task",
-    "queue",
-    "priority",
-    "tenant",
-    "attempt",
-    "failures",
-    "max_attempts",
-    "deferrals",
-    "created_at",
-    "run_at",
-    "claimed_at",
-    "heartbeat_at",
-    "lease_expires_at",
-    "cancel_requested_at",
-    "finished_at",
-    "worker",
-    "progress",
-    "phase",
-    "message",
-    "reason",
-    "unique_key",
-    "correlation_id",
-    "retry_of",
-    "tags",
-    "last_error",
-]
+)
+# Attributes of Job in the order of the columns.
+_LIST_NAMES: Final = ["id", *LISTED.split(", ")[1:]]
 
 
 class JobPage(NamedTuple):
@@ -84,14 +52,13 @@ def job(job_id: UUID) -> Call[Job | None]:
     def decode(rows: Sequence[Row]) -> Job | None:
         return _job(_DETAIL_NAMES, rows[0]) if rows else None
 
-    return Call(_DETAIL, (job_id,), decode)
+    return Call(_DETAIL + " from trunkline.job(p_job => %s::uuid)", (job_id,), decode)
 
 
 def detailed_jobs(ids: LiteralString) -> Call[list[Job]]:
     """The same of every job whose id a query gives."""
-    columns = _DETAIL.partition("from trunkline.job")[0]
     return Call(
-        columns + "from (" + ids + ") as asked (asked)"
+        _DETAIL + " from (" + ids + ") as asked (asked)"
         " cross join lateral trunkline.job(p_job => asked.asked)",
         (),
         lambda rows: [_job(_DETAIL_NAMES, row) for row in rows],

@@ -66,21 +66,26 @@ begin
     delete from trunkline_internal.waiting as w where w.job_id = any(v_jobs) returning w.*
   )
   insert into trunkline_internal.dead (
-    job_id, died_at, run_at, created_at, attempt, payload_day, failures, crashes, deferrals,
-    max_attempts, priority, queue, task, tenant, unique_key, correlation_id, reason, retry_of, tags,
-    payload, last_error, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
+    died_at, reason, last_error,
+    -- <job columns: waiting to dead>
+    job_id, task, queue, priority, tenant, attempt, failures, max_attempts, deferrals, created_at, run_at, unique_key,
+    correlation_id, retry_of, tags, payload, payload_day, crashes, cost_requests, cost_tokens, cost_units, limit_ids,
+    bucket_ids
+    -- </job>
   )
   select
-    t.job_id, p_now, t.run_at, t.created_at, t.attempt, t.payload_day, t.failures, t.crashes, t.deferrals,
-    t.max_attempts, t.lane >> 1, t.queue, t.task, t.tenant, t.unique_key, t.correlation_id, 'cost_over_limit',
-    t.retry_of, t.tags, t.payload,
+    p_now, 'cost_over_limit',
     jsonb_build_object(
       'type', 'cost_over_limit',
       'message', format(
         'The job costs %s %s. The limit %s gives at most %s at once.', o.cost, d.detail ->> 'unit', d.detail ->> 'limit', o.most
       )
     ),
-    t.cost_requests, t.cost_tokens, t.cost_units, t.limit_ids, t.bucket_ids
+    -- <job values: t>
+    t.job_id, t.task, t.queue, t.lane >> 1, t.tenant, t.attempt, t.failures, t.max_attempts, t.deferrals, t.created_at,
+    t.run_at, t.unique_key, t.correlation_id, t.retry_of, t.tags, t.payload, t.payload_day, t.crashes, t.cost_requests,
+    t.cost_tokens, t.cost_units, t.limit_ids, t.bucket_ids
+    -- </job>
   from taken as t
   join outgrown as o on o.job_id = t.job_id
   cross join lateral (

@@ -1,9 +1,9 @@
 -- Returns what a job costs and the bucket of each of its task's limits. Refuses a cost that could never be met.
--- Each limit by its filled-in name if there is one of that name, else by the name with its keys. What the job says about
--- its cost goes first; then what jobs of this task turned out to take of the first of its limits that counts tokens or
--- has a quota, as far as it fits; then what the task says.
--- is_guarded tells that one of the limits has something to say about new jobs; is_open that claims look at its lane
--- already. The caller's transaction has its id, or the latter might be wrong by the time it commits.
+-- A limit of the filled-in name takes precedence over the one with keys. The cost that the request names counts first; then
+-- what jobs of this task turned out to take of the first limit that counts tokens or has a quota, up to what each limit
+-- gives at once; then the task's own cost. is_guarded: one of the limits may delay or refuse new jobs. is_open: claims
+-- already scan the lane of the first bucket; the caller's transaction must have its id, or that may be wrong when it commits.
+-- resolve_costs does the same for a batch; see there why both exist.
 create or replace function trunkline_internal.resolve_cost(
   p_task text,
   p_limits text[],
@@ -38,14 +38,6 @@ declare
   v_name text;
   v_template text;
 begin
-  if p_cost is not null and not trunkline_internal.is_cost(p_cost => p_cost) then
-    perform trunkline_internal.refuse(
-      p_name => 'invalid_cost',
-      p_detail => jsonb_build_object(
-        'task', p_task, 'cost', p_cost, 'must_be', 'whole numbers from 0 to 10^12 as requests, tokens and units'
-      )
-    );
-  end if;
   requests := coalesce((v_cost ->> 'requests')::bigint, 1);
   tokens := coalesce((v_cost ->> 'tokens')::bigint, 0);
   units := coalesce((v_cost ->> 'units')::bigint, 0);
@@ -88,7 +80,7 @@ begin
     end if;
     v_most := v_found.most;
     if v_is_learned is null and v_found.is_learning then
-      -- Zero is what nobody has learned.
+      -- Zero: nothing has been learned.
       select nullif(e.tokens, 0), nullif(e.units, 0)
       into v_learned_tokens, v_learned_units
       from trunkline_internal.estimates as e
@@ -110,9 +102,9 @@ begin
         ))
       );
     end if;
-    -- Whoever opened the lane has left the name.
+    -- The transaction that opened the lane also stored the name.
     if not v_found.is_open and not exists (
-      -- By the bucket: a limit may have thousands of them.
+      -- By the bucket: a limit may have thousands of buckets.
       select from trunkline_internal.bucket_names as n where n.bucket = v_bucket and n.limit_id + 0 = v_found.limit_id
     ) then
       insert into trunkline_internal.bucket_names (bucket, limit_id, name, seen_at)
@@ -124,7 +116,7 @@ begin
     bucket_ids := bucket_ids || v_bucket;
   end loop;
   if current_setting('transaction_isolation') <> 'read committed' then
-    -- What is seen may be long gone.
+    -- The snapshot may be old, and the lane closed since.
     is_open := false;
   end if;
 end;

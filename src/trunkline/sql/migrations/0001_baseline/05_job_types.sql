@@ -1,5 +1,24 @@
 -- What functions about jobs take and return.
 
+-- The one list of request fields in SQL. Types and names are those of the arguments of enqueue.
+create type trunkline_internal.request as (
+  task text,
+  payload jsonb,
+  queue text,
+  priority integer,
+  run_at timestamptz,
+  delay interval,
+  tenant text,
+  unique_key text,
+  idempotency_key text,
+  correlation_id text,
+  max_attempts integer,
+  tags text[],
+  cost jsonb,
+  accepted boolean
+);
+comment on type trunkline_internal.request is 'One job of a document of enqueue_many: the arguments of enqueue without the p_.';
+
 create type trunkline.enqueued as (job_id uuid, created boolean, state text, run_at timestamptz);
 comment on type trunkline.enqueued is 'Answer of enqueue: the job, whether this call made it, its state and when it is due.';
 

@@ -81,20 +81,23 @@ begin
   ),
   kept as (
     insert into trunkline_internal.finished (
-      job_id, finished_at, claimed_at, heartbeat_at, run_at, created_at, attempt, payload_day, result_day, failures,
-      deferrals, max_attempts, priority, state, queue, task, worker, tenant, unique_key,
-      correlation_id, reason, retry_of, tags, payload, result, last_error
+      finished_at, state, reason, result, result_day,
+      -- <job columns: running to finished>
+      job_id, task, queue, priority, tenant, attempt, failures, max_attempts, deferrals, created_at, run_at, claimed_at,
+      heartbeat_at, worker, unique_key, correlation_id, retry_of, tags, last_error, payload, payload_day
+      -- </job>
     )
     select
-      e.job_id, v_now, e.claimed_at, e.heartbeat_at, e.run_at, e.created_at, e.attempt, e.payload_day,
-      case when v_large and pg_column_size(e.result) > trunkline_internal.inline_limit() then (v_now at time zone 'UTC')::date end,
-      e.failures, e.deferrals, e.max_attempts, e.lane >> 1,
+      v_now,
       case when e.cancel_answered_at is null then 'completed' else 'cancelled' end,
-      e.queue, e.task, e.worker, e.tenant, e.unique_key, e.correlation_id,
       case when e.cancel_answered_at is not null then coalesce(e.cancel_reason, 'cancelled') end,
-      e.retry_of, e.tags, e.payload,
       case when not v_large or pg_column_size(e.result) <= trunkline_internal.inline_limit() then e.result end,
-      e.last_error
+      case when v_large and pg_column_size(e.result) > trunkline_internal.inline_limit() then (v_now at time zone 'UTC')::date end,
+      -- <job values: e>
+      e.job_id, e.task, e.queue, e.lane >> 1, e.tenant, e.attempt, e.failures, e.max_attempts, e.deferrals, e.created_at,
+      e.run_at, e.claimed_at, e.heartbeat_at, e.worker, e.unique_key, e.correlation_id, e.retry_of, e.tags, e.last_error,
+      e.payload, e.payload_day
+      -- </job>
     from ended as e
   )
   select
@@ -104,17 +107,26 @@ begin
     array_agg(e.job_id) filter (where e.audit or e.cancel_answered_at is not null),
     array_agg(e.queue) filter (where e.bucket_ids is not null),
     array_agg(row(
-      e.job_id, e.attempt, e.task, e.tenant, e.cost_requests, e.cost_tokens, e.cost_units, e.limit_ids, e.bucket_ids, e.claimed_at
+      -- <job shape: costly_attempt of e in running>
+      e.job_id, e.attempt, e.task, e.tenant, e.cost_requests, e.cost_tokens, e.cost_units, e.limit_ids, e.bucket_ids,
+      e.claimed_at
+      -- </job>
     )::trunkline_internal.costly_attempt)
       filter (where e.cost_tokens > 0 or e.cost_units > 0),
     -- Looked at once, and by limited jobs alone: while all are busy this is nothing.
     array_agg(row(
-      e.job_id, e.attempt, e.task, e.tenant, e.cost_requests, e.cost_tokens, e.cost_units, e.limit_ids, e.bucket_ids, e.claimed_at
+      -- <job shape: costly_attempt of e in running>
+      e.job_id, e.attempt, e.task, e.tenant, e.cost_requests, e.cost_tokens, e.cost_units, e.limit_ids, e.bucket_ids,
+      e.claimed_at
+      -- </job>
     )::trunkline_internal.costly_attempt)
       filter (where e.bucket_ids is not null and (select exists (select from trunkline_internal.sleepers))),
     -- The shortest run time that note_late counts; few limited jobs take that long.
     array_agg(row(
-      e.job_id, e.attempt, e.task, e.tenant, e.cost_requests, e.cost_tokens, e.cost_units, e.limit_ids, e.bucket_ids, e.claimed_at
+      -- <job shape: costly_attempt of e in running>
+      e.job_id, e.attempt, e.task, e.tenant, e.cost_requests, e.cost_tokens, e.cost_units, e.limit_ids, e.bucket_ids,
+      e.claimed_at
+      -- </job>
     )::trunkline_internal.costly_attempt)
       filter (where e.bucket_ids is not null and e.claimed_at < v_now - interval '15 seconds')
   into v_done, v_cancelled, v_keyed, v_audited, v_limited, v_costly, v_freed, v_late

@@ -21,10 +21,12 @@ begin
   end if;
   return query
   select
+    -- <job shape: listed_job of w in waiting>
     w.job_id, w.state, w.task, w.queue, (w.lane >> 1)::integer, w.tenant, w.attempt, w.failures::integer,
-    w.max_attempts::integer, w.deferrals, w.created_at, w.run_at, null::timestamptz, null::timestamptz,
-    null::timestamptz, null::timestamptz, null::timestamptz, null::text, null::integer, null::text, null::text,
-    w.reason, w.unique_key, w.correlation_id, w.retry_of, w.tags, w.last_error
+    w.max_attempts::integer, w.deferrals, w.created_at, w.run_at, null::timestamptz, null::timestamptz, null::timestamptz,
+    null::timestamptz, null::timestamptz, null::text, null::integer, null::text, null::text, w.reason, w.unique_key,
+    w.correlation_id, w.retry_of, w.tags, w.last_error
+    -- </job>
   from (
     select d.job_id, min(d.since) as since
     from (

@@ -30,13 +30,15 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_delay interval;
+  v_admitted record;
+  v_fault jsonb;
   v_limited record;
   v_bucket_ids bigint[];
   v_cost_requests bigint;
   v_cost_tokens bigint;
   v_cost_units bigint;
   v_limit_ids integer[];
+  v_max_bytes integer;
   v_now timestamptz;
   v_job uuid;
   v_holder uuid;
@@ -87,13 +89,16 @@ begin
       p_queue, p_priority, p_run_at, p_delay, p_tenant, p_unique_key, p_idempotency_key, p_correlation_id, p_max_attempts, p_tags
     ) > 0
   then
-    perform trunkline_internal.check_request(
+    v_max_bytes := trunkline_internal.setting(p_name => 'max_payload_bytes')::integer;
+    v_fault := trunkline_internal.request_fault(
       p_task => p_task, p_payload => p_payload, p_queue => p_queue, p_priority => p_priority,
       p_run_at => p_run_at, p_delay => p_delay, p_tenant => p_tenant, p_unique_key => p_unique_key,
       p_idempotency_key => p_idempotency_key, p_correlation_id => p_correlation_id,
-      p_max_attempts => p_max_attempts, p_tags => p_tags,
-      p_max_bytes => trunkline_internal.setting(p_name => 'max_payload_bytes')::integer, p_index => null
+      p_max_attempts => p_max_attempts, p_tags => p_tags, p_max_bytes => v_max_bytes
     );
+    if v_fault is not null then
+      perform trunkline_internal.refuse_fault(p_fault => v_fault);
+    end if;
   end if;
   v_is_known := v_policy.task is not null;
   if not v_is_known then
@@ -107,6 +112,11 @@ begin
   -- has its id: whoever looks later can then tell that this one was still on its way.
   -- (An expression, since PERFORM runs a statement: 3 µs more.)
   v_now := case when pg_current_xact_id() is not null then trunkline.clock() end;
+  if p_cost is not null then
+    perform trunkline_internal.refuse_fault(
+      p_fault => trunkline_internal.cost_fault(p_task => p_task, p_cost => p_cost, p_limits => v_policy.limits)
+    );
+  end if;
   if cardinality(v_policy.limits) > 0 then
     v_limited := trunkline_internal.resolve_cost(
       p_task => p_task, p_limits => v_policy.limits, p_cost => p_cost, p_default => v_policy.cost, p_payload => p_payload,
@@ -119,11 +129,6 @@ begin
     v_bucket_ids := v_limited.bucket_ids;
     v_is_guarded := v_limited.is_guarded;
     v_is_open := v_limited.is_open;
-  elsif p_cost is not null then
-    perform trunkline_internal.refuse(
-      p_name => 'invalid_cost',
-      p_detail => jsonb_build_object('task', p_task, 'cost', p_cost, 'must_be', 'left out: the task has no limits')
-    );
   end if;
   v_job := trunkline_internal.new_id(p_now => v_now);
   v_run_at := coalesce(p_run_at, v_now + p_delay, v_now);
@@ -173,12 +178,13 @@ begin
   end if;
   -- Only now: a request that was kept before is answered whatever its limits say today.
   if v_is_guarded then
-    v_delay := trunkline_internal.admit(
-      p_buckets => v_bucket_ids, p_limits => v_limit_ids, p_priority => v_priority, p_accepted => coalesce(p_accepted, false),
-      p_now => v_now
+    v_admitted := trunkline_internal.admit(
+      p_buckets => v_bucket_ids, p_limits => v_limit_ids, p_jobs => array_fill(1::bigint, array[cardinality(v_bucket_ids)]),
+      p_priorities => array_fill(v_priority, array[cardinality(v_bucket_ids)]), p_firsts => null,
+      p_accepted => coalesce(p_accepted, false), p_now => v_now
     );
-    if v_now + v_delay > v_run_at then
-      v_run_at := v_now + v_delay;
+    if v_now + v_admitted.longest > v_run_at then
+      v_run_at := v_now + v_admitted.longest;
       v_state := 'scheduled';
       if p_idempotency_key is not null then
         update trunkline_internal.idempotency_keys as k

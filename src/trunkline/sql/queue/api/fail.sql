@@ -44,7 +44,7 @@ begin
     row(
       r.job_id,
       d.to_state,
-      -- A task without a policy, which only a manual change of the tables can cause, waits the default.
+      -- A task without a policy, which only a manual change of the tables can cause, uses the default delay.
       case when d.to_state = 'scheduled' then v_now + coalesce(a.delay, trunkline_internal.backoff(
         p_failures => r.failures + 1, p_base => t.backoff_base, p_factor => t.backoff_factor,
         p_cap => t.backoff_cap, p_jitter => t.backoff_jitter

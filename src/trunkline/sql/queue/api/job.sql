@@ -16,7 +16,9 @@ declare
 begin
   return query
   select
+    -- <job shape: job_detail of j until tenant>
     j.job_id, j.state, j.task, j.queue, j.priority, j.tenant,
+    -- </job>
     coalesce(j.payload, (
       select b.body from trunkline_internal.bodies as b
       where b.job_id = p_job and b.kind = 'payload' and b.day = j.payload_day
@@ -25,11 +27,14 @@ begin
       select b.body from trunkline_internal.bodies as b
       where b.job_id = p_job and b.kind = 'result' and b.day = j.result_day
     )),
-    j.attempt, j.failures, j.crashes, j.deferrals, j.max_attempts, j.created_at, j.run_at, j.claimed_at,
-    j.heartbeat_at, j.lease_expires_at, j.hard_deadline, j.cancel_requested_at, j.finished_at,
-    j.acknowledged_at, j.worker, j.progress, j.phase, j.message, j.reason, j.unique_key,
-    j.correlation_id, j.retry_of, j.tags, j.last_error,
+    -- <job shape: job_detail of j after result until last_error>
+    j.attempt, j.failures, j.crashes, j.deferrals, j.max_attempts, j.created_at, j.run_at, j.claimed_at, j.heartbeat_at,
+    j.lease_expires_at, j.hard_deadline, j.cancel_requested_at, j.finished_at, j.acknowledged_at, j.worker, j.progress,
+    j.phase, j.message, j.reason, j.unique_key, j.correlation_id, j.retry_of, j.tags, j.last_error,
+    -- </job>
     trunkline_internal.attempt_errors(p_job => p_job)
+    -- <job shape: job_detail of j after errors>
+    -- </job>
   from trunkline_internal.all_jobs as j
   where j.job_id = p_job
     and j.prune_by >= v_since

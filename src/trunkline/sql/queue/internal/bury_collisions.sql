@@ -24,16 +24,20 @@ begin
   ),
   buried as (
     insert into trunkline_internal.dead (
-      job_id, died_at, run_at, created_at, attempt, payload_day, failures, crashes, deferrals,
-      max_attempts, priority, queue, task, tenant, unique_key, correlation_id, reason, retry_of, tags,
-      payload, last_error, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
+      job_id, died_at, reason, payload_day,
+      -- <job columns: waiting to dead>
+      task, queue, priority, tenant, attempt, failures, max_attempts, deferrals, created_at, run_at, unique_key,
+      correlation_id, retry_of, tags, last_error, payload, crashes, cost_requests, cost_tokens, cost_units, limit_ids,
+      bucket_ids
+      -- </job>
     )
     select
-      n.new_id, p_now, n.run_at, n.created_at, n.attempt,
-      case when n.payload_day is not null then (p_now at time zone 'UTC')::date end,
-      n.failures, n.crashes, n.deferrals, n.max_attempts, n.lane >> 1, n.queue, n.task, n.tenant,
-      n.unique_key, n.correlation_id, 'id_collision', n.retry_of, n.tags, n.payload, n.last_error,
-      n.cost_requests, n.cost_tokens, n.cost_units, n.limit_ids, n.bucket_ids
+      n.new_id, p_now, 'id_collision', case when n.payload_day is not null then (p_now at time zone 'UTC')::date end,
+      -- <job values: n>
+      n.task, n.queue, n.lane >> 1, n.tenant, n.attempt, n.failures, n.max_attempts, n.deferrals, n.created_at, n.run_at,
+      n.unique_key, n.correlation_id, n.retry_of, n.tags, n.last_error, n.payload, n.crashes, n.cost_requests, n.cost_tokens,
+      n.cost_units, n.limit_ids, n.bucket_ids
+      -- </job>
     from renamed as n
   )
   insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, actor, detail)

@@ -1,5 +1,6 @@
--- Refuses a batch for queues that are paused against new jobs or have no room for it; costs nothing while no queue is limited.
-create or replace function trunkline_internal.check_queues_open(p_jobs jsonb)
+-- Refuses a batch for queues that refuse new jobs or have no room for it; costs next to nothing while no queue is restricted.
+-- p_jobs is a document of requests or, with p_task, the payloads of one task.
+create or replace function trunkline_internal.check_queues_open(p_jobs jsonb, p_task text)
 returns void
 language plpgsql
 stable
@@ -13,13 +14,13 @@ begin
   end if;
   perform trunkline_internal.check_queue_open(p_queue => c.queue, p_jobs => c.jobs)
   from (
-    select coalesce(j.queue, t.queue) as queue, count(*)::integer as jobs
-    from jsonb_to_recordset(p_jobs) as j (task text, queue text)
-    left join trunkline_internal.tasks as t on t.task = j.task
+    select coalesce(case when p_task is null then j.job ->> 'queue' end, t.queue) as queue, count(*)::integer as jobs
+    from jsonb_array_elements(p_jobs) as j (job)
+    left join trunkline_internal.tasks as t on t.task = coalesce(p_task, j.job ->> 'task')
     group by 1
     order by 1
   ) as c
   where c.queue is not null;
 end;
 $$;
-comment on function trunkline_internal.check_queues_open(jsonb) is 'Refuses a batch for queues that are paused against new jobs or have no room for it; costs nothing while no queue is limited.';
+comment on function trunkline_internal.check_queues_open(jsonb, text) is 'Refuses a batch for queues that refuse new jobs or have no room for it; costs next to nothing while no queue is restricted.';

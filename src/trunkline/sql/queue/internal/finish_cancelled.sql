@@ -12,15 +12,19 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into trunkline_internal.finished (
-    job_id, finished_at, run_at, created_at, attempt, payload_day, failures, deferrals, max_attempts,
-    priority, state, queue, task, tenant, unique_key, correlation_id, reason, retry_of, tags, payload,
-    last_error
+    state, finished_at, reason,
+    -- <job columns: waiting to finished>
+    job_id, task, queue, priority, tenant, attempt, failures, max_attempts, deferrals, created_at, run_at, unique_key,
+    correlation_id, retry_of, tags, last_error, payload, payload_day
+    -- </job>
   )
   values (
-    p_job.job_id, p_now, p_job.run_at, p_job.created_at, p_job.attempt, p_job.payload_day, p_job.failures,
-    p_job.deferrals, p_job.max_attempts, p_job.lane >> 1, 'cancelled', p_job.queue, p_job.task, p_job.tenant,
-    p_job.unique_key, p_job.correlation_id, coalesce(left(p_reason, 500), 'cancelled'), p_job.retry_of, p_job.tags,
-    p_job.payload, p_job.last_error
+    'cancelled', p_now, coalesce(left(p_reason, 500), 'cancelled'),
+    -- <job values: p_job>
+    p_job.job_id, p_job.task, p_job.queue, p_job.lane >> 1, p_job.tenant, p_job.attempt, p_job.failures, p_job.max_attempts,
+    p_job.deferrals, p_job.created_at, p_job.run_at, p_job.unique_key, p_job.correlation_id, p_job.retry_of, p_job.tags,
+    p_job.last_error, p_job.payload, p_job.payload_day
+    -- </job>
   );
   if p_job.unique_key is not null then
     delete from trunkline_internal.unique_keys as k where k.job_id = p_job.job_id;

@@ -1,5 +1,6 @@
--- Tells the index of the first job of a document whose fields do not have the types of enqueue's arguments; null when all have.
--- One by one, since only who converts each alone knows which one it was. Called when a batch has failed.
+-- Returns the index of the first job of a document whose fields do not have the types of enqueue's arguments; null if all have.
+-- Converts each job on its own, because a conversion of all of them does not report which one failed. Called when a batch
+-- has failed.
 create or replace function trunkline_internal.misfit(p_jobs jsonb, p_now timestamptz)
 returns integer
 language plpgsql
@@ -9,13 +10,8 @@ as $$
 begin
   for v_index in 0..jsonb_array_length(p_jobs) - 1 loop
     begin
-      -- All of it, because columns that nobody asks for need not be converted; the sum may overflow.
-      perform j, p_now + j.delay
-      from jsonb_to_record(p_jobs -> v_index) as j (
-        task text, payload jsonb, queue text, priority integer, run_at timestamptz, delay interval,
-        tenant text, unique_key text, idempotency_key text, correlation_id text, max_attempts integer,
-        tags text[], cost jsonb, accepted boolean
-      );
+      -- All columns, because columns that nobody reads need not be converted. The sum may overflow.
+      perform r, p_now + r.delay from jsonb_populate_record(null::trunkline_internal.request, p_jobs -> v_index) as r;
     exception
       when data_exception or feature_not_supported then
         return v_index;
@@ -24,5 +20,4 @@ begin
   return null;
 end;
 $$;
-comment on function trunkline_internal.misfit(jsonb, timestamptz) is
-  'Tells the index of the first job of a document whose fields do not have the types of enqueue''s arguments; null when all have.';
+comment on function trunkline_internal.misfit(jsonb, timestamptz) is 'Returns the index of the first job of a document whose fields do not have the types of enqueue''s arguments; null if all have.';

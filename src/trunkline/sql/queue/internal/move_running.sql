@@ -31,15 +31,24 @@ begin
   select
     array_agg(r.queue),
     array_agg(row(
-      r.job_id, r.attempt, r.task, r.tenant, r.cost_requests, r.cost_tokens, r.cost_units, r.limit_ids, r.bucket_ids, r.claimed_at
+      -- <job shape: costly_attempt of r in running>
+      r.job_id, r.attempt, r.task, r.tenant, r.cost_requests, r.cost_tokens, r.cost_units, r.limit_ids, r.bucket_ids,
+      r.claimed_at
+      -- </job>
     )::trunkline_internal.costly_attempt),
     array_agg(row(
-      r.job_id, r.attempt, r.task, r.tenant, r.cost_requests, r.cost_tokens, r.cost_units, r.limit_ids, r.bucket_ids, r.claimed_at
+      -- <job shape: costly_attempt of r in running>
+      r.job_id, r.attempt, r.task, r.tenant, r.cost_requests, r.cost_tokens, r.cost_units, r.limit_ids, r.bucket_ids,
+      r.claimed_at
+      -- </job>
     )::trunkline_internal.costly_attempt)
       filter (where r.cost_tokens > 0 or r.cost_units > 0),
     -- The shortest run time that note_late counts.
     array_agg(row(
-      r.job_id, r.attempt, r.task, r.tenant, r.cost_requests, r.cost_tokens, r.cost_units, r.limit_ids, r.bucket_ids, r.claimed_at
+      -- <job shape: costly_attempt of r in running>
+      r.job_id, r.attempt, r.task, r.tenant, r.cost_requests, r.cost_tokens, r.cost_units, r.limit_ids, r.bucket_ids,
+      r.claimed_at
+      -- </job>
     )::trunkline_internal.costly_attempt)
       filter (where r.claimed_at < p_now - interval '15 seconds' and r.job_id <> all(v_lost))
   into v_limited, v_freed, v_costly, v_late
@@ -66,48 +75,60 @@ begin
   -- Ordered by the old number, so that jobs handed back together keep their order.
   back as (
     insert into trunkline_internal.waiting (
-      job_id, sequence, run_at, created_at, deferred_since, attempt, payload_day, failures, crashes,
-      deferrals, max_attempts, lane, state, queue, task, tenant, unique_key, correlation_id, reason,
-      retry_of, tags, payload, last_error, bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
+      state, reason, run_at, failures, crashes, deferrals, last_error, sequence, deferred_since, lane,
+      -- <job columns: running to waiting>
+      job_id, task, queue, tenant, attempt, max_attempts, created_at, unique_key, correlation_id, retry_of, tags, payload,
+      payload_day, bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
+      -- </job>
     )
     select
-      g.job_id,
+      g.to_state, g.reason, g.next_run_at, g.new_failures, g.new_crashes, g.new_deferrals,
+      coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error),
       case when g.to_state = 'ready' then nextval('trunkline_internal.job_sequence') end,
-      g.next_run_at, g.created_at,
       case when g.new_deferrals > 0 then coalesce(g.deferred_since, p_now) end,
-      g.attempt, g.payload_day, g.new_failures, g.new_crashes, g.new_deferrals, g.max_attempts,
       case when g.to_state = 'ready' and g.front then g.lane | 1 else (g.lane >> 1) * 2 end,
-      g.to_state, g.queue, g.task, g.tenant, g.unique_key, g.correlation_id, g.reason, g.retry_of,
-      g.tags, g.payload, coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error),
-      g.bucket_ids[1], g.cost_requests, g.cost_tokens, g.cost_units, g.limit_ids, g.bucket_ids
+      -- <job values: g>
+      g.job_id, g.task, g.queue, g.tenant, g.attempt, g.max_attempts, g.created_at, g.unique_key, g.correlation_id,
+      g.retry_of, g.tags, g.payload, g.payload_day, g.bucket_ids[1], g.cost_requests, g.cost_tokens, g.cost_units,
+      g.limit_ids, g.bucket_ids
+      -- </job>
     from (select g.* from gone as g where g.to_state in ('ready', 'scheduled') order by g.sequence) as g
   ),
   buried as (
     insert into trunkline_internal.dead (
-      job_id, died_at, claimed_at, heartbeat_at, run_at, created_at, attempt, payload_day, failures, crashes,
-      deferrals, max_attempts, priority, queue, task, worker, tenant, unique_key, correlation_id,
-      reason, retry_of, tags, payload, last_error, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
+      died_at, reason, failures, crashes, deferrals, last_error,
+      -- <job columns: running to dead>
+      job_id, task, queue, priority, tenant, attempt, max_attempts, created_at, run_at, claimed_at, heartbeat_at, worker,
+      unique_key, correlation_id, retry_of, tags, payload, payload_day, cost_requests, cost_tokens, cost_units, limit_ids,
+      bucket_ids
+      -- </job>
     )
     select
-      g.job_id, p_now, g.claimed_at, g.heartbeat_at, g.run_at, g.created_at, g.attempt, g.payload_day, g.new_failures,
-      g.new_crashes, g.new_deferrals, g.max_attempts, g.lane >> 1, g.queue, g.task, g.worker, g.tenant,
-      g.unique_key, g.correlation_id, g.reason, g.retry_of, g.tags, g.payload,
+      p_now, g.reason, g.new_failures, g.new_crashes, g.new_deferrals,
       coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error),
-      g.cost_requests, g.cost_tokens, g.cost_units, g.limit_ids, g.bucket_ids
+      -- <job values: g>
+      g.job_id, g.task, g.queue, g.lane >> 1, g.tenant, g.attempt, g.max_attempts, g.created_at, g.run_at, g.claimed_at,
+      g.heartbeat_at, g.worker, g.unique_key, g.correlation_id, g.retry_of, g.tags, g.payload, g.payload_day, g.cost_requests,
+      g.cost_tokens, g.cost_units, g.limit_ids, g.bucket_ids
+      -- </job>
     from gone as g
     where g.to_state = 'dead'
   ),
   ended as (
     insert into trunkline_internal.finished (
-      job_id, finished_at, claimed_at, heartbeat_at, run_at, created_at, attempt, payload_day, failures, deferrals,
-      max_attempts, priority, state, queue, task, worker, tenant, unique_key, correlation_id, reason,
-      retry_of, tags, payload, last_error
+      state, finished_at, reason, failures, deferrals, last_error,
+      -- <job columns: running to finished>
+      job_id, task, queue, priority, tenant, attempt, max_attempts, created_at, run_at, claimed_at, heartbeat_at, worker,
+      unique_key, correlation_id, retry_of, tags, payload, payload_day
+      -- </job>
     )
     select
-      g.job_id, p_now, g.claimed_at, g.heartbeat_at, g.run_at, g.created_at, g.attempt, g.payload_day, g.new_failures,
-      g.new_deferrals, g.max_attempts, g.lane >> 1, 'cancelled', g.queue, g.task, g.worker, g.tenant,
-      g.unique_key, g.correlation_id, g.reason, g.retry_of, g.tags, g.payload,
-      coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error)
+      'cancelled', p_now, g.reason, g.new_failures, g.new_deferrals,
+      coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error),
+      -- <job values: g>
+      g.job_id, g.task, g.queue, g.lane >> 1, g.tenant, g.attempt, g.max_attempts, g.created_at, g.run_at, g.claimed_at,
+      g.heartbeat_at, g.worker, g.unique_key, g.correlation_id, g.retry_of, g.tags, g.payload, g.payload_day
+      -- </job>
     from gone as g
     where g.to_state = 'cancelled'
   ),

@@ -25,16 +25,20 @@ begin
   end if;
   perform trunkline_internal.ensure_lane(p_queue => p_dead.queue, p_lane => p_dead.priority * 2);
   insert into trunkline_internal.waiting (
-    job_id, sequence, run_at, created_at, attempt, payload_day, max_attempts, lane, state, queue, task,
-    tenant, unique_key, correlation_id, reason, retry_of, tags, payload, last_error, bucket,
-    cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
+    state, reason, run_at, sequence, failures, crashes, deferrals,
+    -- <job columns: dead to waiting>
+    job_id, task, queue, tenant, attempt, max_attempts, created_at, unique_key, correlation_id, retry_of, tags, last_error,
+    payload, payload_day, lane, bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
+    -- </job>
   )
   values (
-    p_dead.job_id, nextval('trunkline_internal.job_sequence'), v_now, p_dead.created_at, p_dead.attempt,
-    p_dead.payload_day, p_dead.max_attempts, p_dead.priority * 2, 'ready', p_dead.queue, p_dead.task,
-    p_dead.tenant, p_dead.unique_key, p_dead.correlation_id, 'replayed', p_dead.retry_of, p_dead.tags,
-    p_dead.payload, p_dead.last_error, p_dead.bucket_ids[1],
-    p_dead.cost_requests, p_dead.cost_tokens, p_dead.cost_units, p_dead.limit_ids, p_dead.bucket_ids
+    'ready', 'replayed', v_now, nextval('trunkline_internal.job_sequence'), 0, 0, 0,
+    -- <job values: p_dead>
+    p_dead.job_id, p_dead.task, p_dead.queue, p_dead.tenant, p_dead.attempt, p_dead.max_attempts, p_dead.created_at,
+    p_dead.unique_key, p_dead.correlation_id, p_dead.retry_of, p_dead.tags, p_dead.last_error, p_dead.payload,
+    p_dead.payload_day, p_dead.priority * 2, p_dead.bucket_ids[1], p_dead.cost_requests, p_dead.cost_tokens,
+    p_dead.cost_units, p_dead.limit_ids, p_dead.bucket_ids
+    -- </job>
   );
   if p_dead.bucket_ids is not null then
     perform trunkline_internal.open_buckets(p_jobs => array[p_dead.job_id]);

@@ -4,10 +4,11 @@
 -- in 200, so it reads and sorts everything for a page.
 create or replace view trunkline.jobs with (security_barrier = true) as
 select
-  j.job_id, j.state, j.task, j.queue, j.priority, j.tenant, j.attempt, j.failures, j.max_attempts,
-  j.deferrals, j.created_at, j.run_at, j.claimed_at, j.heartbeat_at, j.lease_expires_at,
-  j.cancel_requested_at, j.finished_at, j.worker, j.progress, j.phase, j.message, j.reason,
-  j.unique_key, j.correlation_id, j.retry_of, j.tags, j.last_error,
+  -- <job shape: jobs of j until last_error>
+  j.job_id, j.state, j.task, j.queue, j.priority, j.tenant, j.attempt, j.failures, j.max_attempts, j.deferrals, j.created_at,
+  j.run_at, j.claimed_at, j.heartbeat_at, j.lease_expires_at, j.cancel_requested_at, j.finished_at, j.worker, j.progress,
+  j.phase, j.message, j.reason, j.unique_key, j.correlation_id, j.retry_of, j.tags, j.last_error,
+  -- </job>
   coalesce(j.payload, (
     select b.body from trunkline_internal.bodies as b
     where b.job_id = j.job_id and b.kind = 'payload' and b.day = j.payload_day
@@ -16,6 +17,8 @@ select
     select b.body from trunkline_internal.bodies as b
     where b.job_id = j.job_id and b.kind = 'result' and b.day = j.result_day
   )) as result
+  -- <job shape: jobs of j after result>
+  -- </job>
 from trunkline_internal.all_jobs as j
 where (select trunkline.tenant_scope() is null) or j.tenant = (select trunkline.tenant_scope());
 comment on view trunkline.jobs is 'All jobs of the caller''s tenant, or of all tenants for our roles; to read one job by id, call the function job.';

@@ -44,14 +44,14 @@ begin
     );
   end if;
   -- What enqueue would refuse every time is refused now, with the same code.
-  perform trunkline_internal.check_request(
+  perform trunkline_internal.refuse_fault(p_fault => trunkline_internal.request_fault(
     p_task => p_task, p_payload => p_payload, p_queue => p_queue, p_priority => p_priority,
     p_run_at => null, p_delay => null, p_tenant => v_tenant, p_unique_key => null,
     -- The longest key that run_schedule builds.
     p_idempotency_key => 'schedule:' || p_schedule || ':2000-01-01T00:00:00Z', p_correlation_id => null,
     p_max_attempts => null, p_tags => null,
-    p_max_bytes => trunkline_internal.setting(p_name => 'max_payload_bytes')::integer, p_index => null
-  );
+    p_max_bytes => trunkline_internal.setting(p_name => 'max_payload_bytes')::integer
+  ));
   v_policy := trunkline_internal.task_policy(p_task => p_task);
   -- A limit may be created or raised later, but a key that the payload lacks stays missing.
   select l.template into v_template
