@@ -8,6 +8,7 @@ import pytest
 from tests.flow.conftest import Desk
 from tests.flow.test_grants import acquire, settle, settle_job
 from tests.flow.test_quotas import GB, quota
+from tests.support.internals import flow
 
 # The clock goes on while a test runs.
 NEARLY = timedelta(minutes=10)
@@ -217,3 +218,15 @@ def test_a_month_ends_in_utc_whatever_the_session_thinks(desk: Desk) -> None:
             " zone 'UTC') + interval '1 month' from trunkline.quotas"
         )
         assert until is True
+
+
+@pytest.mark.parametrize("unit", ["requests", "tokens", "pages"])
+def test_the_view_counts_what_claims_count(desk: Desk, unit: str) -> None:
+    """The view cannot call the function that claims use, so it repeats the sum."""
+    quota(desk, quota=1000, quota_unit=unit, quota_buffer=1)
+    take(desk, 7)
+    grant = acquire(desk, "data", units=20, tokens=20)
+    settle(desk, grant.grant_id, units=11, tokens=12, requests=3)
+    ((_, *_, spent),) = flow.charged(desk.behind)
+    assert shown(desk)["spent"] == spent
+    assert spent == {"requests": 4, "tokens": 19, "pages": 18}[unit]

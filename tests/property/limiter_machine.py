@@ -11,6 +11,7 @@ from tests.flow.conftest import Desk
 from tests.property.limiter_model import TTL, Grant, Job, Model
 from tests.property.still import at, begun_anew
 from tests.support.calls import Attempt
+from tests.support.internals import flow
 from tests.support.waiting import until
 
 __all__ = ["LimiterMachine"]
@@ -41,6 +42,12 @@ which = st.integers(0, 1000)
 seconds = st.one_of(
     st.integers(1, 5), st.integers(15, 25), st.integers(55, 65), st.integers(66, 80), st.just(400)
 )
+
+
+_SHOWN = """
+select name, in_use, requests_of_minute, requests_of_hour, tokens_of_minute, tokens_of_hour, spent
+from trunkline.buckets order by name
+"""
 
 
 class LimiterMachine(RuleBasedStateMachine):
@@ -221,6 +228,11 @@ class LimiterMachine(RuleBasedStateMachine):
             "select coalesce(sum(set_aside), 0) from trunkline.limits where name = 'api'"
         )
         assert found <= misfits, self.model
+
+    @invariant()
+    def operators_see_what_claims_count(self) -> None:
+        shown = self.desk.operator.connection.execute(_SHOWN).fetchall()
+        assert shown == flow.charged(self.desk.behind), self.model
 
     @invariant()
     def slots_are_of_those_who_run(self) -> None:

@@ -23,7 +23,10 @@ _DOMAINS = {
         [*_REFUSALS, "tests/plans", *_CALLERS],
     ),
     "flow": Domain(
-        [f"{_ENGINE}/{name}" for name in ("limits", "buckets", "usage", "breakers")],
+        [
+            f"{_ENGINE}/{name}"
+            for name in ("limits", "buckets", "shared_charging", "usage", "breakers")
+        ],
         ["tests/flow", "tests/property"],
         [*_REFUSALS, "tests/plans", "tests/sql", "tests/concurrency", *_CALLERS],
     ),

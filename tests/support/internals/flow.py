@@ -13,6 +13,7 @@ __all__ = [
     "bucket_states",
     "buckets",
     "buckets_of_running",
+    "charged",
     "close_empty_buckets",
     "counts_slots_only",
     "cursor",
@@ -60,6 +61,23 @@ cross join lateral trunkline_internal.free_slots(
   p_buckets => b.buckets, p_limits => b.limits, p_wanted => 5, p_now => trunkline.clock()
 ) as f
 cross join lateral unnest(f.rooms) as r
+"""
+
+
+_CHARGED = """
+select
+  n.name, coalesce(r.live, 0), coalesce((r.charged).requests_of_minute, 0),
+  coalesce((r.charged).requests_of_hour, 0), coalesce((r.charged).tokens_of_minute, 0),
+  coalesce((r.charged).tokens_of_hour, 0), r.spent
+from (
+  select distinct on (n.bucket) n.bucket, n.name, n.limit_id
+  from trunkline_internal.bucket_names as n
+  order by n.bucket, n.limit_id desc
+) as n
+cross join lateral trunkline_internal.bucket_room(
+  p_buckets => array[n.bucket], p_limits => array[n.limit_id], p_now => trunkline.clock()
+) as r
+order by n.name
 """
 
 
@@ -169,6 +187,11 @@ def cursor(superuser: Superuser, queue: str = "default", lane: int = 0) -> int:
     ).fetchone()
     assert row is not None
     return int(row[0])
+
+
+def charged(superuser: Superuser) -> list[tuple[Any, ...]]:
+    """Return what claims count in every bucket, as (name, in use, four window sums, spent)."""
+    return superuser.execute(_CHARGED).fetchall()
 
 
 def room(superuser: Superuser) -> dict[str, tuple[int, list[UUID]]]:

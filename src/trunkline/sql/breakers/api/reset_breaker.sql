@@ -1,6 +1,6 @@
--- Closes a breaker that is open or half-open, whatever its probe says; tells how many it closed.
--- p_name is that of a limit or of one of its keys filled in; a limit's name with keys in braces means all of them.
--- Locks: the buckets, in order, then rows of breakers; claims pass a bucket by meanwhile.
+-- Closes a breaker that is open or half-open, whatever its probe reports; returns how many it closed.
+-- p_name is a limit or one of its filled-in names; the name of a limit with keys in braces means all of them.
+-- Locks the buckets in order, then rows of breakers. Claims skip the buckets meanwhile.
 create or replace function trunkline.reset_breaker(p_name text)
 returns integer
 language plpgsql
@@ -45,7 +45,7 @@ begin
   if v_closed is null then
     return 0;
   end if;
-  -- What led to the opening is over, attempts as well as failures.
+  -- Attempts and failures from before no longer count.
   update trunkline_internal.bucket_states as s
   set started_at = null, started = null
   where s.bucket = any(v_closed);
@@ -53,4 +53,4 @@ begin
   return cardinality(v_closed);
 end;
 $$;
-comment on function trunkline.reset_breaker(text) is 'Closes a breaker that is open or half-open, whatever its probe says; tells how many it closed.';
+comment on function trunkline.reset_breaker(text) is 'Closes a breaker that is open or half-open, whatever its probe reports; returns how many it closed.';

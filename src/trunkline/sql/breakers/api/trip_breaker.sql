@@ -1,7 +1,6 @@
--- Opens a breaker by hand for p_for (null: as long as its limit says), until a probe succeeds; tells when that is due.
--- p_name is that of a limit without keys, or of one of its keys filled in. What runs goes on; a probe that runs does not
--- close it any more.
--- Locks: the bucket, its turn at counting failures, then the row of its breaker. Claims and recovery skip it meanwhile.
+-- Opens a breaker by hand for p_for (null: as long as its limit says), until a probe succeeds; returns when the probe is due.
+-- p_name is a limit without keys, or a filled-in name. Running jobs continue; a running probe no longer closes it.
+-- Locks the bucket, its turn at counting failures, then the row of its breaker. Claims and recovery skip it meanwhile.
 create or replace function trunkline.trip_breaker(p_name text, p_reason text default null, p_for interval default null)
 returns timestamptz
 language plpgsql
@@ -58,4 +57,4 @@ begin
   return v_probe_at;
 end;
 $$;
-comment on function trunkline.trip_breaker(text, text, interval) is 'Opens a breaker by hand for p_for (null: as long as its limit says), until a probe succeeds; tells when that is due.';
+comment on function trunkline.trip_breaker(text, text, interval) is 'Opens a breaker by hand for p_for (null: as long as its limit says), until a probe succeeds; returns when the probe is due.';

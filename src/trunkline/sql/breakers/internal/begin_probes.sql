@@ -1,7 +1,7 @@
--- Makes jobs that a claim starts the probes of their buckets' breakers, where these wait for one; closed ones are left alone.
--- p_buckets and p_jobs belong together one by one. The caller holds the buckets, so no other claim starts a probe beside it.
--- A breaker that opened after the claim had looked is not meant: its probe is not due. What counts as attempts from now
--- on begins with the probe: those that led to the opening would hide the failures that come after it.
+-- Makes jobs that a claim starts the probes of their buckets' breakers, if these wait for one; closed breakers stay unchanged.
+-- p_buckets and p_jobs are parallel. The caller holds the buckets, so no other claim starts a second probe.
+-- A breaker that opened after the claim had read it is skipped: its probe is not due. Attempts are counted from the probe
+-- on, because those that led to the opening would hide failures after it.
 create or replace function trunkline_internal.begin_probes(p_buckets bigint[], p_jobs uuid[], p_now timestamptz)
 returns void
 language plpgsql
@@ -45,4 +45,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.begin_probes(bigint[], uuid[], timestamptz) is 'Makes jobs that a claim starts the probes of their buckets'' breakers, where these wait for one; closed ones are left alone.';
+comment on function trunkline_internal.begin_probes(bigint[], uuid[], timestamptz) is 'Makes jobs that a claim starts the probes of their buckets'' breakers, if these wait for one; closed breakers stay unchanged.';

@@ -1,6 +1,6 @@
--- Counts failed attempts at a bucket that its breaker sees now, and all attempts that it measures them by.
--- Failures before it last closed are over. Attempts are kept by the minute of their start, from the last probe on, and
--- are never fewer than those that failed: some of these started before.
+-- Returns the failed attempts that the breaker of a bucket counts now, and all attempts that it compares them with.
+-- Failures before it last closed do not count. Attempts are kept by the minute of their start, from the last probe on, and
+-- are never fewer than the failed ones, some of which started earlier.
 create or replace function trunkline_internal.breaker_counts(
   p_bucket bigint,
   p_window interval,
@@ -27,4 +27,4 @@ begin
   where c.minute >= floor(extract(epoch from p_now - p_window) / 60);
 end;
 $$;
-comment on function trunkline_internal.breaker_counts(bigint, interval, timestamptz, timestamptz) is 'Counts failed attempts at a bucket that its breaker sees now, and all attempts that it measures them by.';
+comment on function trunkline_internal.breaker_counts(bigint, interval, timestamptz, timestamptz) is 'Returns the failed attempts that the breaker of a bucket counts now, and all attempts that it compares them with.';

@@ -1,4 +1,4 @@
--- Tells when a breaker lets its next probe through, as far as time alone decides; infinity where a probe runs, whose end is announced.
+-- Returns when a breaker admits its next probe, as far as time alone decides; infinity while a probe runs, whose end is announced.
 create or replace function trunkline_internal.breaker_opens_at(p_bucket bigint, p_now timestamptz)
 returns timestamptz
 language plpgsql
@@ -16,4 +16,4 @@ begin
   end;
 end;
 $$;
-comment on function trunkline_internal.breaker_opens_at(bigint, timestamptz) is 'Tells when a breaker lets its next probe through, as far as time alone decides; infinity where a probe runs, whose end is announced.';
+comment on function trunkline_internal.breaker_opens_at(bigint, timestamptz) is 'Returns when a breaker admits its next probe, as far as time alone decides; infinity while a probe runs, whose end is announced.';

@@ -1,7 +1,6 @@
--- Tells what a breaker lets through now: null, no bound; 0, nothing; 1, one job that tries whether it works again.
--- Half-open, nobody else starts while its probe runs. One that runs no more and has said nothing (it was handed back,
--- put off or cancelled) leaves the place to the next. State and probe are looked at in one moment: this is stable, and so
--- is whoever calls it.
+-- Returns how many jobs a breaker admits now: null for no bound, 0 for none, 1 for a probe.
+-- A half-open breaker admits no job while its probe runs. A probe that ended without a result (handed back, deferred or
+-- cancelled) makes way for the next. State and probe are read in one snapshot: this function and its callers are stable.
 create or replace function trunkline_internal.breaker_room(p_bucket bigint, p_now timestamptz)
 returns integer
 language plpgsql
@@ -21,4 +20,4 @@ begin
   return v_room;
 end;
 $$;
-comment on function trunkline_internal.breaker_room(bigint, timestamptz) is 'Tells what a breaker lets through now: null, no bound; 0, nothing; 1, one job that tries whether it works again.';
+comment on function trunkline_internal.breaker_room(bigint, timestamptz) is 'Returns how many jobs a breaker admits now: null for no bound, 0 for none, 1 for a probe.';

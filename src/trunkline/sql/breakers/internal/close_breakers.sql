@@ -1,5 +1,5 @@
--- Closes the breakers whose probe is among these completed jobs, and wakes whoever sleeps while jobs wait behind them.
--- Locks rows of breakers in the order of the buckets, after those of the jobs. Claims touch none of a probe that runs.
+-- Closes the breakers whose probe is among these completed jobs, and wakes workers that sleep while jobs wait behind them.
+-- Locks rows of breakers in the order of the buckets, after those of the jobs. Claims never lock a breaker whose probe runs.
 create or replace function trunkline_internal.close_breakers(p_jobs uuid[], p_now timestamptz)
 returns void
 language plpgsql
@@ -13,7 +13,7 @@ as $$
 declare
   v_closed bigint[];
 begin
-  -- Mostly there is none: a search for each of the jobs would take half a microsecond of it.
+  -- Usually there is none. A search for each job would take half a microsecond.
   if not exists (select from trunkline_internal.breakers as b where b.probe_job is not null) then
     return;
   end if;
@@ -43,4 +43,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.close_breakers(uuid[], timestamptz) is 'Closes the breakers whose probe is among these completed jobs, and wakes whoever sleeps while jobs wait behind them.';
+comment on function trunkline_internal.close_breakers(uuid[], timestamptz) is 'Closes the breakers whose probe is among these completed jobs, and wakes workers that sleep while jobs wait behind them.';

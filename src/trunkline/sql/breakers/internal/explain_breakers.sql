@@ -1,4 +1,4 @@
--- Names the breakers that hold a limited job back, one row each, and when the next probe of an open one is due.
+-- Explains which breakers hold back a limited job, one row each, and when the next probe of an open one is due.
 create or replace function trunkline_internal.explain_breakers(p_cost trunkline_internal.job_cost)
 returns setof trunkline.explanation
 language plpgsql
@@ -27,4 +27,4 @@ begin
   order by n.name;
 end;
 $$;
-comment on function trunkline_internal.explain_breakers(trunkline_internal.job_cost) is 'Names the breakers that hold a limited job back, one row each, and when the next probe of an open one is due.';
+comment on function trunkline_internal.explain_breakers(trunkline_internal.job_cost) is 'Explains which breakers hold back a limited job, one row each, and when the next probe of an open one is due.';

@@ -1,6 +1,6 @@
--- Takes turns at counting the failures of buckets until the transaction ends; tells which of them it has.
--- Who may not wait, as recovery may not, gets those that are free. 256 turns for all buckets, taken in order: two buckets
--- that share one only wait for each other, and no batch fills the server's table of locks.
+-- Locks the counting of failures of buckets until the transaction ends; returns the buckets that it locked.
+-- A caller that must not wait, such as recovery, gets only those that are free. 256 locks serve all buckets, taken in order:
+-- two buckets with the same lock only wait for each other, and no batch fills the server's lock table.
 create or replace function trunkline_internal.lock_breakers(p_buckets bigint[], p_wait boolean)
 returns bigint[]
 language plpgsql
@@ -25,4 +25,4 @@ begin
   return array(select g.bucket from unnest(p_buckets) as g (bucket) where hashint8(g.bucket) & 255 = any(v_had));
 end;
 $$;
-comment on function trunkline_internal.lock_breakers(bigint[], boolean) is 'Takes turns at counting the failures of buckets until the transaction ends; tells which of them it has.';
+comment on function trunkline_internal.lock_breakers(bigint[], boolean) is 'Locks the counting of failures of buckets until the transaction ends; returns the buckets that it locked.';

@@ -1,10 +1,10 @@
--- Counts attempts that failed or were lost at the buckets of their jobs that have a breaker, and opens those it is time for.
+-- Counts failed and lost attempts for the buckets of their jobs that have a breaker, and opens breakers that reach their bound.
 -- Called by move_running while the rows are still in running; the caller has locked them. Retries count like last
--- attempts; what was put off, handed back or cancelled does not. A probe that failed keeps its breaker open for as long
--- again. All of it is a change of state that commits with the failure: nothing is raised.
--- Locks: turns of the buckets that are closed, in order, then rows of breakers in the order of the buckets. Recovery waits
--- for neither: the duty sweep_buckets counts the failures that it could not, and a half-open breaker whose lost probe it
--- could not record starts the next probe at once.
+-- attempts; deferred, handed back and cancelled attempts do not count. A failed probe keeps its breaker open for as long
+-- again. All of it commits with the failure: nothing is raised.
+-- Locks the counting of closed breakers in order (lock_breakers), then rows of breakers in the order of the buckets.
+-- Recovery waits for neither: the duty sweep_buckets counts the failures that it could not, and a half-open breaker whose
+-- lost probe it could not record starts the next probe at once.
 create or replace function trunkline_internal.note_failures(p_moves trunkline_internal.move[], p_now timestamptz)
 returns void
 language plpgsql
@@ -44,7 +44,7 @@ begin
   insert into trunkline_internal.breaker_failures (bucket, at, job_id, attempt)
   select f.bucket, p_now, f.job_id, f.attempt
   from unnest(v_buckets, v_jobs, v_attempts) as f (bucket, job_id, attempt);
-  -- Of an open one there is nothing to decide, so that the many who fail late do not wait for each other.
+  -- An open breaker needs no decision, so that many late failures do not wait for each other.
   v_closed := trunkline_internal.lock_breakers(
     p_buckets => array(
       select distinct f.bucket
@@ -91,4 +91,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.note_failures(trunkline_internal.move[], timestamptz) is 'Counts attempts that failed or were lost at the buckets of their jobs that have a breaker, and opens those it is time for.';
+comment on function trunkline_internal.note_failures(trunkline_internal.move[], timestamptz) is 'Counts failed and lost attempts for the buckets of their jobs that have a breaker, and opens breakers that reach their bound.';

@@ -1,6 +1,6 @@
--- Opens the closed breakers of these buckets that have seen too many failed attempts; tells how many.
--- The caller has the turn of each (see lock_breakers), so that nobody counts beside it: of two who each see the
--- other's failure too late, none would open it.
+-- Opens the closed breakers of these buckets that have counted too many failed attempts; returns how many.
+-- The caller has locked their counting (lock_breakers). Otherwise two transactions that cannot see each other's failure
+-- would both leave the breaker closed.
 create or replace function trunkline_internal.open_breakers(p_buckets bigint[], p_limits integer[], p_now timestamptz)
 returns integer
 language plpgsql
@@ -46,4 +46,4 @@ begin
   return v_opened;
 end;
 $$;
-comment on function trunkline_internal.open_breakers(bigint[], integer[], timestamptz) is 'Opens the closed breakers of these buckets that have seen too many failed attempts; tells how many.';
+comment on function trunkline_internal.open_breakers(bigint[], integer[], timestamptz) is 'Opens the closed breakers of these buckets that have counted too many failed attempts; returns how many.';

@@ -1,5 +1,5 @@
--- Removes failures that no breaker sees any more and breakers long closed, at most p_limit of each; tells how many rows it changed.
--- Counts first what recovery could not, since it waits for nobody.
+-- Removes failures that no breaker counts any more and breakers long closed, at most p_limit of each; returns how many rows it changed.
+-- First counts the failures that recovery could not, because it never waits.
 create or replace function trunkline_internal.sweep_breakers(p_limit integer, p_now timestamptz)
 returns integer
 language plpgsql
@@ -56,4 +56,4 @@ begin
   return v_changed + v_rows;
 end;
 $$;
-comment on function trunkline_internal.sweep_breakers(integer, timestamptz) is 'Removes failures that no breaker sees any more and breakers long closed, at most p_limit of each; tells how many rows it changed.';
+comment on function trunkline_internal.sweep_breakers(integer, timestamptz) is 'Removes failures that no breaker counts any more and breakers long closed, at most p_limit of each; returns how many rows it changed.';

@@ -1,5 +1,5 @@
 -- Breakers, one for each bucket whose limit has one: its state, and what it counts within its window now.
--- Counts as breaker_counts does, which whoever may read this may not call.
+-- Counts as breaker_counts does, which readers of the view may not call.
 create or replace view trunkline.breakers with (security_barrier = true) as
 select
   n.name,

@@ -1,9 +1,9 @@
--- Applies a provider's rate-limit response to a limit, for all workers at once; returns until when the limit is held, or null.
--- p_observed may have retry_after (seconds: nothing before; 0 lifts a hold), remaining_requests and remaining_tokens with
--- reset_requests and reset_tokens (seconds until they are full again; 60 where not said), and reason. None left holds the
--- limit until the reset; fewer left than our own minute knows of lowers it until then, unless an hour or a quota counts
--- that very kind, which could not forget it in time. Numbers are believed up to an hour. Only the filled-in name is
--- concerned: another key of the same limit goes on.
+-- Applies a provider's rate-limit response to a limit, for all workers at once; returns until when the limit is paused, or null.
+-- p_observed may have retry_after (seconds to pause; 0 ends a pause), remaining_requests and remaining_tokens with
+-- reset_requests and reset_tokens (seconds until they are full again; 60 by default), and reason. Zero remaining pauses the
+-- limit until the reset. Fewer remaining than our own minute has left lowers it until then, unless an hour or a quota counts
+-- the same kind: those could not drop the difference in time. Numbers are accepted up to an hour. Only the filled-in name is
+-- affected, not other keys of the same limit.
 -- A session that acts for one tenant may report on its own limits. For a shared limit it must pass the running job and
 -- attempt whose call the provider answered; the job was enqueued under that limit with the same keys.
 create or replace function trunkline.observe_limit(
@@ -67,7 +67,7 @@ begin
     p_buckets => array[v_found.bucket], p_limits => array[v_found.limit_id], p_now => v_now
   ) as r;
   v_state := v_room.state;
-  -- Not least alone, for which what is not there is the larger.
+  -- Not just least(), which ignores nulls.
   v_hold := case when p_observed ->> 'retry_after' is not null then least((p_observed ->> 'retry_after')::numeric, 3600) end;
   foreach v_part in array array['requests', 'tokens'] loop
     v_remaining := floor((p_observed ->> ('remaining_' || v_part))::numeric)::bigint;
@@ -79,7 +79,7 @@ begin
       and coalesce((v_room.allowed).quota_unit <> v_part, true)
       and v_remaining < (case v_part when 'requests' then v_room.requests else v_room.tokens end)
     then
-      -- As if it had been given out, at a moment from which it is forgotten at the reset.
+      -- Charged at a second chosen so that the window drops it at the reset.
       perform trunkline_internal.adjust_bucket(
         p_bucket => v_found.bucket, p_at => floor(extract(epoch from v_now) + least(v_reset, 61))::bigint - 62,
         p_requests => case v_part when 'requests' then v_room.requests - v_remaining else 0 end,
@@ -101,4 +101,4 @@ begin
   return case when v_state.paused_until > v_now then v_state.paused_until end;
 end;
 $$;
-comment on function trunkline.observe_limit(text, jsonb, jsonb, uuid, integer) is 'Applies a provider''s rate-limit response to a limit, for all workers at once; returns until when the limit is held, or null.';
+comment on function trunkline.observe_limit(text, jsonb, jsonb, uuid, integer) is 'Applies a provider''s rate-limit response to a limit, for all workers at once; returns until when the limit is paused, or null.';

@@ -1,4 +1,4 @@
--- Puts found jobs, all of them limited, behind others of other buckets; null: none.
+-- Appends limited candidates to candidates of other buckets; either may be null.
 create or replace function trunkline_internal.add_candidates(
   p_found trunkline_internal.candidates,
   p_more trunkline_internal.candidates
@@ -22,13 +22,14 @@ begin
     p_found.keyed || p_more.keyed,
     least(p_found.first_day, p_more.first_day),
     greatest(p_found.last_day, p_more.last_day),
-    p_found.held and p_more.held,
-    p_found.shares and p_more.shares,
+    -- Where they differ, some buckets have yet to be locked. Locking the others again does no harm.
+    case when p_found.locking = p_more.locking then p_found.locking else 'deferred' end,
+    coalesce(p_found.moved or p_more.moved, false),
     0,
-    -- Of buckets that are not the same; unknown of one of them, it is of all.
+    -- Their buckets are disjoint. If the charges of one are unknown, so are all.
     case when p_found.charges is not null and p_more.charges is not null then p_found.charges || p_more.charges end,
     p_found.rooms || p_more.rooms
   );
 end;
 $$;
-comment on function trunkline_internal.add_candidates(trunkline_internal.candidates, trunkline_internal.candidates) is 'Puts found jobs, all of them limited, behind others of other buckets; null: none.';
+comment on function trunkline_internal.add_candidates(trunkline_internal.candidates, trunkline_internal.candidates) is 'Appends limited candidates to candidates of other buckets; either may be null.';

@@ -1,7 +1,7 @@
--- Notes that a bucket was charged too much or too little in a second; counts from the commit on, and waits for nobody.
--- Whoever waits for what comes free is woken. For a second that has not come, since the clock was set back, nothing is
--- given back: its charge counts as of the step, is forgotten before what was given back, and the window would be open twice.
--- An amount added for such a second counts from now, or the window would stay shut until that second is over again.
+-- Records that a bucket was charged too much or too little in a second; counts from the commit on and waits for no lock.
+-- Wakes workers whose jobs wait for what was freed. Nothing is given back for a second in the future, which exists after
+-- the clock was set back: the window would drop the charge before the refund and be open twice.
+-- An amount added for such a second counts from now, or the window would stay shut until that second is over.
 create or replace function trunkline_internal.adjust_bucket(
   p_bucket bigint,
   p_at bigint,
@@ -35,4 +35,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.adjust_bucket(bigint, bigint, bigint, bigint, bigint) is 'Notes that a bucket was charged too much or too little in a second; counts from the commit on, and waits for nobody.';
+comment on function trunkline_internal.adjust_bucket(bigint, bigint, bigint, bigint, bigint) is 'Records that a bucket was charged too much or too little in a second; counts from the commit on and waits for no lock.';

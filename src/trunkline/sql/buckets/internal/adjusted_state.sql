@@ -1,4 +1,4 @@
--- Gives the state of a bucket as if every adjustment that is seen were part of its windows, to reckon with, not to keep.
+-- Returns the bucket state with all visible adjustments applied. For calculation only; never stored.
 create or replace function trunkline_internal.adjusted_state(
   p_bucket bigint,
   p_limit trunkline_internal.limits,
@@ -22,4 +22,4 @@ begin
   );
 end;
 $$;
-comment on function trunkline_internal.adjusted_state(bigint, trunkline_internal.limits, trunkline_internal.bucket_states, timestamptz) is 'Gives the state of a bucket as if every adjustment that is seen were part of its windows, to reckon with, not to keep.';
+comment on function trunkline_internal.adjusted_state(bigint, trunkline_internal.limits, trunkline_internal.bucket_states, timestamptz) is 'Returns the bucket state with all visible adjustments applied. For calculation only; never stored.';

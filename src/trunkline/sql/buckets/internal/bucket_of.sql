@@ -1,5 +1,5 @@
--- Gives the number of a bucket: a hash of its name, so that a new key needs no row that others would wait for.
--- With a million keys two of them share a number in one of thirty million installations; they would share a limit.
+-- Returns the number of a bucket: a hash of its name, so that a new key needs no row that transactions would wait for.
+-- With a million keys, two of them share a number in one of thirty million installations; they would share a limit.
 create or replace function trunkline_internal.bucket_of(p_name text)
 returns bigint
 language sql
@@ -8,4 +8,4 @@ parallel safe
 as $$
   select pg_catalog.hashtextextended(p_name, 0)
 $$;
-comment on function trunkline_internal.bucket_of(text) is 'Gives the number of a bucket: a hash of its name, so that a new key needs no row that others would wait for.';
+comment on function trunkline_internal.bucket_of(text) is 'Returns the number of a bucket: a hash of its name, so that a new key needs no row that transactions would wait for.';

@@ -1,4 +1,4 @@
--- Tells when a job may start as far as time and one of its buckets decide: windows, a provider's hold, a breaker, a quota; -infinity for now, infinity for never.
+-- Returns when time alone lets one bucket start a job: windows, pause, breaker, quota; -infinity for now, infinity for never.
 create or replace function trunkline_internal.bucket_opens_at(
   p_bucket bigint,
   p_limit trunkline_internal.limits,
@@ -31,4 +31,4 @@ begin
   );
 end;
 $$;
-comment on function trunkline_internal.bucket_opens_at(bigint, trunkline_internal.limits, trunkline_internal.bucket_states, trunkline_internal.amounts, integer, timestamptz) is 'Tells when a job may start as far as time and one of its buckets decide: windows, a provider''s hold, a breaker, a quota; -infinity for now, infinity for never.';
+comment on function trunkline_internal.bucket_opens_at(bigint, trunkline_internal.limits, trunkline_internal.bucket_states, trunkline_internal.amounts, integer, timestamptz) is 'Returns when time alone lets one bucket start a job: windows, pause, breaker, quota; -infinity for now, infinity for never.';

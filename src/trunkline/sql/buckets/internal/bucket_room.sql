@@ -1,10 +1,13 @@
--- Tells what buckets have left now: their newest state, the limit that counts, and how many requests, tokens, units and slots; null: no end of it.
--- The caller holds their locks, or only wants to know about. Holders that run no more hold nothing; adjustments that are
--- not part of the state yet count as if they were. low_units is for priorities below the quota's bound; live is how
--- many hold a slot, where that is kept; a breaker that is open leaves no slot, or one for its probe.
--- Who wants no more than p_wanted slots need not know who still runs where so many are left even if all do: with wide
--- limits, looking after each of them is most of the work. Then live is at most what it says, and slots at least.
--- Otherwise living has who holds them.
+-- Returns the room of buckets: newest state, limit, and the requests, tokens, units and slots left; null means no bound.
+-- This is the one definition of what a bucket has left. Claims, acquire, admission and explain call it; free_slots and the
+-- view buckets repeat parts of it and are held equal by tests.
+-- The caller holds the locks, or wants an estimate only. A slot counts as held while its holder is live. Adjustments that
+-- are not part of the state yet are included. low_units is for priorities below quota_low_below; live is the number of
+-- holders, where they are kept; an open breaker leaves no slot, a due one a single slot for its probe. charged is what the
+-- windows count, spent what the quota counts.
+-- Skips the liveness check if p_wanted slots are free even if every holder is still running: with wide limits that check
+-- is most of the work. Then live is an upper bound, slots a lower bound, and living is null. Otherwise living lists the
+-- holders.
 create or replace function trunkline_internal.bucket_room(
   p_buckets bigint[],
   p_limits integer[],
@@ -22,7 +25,9 @@ returns table (
   slots bigint,
   live bigint,
   living uuid[],
-  paused_until timestamptz
+  paused_until timestamptz,
+  charged trunkline_internal.window_sums,
+  spent bigint
 )
 language plpgsql
 stable
@@ -62,7 +67,7 @@ begin
         from trunkline_internal.bucket_adjustments as c
         where c.bucket = g.bucket and c.xid >= coalesce((s.state).adjusted_below, '0'::xid8) and c.holders is not null
       ) else 0 end + coalesce(cardinality((s.state).holders), 0) as listed
-      -- Reckoned once, wherever it is used; so with those below.
+      -- The offset makes it computed once, here and below.
       offset 0
     ) as n
   ),
@@ -76,13 +81,9 @@ begin
     g.m,
     g.state,
     least(
-      (g.m).requests_per_minute - greatest(coalesce(c.sums[1], 0), 0),
-      (g.m).requests_per_hour - greatest(coalesce(c.sums[2], 0), 0)
-    )::bigint,
-    least(
-      (g.m).tokens_per_minute - greatest(coalesce(c.sums[3], 0), 0),
-      (g.m).tokens_per_hour - greatest(coalesce(c.sums[4], 0), 0)
-    )::bigint,
+      (g.m).requests_per_minute - (c.sums).requests_of_minute, (g.m).requests_per_hour - (c.sums).requests_of_hour
+    ),
+    least((g.m).tokens_per_minute - (c.sums).tokens_of_minute, (g.m).tokens_per_hour - (c.sums).tokens_of_hour),
     floor((g.m).quota * (g.m).quota_buffer)::bigint - q.spent,
     floor((g.m).quota * least((g.m).quota_low_share, (g.m).quota_buffer))::bigint - q.spent,
     case
@@ -91,7 +92,9 @@ begin
     end,
     h.live,
     h.living,
-    case when (g.state).paused_until > p_now then (g.state).paused_until end
+    case when (g.state).paused_until > p_now then (g.state).paused_until end,
+    c.sums,
+    q.spent
   from buckets as g
   cross join alive as a
   cross join lateral (
@@ -100,7 +103,7 @@ begin
       select case
         when g.holders is null then null
         when cardinality(a.holders) = 0 then a.holders
-        -- Who is listed twice is counted once.
+        -- A holder that is listed twice counts once.
         else array(
           select distinct h.holder
           from unnest(g.holders) as h (holder)
@@ -112,18 +115,18 @@ begin
     offset 0
   ) as h
   cross join lateral (
-    -- Not joined either: where nothing is counted, to add nothing up takes time too.
+    -- Not joined, so that limits without a window skip the sum.
     select case when num_nonnulls(
       (g.m).requests_per_minute, (g.m).requests_per_hour, (g.m).tokens_per_minute, (g.m).tokens_per_hour
     ) > 0 then (
-      -- From the newest back, as in window_free_at: what is given back makes up for charges of its second or before. If the
-      -- clock was set back and such a charge is forgotten already, it does not open the window for others.
-      select array[
-        max(c.requests) filter (where c.at > v_second - 62),
-        max(c.requests) filter (where c.at > v_second - 3602),
-        max(c.tokens) filter (where c.at > v_second - 62),
-        max(c.tokens) filter (where c.at > v_second - 3602)
-      ]
+      -- From the newest back, as in window_free_at: a refund offsets charges of its second or earlier. If the clock was set
+      -- back and such a charge was dropped already, the refund does not open the window for others.
+      select row(
+        greatest(coalesce(max(c.requests) filter (where c.at > v_second - 62), 0), 0),
+        greatest(coalesce(max(c.requests) filter (where c.at > v_second - 3602), 0), 0),
+        greatest(coalesce(max(c.tokens) filter (where c.at > v_second - 62), 0), 0),
+        greatest(coalesce(max(c.tokens) filter (where c.at > v_second - 3602), 0), 0)
+      )::trunkline_internal.window_sums
       from (
         select
           c.at, sum(c.requests) over (order by c.at desc) as requests, sum(c.tokens) over (order by c.at desc) as tokens
@@ -131,7 +134,7 @@ begin
           select c.at, c.requests, c.tokens
           from unnest((g.state).charged_at, (g.state).charged_requests, (g.state).charged_tokens) as c (at, requests, tokens)
           union all
-          -- As charge_windows will put them: past the minute by the minute, and nothing given back for a second that has not come.
+          -- As charge_windows stores them: by the minute once past the minute, and no refund for a second in the future.
           select
             case when c.at - c.at % 60 + 59 <= v_second - 62 then c.at - c.at % 60 + 59 else c.at end,
             case when c.at > v_second + c_slack then greatest(c.requests, 0) else c.requests end,
@@ -144,7 +147,7 @@ begin
     offset 0
   ) as c
   cross join lateral (
-    -- A join would have it reckoned for limits without a quota too.
+    -- Not joined, so that limits without a quota skip it.
     select case when (g.m).quota is not null then (
       select
         trunkline_internal.quota_spent(p_limit => g.m, p_state => g.state, p_bucket => g.bucket, p_now => p_now)
@@ -162,4 +165,4 @@ begin
   ) as q;
 end;
 $$;
-comment on function trunkline_internal.bucket_room(bigint[], integer[], timestamptz, integer) is 'Tells what buckets have left now: their newest state, the limit that counts, and how many requests, tokens, units and slots; null: no end of it.';
+comment on function trunkline_internal.bucket_room(bigint[], integer[], timestamptz, integer) is 'Returns the room of buckets: newest state, limit, and the requests, tokens, units and slots left; null means no bound.';

@@ -1,5 +1,5 @@
--- Tells whether a look at the buckets of these queues may find a job: not where there are few and all of them are known to be spent or held.
--- Most of such a look is the start of its statements, which other work would pay for at each claim.
+-- Returns whether a scan of the buckets of these queues may find a job: false if there are few and all are known to be spent or paused.
+-- Most of the cost of such a scan is the start of its statements, which would slow down other work at each claim.
 create or replace function trunkline_internal.buckets_may_open(p_queues text[], p_now timestamptz)
 returns boolean
 language plpgsql
@@ -41,4 +41,4 @@ begin
   return v_looked = c_few;
 end;
 $$;
-comment on function trunkline_internal.buckets_may_open(text[], timestamptz) is 'Tells whether a look at the buckets of these queues may find a job: not where there are few and all of them are known to be spent or held.';
+comment on function trunkline_internal.buckets_may_open(text[], timestamptz) is 'Returns whether a scan of the buckets of these queues may find a job: false if there are few and all are known to be spent or paused.';

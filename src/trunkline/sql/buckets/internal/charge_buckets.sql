@@ -1,7 +1,7 @@
--- Charges buckets with what a claim starts or a grant takes: the next epoch of each is written and the last one deleted.
--- The caller holds the buckets. Adjustments that are there by now become part of the new revisions.
--- A bucket with much traffic keeps the place up to which its lanes have no job any more: see next_cursor.
--- p_rooms is what buckets had left when the caller, which held them already, looked at them; null: it did not.
+-- Charges buckets with what a claim starts or a grant takes: writes the next revision of each and deletes the last one.
+-- The caller holds the buckets. Adjustments that exist by now become part of the new revisions.
+-- A bucket with much traffic keeps a cursor, up to which its lanes have no job: see next_cursor.
+-- p_rooms is the room that the caller read after it had locked the buckets; null if it did not.
 create or replace function trunkline_internal.charge_buckets(
   p_charges trunkline_internal.bucket_charge[],
   p_queues text[],
@@ -21,12 +21,12 @@ set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  -- So many of one bucket at once, and it is worth keeping a place.
+  -- From so many jobs of one bucket in a claim on, a cursor pays.
   c_busy constant integer := 20;
-  -- So many holders, or so many times those that are new, are kept without asking who of them still runs.
+  -- Up to so many holders, or so many times the new ones, are kept without a liveness check.
   c_unasked constant integer := 400;
   c_unasked_times constant integer := 2;
-  -- Read before the adjustments are: whoever is below has ended, and what it wrote is seen.
+  -- Read before the adjustments: transactions below it have ended, so their rows are visible.
   v_below xid8 := pg_snapshot_xmin(pg_current_snapshot());
   v_hour bigint := floor(extract(epoch from p_now) / 3600)::bigint;
   v_last tid[];
@@ -122,10 +122,10 @@ begin
       (c.m).updated_at,
       case
         when num_nonnulls((c.m).concurrency, (c.m).share_group) = 0 then null
-        -- Some of them may run no more, or be listed twice: bucket_room counts who does, once.
+        -- Some may have ended or be listed twice. bucket_room counts live ones once.
         when cardinality(c.listed) + cardinality(c.holders)
           <= least((c.m).concurrency, greatest(c_unasked, c_unasked_times * cardinality(c.holders))) then c.listed || c.holders
-        -- The look has asked already, wherever so many might have been too many.
+        -- Reading the room has checked them where it mattered.
         when c.living is not null then c.living || c.holders
         else trunkline_internal.live_holders(p_holders => c.listed, p_now => p_now) || c.holders
       end,
@@ -157,7 +157,7 @@ begin
           union all
           select floor(extract(epoch from p_now) / 60)::bigint, c.starts
         ) as b
-        -- Here, or it would be reckoned for every bucket and thrown away.
+        -- Inside the case, so that it is not computed for every bucket.
         where (c.m).breaker_failures is not null
         group by b.minute
         order by b.minute
@@ -177,4 +177,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.charge_buckets(trunkline_internal.bucket_charge[], text[], smallint[], bigint, trunkline_internal.room[], pg_snapshot, timestamptz) is 'Charges buckets with what a claim starts or a grant takes: the next epoch of each is written and the last one deleted.';
+comment on function trunkline_internal.charge_buckets(trunkline_internal.bucket_charge[], text[], smallint[], bigint, trunkline_internal.room[], pg_snapshot, timestamptz) is 'Charges buckets with what a claim starts or a grant takes: writes the next revision of each and deletes the last one.';

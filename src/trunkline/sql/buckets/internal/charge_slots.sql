@@ -1,5 +1,5 @@
--- Charges buckets whose limits count nothing but who runs at once: what charge_buckets does with them, in half the time.
--- Most limits of keys are like that, and a claim of a thousand jobs may charge two hundred of them.
+-- Charges buckets whose limits count slots only: the same as charge_buckets, in half the time.
+-- Most limits with keys are like that, and a claim of a thousand jobs may charge two hundred of them.
 create or replace function trunkline_internal.charge_slots(
   p_charges trunkline_internal.bucket_charge[],
   p_queues text[],
@@ -23,7 +23,7 @@ declare
   c_busy constant integer := 20;
   c_unasked constant integer := 400;
   c_unasked_times constant integer := 2;
-  -- Read before the adjustments are: whoever is below has ended, and what it wrote is seen.
+  -- Read before the adjustments: transactions below it have ended, so their rows are visible.
   v_below xid8 := pg_snapshot_xmin(pg_current_snapshot());
   v_last tid[];
 begin
@@ -58,10 +58,10 @@ begin
     select
       c.bucket, coalesce(c.revision, 0) + 1, c.updated_at,
       case
-        -- Some of them may run no more, or be listed twice: free_slots counts who does, once.
+        -- Some may have ended or be listed twice. free_slots counts live ones once.
         when cardinality(c.listed) + cardinality(c.holders)
           <= least(c.concurrency, greatest(c_unasked, c_unasked_times * cardinality(c.holders))) then c.listed || c.holders
-        -- The look has asked already, wherever so many might have been too many.
+        -- Reading the room has checked them where it mattered.
         when c.living is not null then c.living || c.holders
         else trunkline_internal.live_holders(p_holders => c.listed, p_now => p_now) || c.holders
       end,
@@ -80,4 +80,4 @@ begin
   delete from trunkline_internal.bucket_states as s where s.ctid = any(v_last);
 end;
 $$;
-comment on function trunkline_internal.charge_slots(trunkline_internal.bucket_charge[], text[], smallint[], bigint, trunkline_internal.room[], pg_snapshot, timestamptz) is 'Charges buckets whose limits count nothing but who runs at once: what charge_buckets does with them, in half the time.';
+comment on function trunkline_internal.charge_slots(trunkline_internal.bucket_charge[], text[], smallint[], bigint, trunkline_internal.room[], pg_snapshot, timestamptz) is 'Charges buckets whose limits count slots only: the same as charge_buckets, in half the time.';

@@ -1,8 +1,8 @@
--- Gives the windows of a bucket after a charge: what was given out now and what was corrected is added, what no window sees any more is left out.
--- Adjustments of transactions below p_below, all of which have ended, become part of it. What is past the minute is put
--- together by minutes, under the last second of each: an hour takes 60 numbers.
--- A clock that was set back leaves charges in the future; they count as of now. What is given back for such a second
--- does not count: it would be forgotten later than its charge, and open the window twice.
+-- Returns the bucket state after a charge: adds the charge and adjustments, drops what no window counts any more.
+-- Includes adjustments of transactions below p_below, all of which have ended. Charges older than a minute are merged by
+-- the minute, under its last second: an hour takes 60 numbers.
+-- After the clock was set back, charges in the future count as of now. A refund for such a second does not count: the
+-- window would drop it later than its charge and be open twice.
 create or replace function trunkline_internal.charge_windows(
   p_limit trunkline_internal.limits,
   p_state trunkline_internal.bucket_states,
@@ -55,4 +55,4 @@ begin
   return v_next;
 end;
 $$;
-comment on function trunkline_internal.charge_windows(trunkline_internal.limits, trunkline_internal.bucket_states, bigint, bigint, bigint, timestamptz, xid8) is 'Gives the windows of a bucket after a charge: what was given out now and what was corrected is added, what no window sees any more is left out.';
+comment on function trunkline_internal.charge_windows(trunkline_internal.limits, trunkline_internal.bucket_states, bigint, bigint, bigint, timestamptz, xid8) is 'Returns the bucket state after a charge: adds the charge and adjustments, drops what no window counts any more.';

@@ -1,8 +1,8 @@
--- Closes buckets at which nobody waits, in three steps, so that no job is enqueued behind a closed one; tells how many it changed.
--- Whoever enqueues relies on a row that is not closing. First a row of an empty bucket is marked as closing; then, once that
--- is committed and seen, it notes which transactions may still have overlooked the mark; when all of those have ended and
--- nobody waits, it goes. Where somebody does, it is open again.
--- (offset 0: one probe for each bucket. Joined, all limited jobs that wait would be read every few seconds.)
+-- Closes buckets without waiting jobs, in three steps, so that no job is enqueued behind a closed one; returns how many rows it changed.
+-- An enqueue relies on a row that is not closing. First a row of an empty bucket is marked as closing. Once the mark is
+-- committed and visible, the row records which transactions may have missed it. When all of those have ended and no job
+-- waits, the row is deleted. If a job waits, the bucket is open again.
+-- (offset 0: one index probe for each bucket. Joined, all limited jobs that wait would be read every few seconds.)
 create or replace function trunkline_internal.close_empty_buckets()
 returns integer
 language plpgsql
@@ -34,7 +34,7 @@ begin
   get diagnostics v_rows = row_count;
   v_changed := v_changed + v_rows;
   if exists (select from trunkline_internal.bucket_queues as g where g.closing and g.sealed_at_xid is null) then
-    -- Of the marks that are seen here. Who overlooked one of them had his id before it was committed.
+    -- For the marks visible here. A transaction that missed one had its id before the mark was committed.
     v_seal := trunkline_internal.fresh_xid(p_duty => 'sweep_buckets');
     update trunkline_internal.bucket_queues as g
     set sealed_at_xid = v_seal
@@ -52,4 +52,4 @@ begin
   return v_changed + v_rows;
 end;
 $$;
-comment on function trunkline_internal.close_empty_buckets() is 'Closes buckets at which nobody waits, in three steps, so that no job is enqueued behind a closed one; tells how many it changed.';
+comment on function trunkline_internal.close_empty_buckets() is 'Closes buckets without waiting jobs, in three steps, so that no job is enqueued behind a closed one; returns how many rows it changed.';

@@ -1,4 +1,4 @@
--- Makes claims scan the lanes of buckets from the start again, after jobs have returned to places that may have been passed.
+-- Makes claims scan the lanes of buckets from the start again, after jobs have returned to places that may lie before the cursor.
 -- The caller holds the buckets.
 create or replace function trunkline_internal.drop_cursors(p_buckets bigint[])
 returns void
@@ -19,4 +19,4 @@ begin
   end loop;
 end;
 $$;
-comment on function trunkline_internal.drop_cursors(bigint[]) is 'Makes claims scan the lanes of buckets from the start again, after jobs have returned to places that may have been passed.';
+comment on function trunkline_internal.drop_cursors(bigint[]) is 'Makes claims scan the lanes of buckets from the start again, after jobs have returned to places that may lie before the cursor.';

@@ -1,4 +1,4 @@
--- Removes what no window sees any more: states of buckets that hold nobody, adjustments that were counted in, old grants, hours of quotas; at most p_limit of each. Tells how many.
+-- Removes idle states of buckets, counted adjustments, old grants and old hours of quotas, at most p_limit of each; returns how many rows.
 create or replace function trunkline_internal.drop_old_charges(p_limit integer, p_now timestamptz)
 returns integer
 language plpgsql
@@ -17,7 +17,7 @@ begin
     left join lateral (
       select s.adjusted_below from trunkline_internal.bucket_states as s where s.bucket = o.bucket order by s.revision desc limit 1
     ) as s on true
-    -- What nobody counted in within two hours no minute and no hour sees; a quota still does.
+    -- After two hours no window counts an adjustment, but a quota still does.
     where o.xid < s.adjusted_below
       or (
         o.at < extract(epoch from p_now) - 7200
@@ -45,9 +45,9 @@ begin
   where s.bucket = any(v_buckets)
     and coalesce(s.charged_at[cardinality(s.charged_at)], 0) < extract(epoch from p_now) - 3602
     and coalesce(s.paused_until, s.refused_at, '-infinity'::timestamptz) < p_now - interval '1 hour'
-    -- It keeps the sum of a quota, and tells whose hours are to be put together.
+    -- The state keeps the sum of a quota, and marks the buckets whose hours are to be merged.
     and coalesce(s.spent_hour, 0) < floor(extract(epoch from p_now) / 3600) - 1
-    -- Without the state nobody would know which of them were counted in.
+    -- Without the state it would be unknown which of them were counted.
     and not exists (select from trunkline_internal.bucket_adjustments as c where c.bucket = s.bucket)
     and not exists (
       select
@@ -68,4 +68,4 @@ begin
     + trunkline_internal.merge_quota_hours(p_limit => p_limit, p_now => p_now);
 end;
 $$;
-comment on function trunkline_internal.drop_old_charges(integer, timestamptz) is 'Removes what no window sees any more: states of buckets that hold nobody, adjustments that were counted in, old grants, hours of quotas; at most p_limit of each. Tells how many.';
+comment on function trunkline_internal.drop_old_charges(integer, timestamptz) is 'Removes idle states of buckets, counted adjustments, old grants and old hours of quotas, at most p_limit of each; returns how many rows.';

@@ -1,5 +1,6 @@
--- Says why a limited job waits and, from its place and the rates, until when about.
--- Of several limits that which opens last: a job that shares fairly waits in its own line, whichever refuses it.
+-- Explains why a limited job waits and, from its place and the rates, until about when.
+-- If the job has several limits, reports the one that opens last: a job of a share group stays in its own lane, whichever
+-- limit refuses it.
 create or replace function trunkline_internal.explain_bucket(
   p_bucket bigint,
   p_cost trunkline_internal.job_cost,
@@ -74,7 +75,7 @@ begin
     )
     limit 1000
   ) as ahead;
-  -- As if those ahead were like it.
+  -- Assumes that the jobs ahead cost the same.
   v_seconds := greatest(
     v_ahead * p_cost.requests * 60.0 / nullif((v_room.allowed).requests_per_minute, 0),
     v_ahead * p_cost.requests * 3600.0 / nullif((v_room.allowed).requests_per_hour, 0),
@@ -97,4 +98,4 @@ begin
   )))::trunkline.explanation;
 end;
 $$;
-comment on function trunkline_internal.explain_bucket(bigint, trunkline_internal.job_cost, text, smallint, bigint) is 'Says why a limited job waits and, from its place and the rates, until when about.';
+comment on function trunkline_internal.explain_bucket(bigint, trunkline_internal.job_cost, text, smallint, bigint) is 'Explains why a limited job waits and, from its place and the rates, until about when.';

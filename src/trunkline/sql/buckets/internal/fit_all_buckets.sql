@@ -1,8 +1,8 @@
--- Keeps of limited jobs those that all of their limits have room for; one that another limit refuses goes to wait in that one's lane.
--- One after the other, best first, each taking its part of what is left. A limit that somebody else holds makes the
--- job wait where it is, and so does one that shares fairly: elsewhere it would lose its turn. The caller holds the
--- buckets in whose lanes they wait. "held" is false if some moved to another lane or were set aside: those behind them
--- are next.
+-- Keeps the candidates for which all of their limits have room; moves a job that another limit refuses to that limit's lane.
+-- Takes jobs one by one, best first, each reducing the room. A job stays in its lane if another transaction holds the
+-- bucket that it needs, or if it belongs to a share group: elsewhere it would lose its turn. The caller holds the buckets in
+-- whose lanes they wait. The result's moved is true if jobs went to another lane or were set aside: the claim then reads
+-- those behind them.
 create or replace function trunkline_internal.fit_all_buckets(
   p_found trunkline_internal.candidates,
   p_lanes smallint[],
@@ -64,7 +64,7 @@ begin
       if v_place is null then
         v_refused_by := 0;
       elsif v_slots[v_place] < 1
-        -- A spent window closes the bucket for all, also for what costs nothing of it.
+        -- A spent window closes the bucket for every job, also for one that costs nothing of it.
         or v_requests[v_place] < greatest(v_job.cost_requests, 1)
         or v_tokens[v_place] < greatest(v_job.cost_tokens, 1)
         or trunkline_internal.amount_of(
@@ -105,12 +105,12 @@ begin
   end loop;
   if cardinality(v_moved) > 0 then
     perform trunkline_internal.open_buckets(p_jobs => v_moved);
-    -- What they stood in the way of can be claimed now.
+    -- Jobs behind them can be claimed now.
     perform trunkline_internal.wake_sleepers(p_queues => array(
       select distinct w.queue from trunkline_internal.waiting as w where w.job_id = any(v_moved)
     ));
   end if;
-  -- A job that stays at the head of its line and can never start would hold up everything behind it.
+  -- A job that stays at the head of its lane and can never start would block everything behind it.
   if cardinality(v_tids) = 0 and cardinality(v_stays) > 0 then
     v_aside := trunkline_internal.set_aside(p_jobs => v_stays[1:c_asked], p_now => p_now);
   end if;
@@ -125,8 +125,8 @@ begin
   from unnest(p_found.tids, p_found.jobs, p_found.places, p_found.sequences) as f (tid, job_id, place, sequence)
   join trunkline_internal.waiting as w on w.ctid = f.tid
   where f.tid = any(v_tids);
-  v_taken.held := cardinality(v_moved) = 0 and v_aside = 0;
+  v_taken.moved := cardinality(v_moved) > 0 or v_aside > 0;
   return v_taken;
 end;
 $$;
-comment on function trunkline_internal.fit_all_buckets(trunkline_internal.candidates, smallint[], timestamptz) is 'Keeps of limited jobs those that all of their limits have room for; one that another limit refuses goes to wait in that one''s lane.';
+comment on function trunkline_internal.fit_all_buckets(trunkline_internal.candidates, smallint[], timestamptz) is 'Keeps the candidates for which all of their limits have room; moves a job that another limit refuses to that limit''s lane.';

@@ -1,5 +1,5 @@
--- Keeps of found jobs those that the buckets they wait at have room for: of each bucket what fits from its head.
--- A large job is not overtaken by the small ones behind it, or it would never start.
+-- Keeps the candidates that fit the room of the buckets in whose lanes they wait: of each bucket, what fits from its head.
+-- Small jobs do not overtake a large one in front of them, or it would never start.
 create or replace function trunkline_internal.fit_heads(
   p_found trunkline_internal.candidates,
   p_left trunkline_internal.room[]
@@ -16,7 +16,7 @@ as $$
 declare
   v_fit trunkline_internal.candidates;
 begin
-  -- Where everything fits, nobody needs to know what was taken before each.
+  -- If everything fits, the running sums are not needed.
   if p_found.charges is not null and not exists (
     select
     from unnest(p_found.charges) as c
@@ -56,4 +56,4 @@ begin
   return v_fit;
 end;
 $$;
-comment on function trunkline_internal.fit_heads(trunkline_internal.candidates, trunkline_internal.room[]) is 'Keeps of found jobs those that the buckets they wait at have room for: of each bucket what fits from its head.';
+comment on function trunkline_internal.fit_heads(trunkline_internal.candidates, trunkline_internal.room[]) is 'Keeps the candidates that fit the room of the buckets in whose lanes they wait: of each bucket, what fits from its head.';

@@ -1,6 +1,6 @@
--- Tells what buckets have left whose limits count nothing but who runs at once; those that are full or held by a provider are left out.
--- What bucket_room says of them, in a third of the time: most limits of keys are like that, and a claim of a thousand jobs
--- looks at a hundred of them. The caller holds them.
+-- Returns the room of buckets whose limits count slots only; leaves out full and paused ones. The caller holds the buckets.
+-- The same as bucket_room returns for them, in a third of the time: most limits with keys are like that, and a claim of a
+-- thousand jobs reads a hundred of them.
 create or replace function trunkline_internal.free_slots(
   p_buckets bigint[],
   p_limits integer[],
@@ -49,7 +49,7 @@ begin
         select h.holder
         from listed as l
         cross join unnest(l.holders) as h (holder)
-        -- Where so many are left even if all of them run, nobody need know.
+        -- Skip the liveness check if enough slots are free even if every holder is still running.
         where cardinality(l.holders) + p_wanted > l.concurrency
       ),
       p_now => p_now
@@ -83,4 +83,4 @@ begin
   where l.slots > 0;
 end;
 $$;
-comment on function trunkline_internal.free_slots(bigint[], integer[], integer, timestamptz) is 'Tells what buckets have left whose limits count nothing but who runs at once; those that are full or held by a provider are left out.';
+comment on function trunkline_internal.free_slots(bigint[], integer[], integer, timestamptz) is 'Returns the room of buckets whose limits count slots only; leaves out full and paused ones. The caller holds the buckets.';

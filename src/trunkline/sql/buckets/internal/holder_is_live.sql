@@ -1,5 +1,5 @@
--- Tells whether a holder of a slot still holds it: a job that runs, or a grant that is neither settled nor past its time.
--- A grant of a job lasts as long as the attempt, however long that is.
+-- Returns whether a holder still has its slot: a job that runs, or a grant that is neither settled nor expired.
+-- A grant of a job lasts as long as the attempt.
 create or replace function trunkline_internal.holder_is_live(p_holder uuid, p_now timestamptz)
 returns boolean
 language plpgsql
@@ -20,4 +20,4 @@ begin
     );
 end;
 $$;
-comment on function trunkline_internal.holder_is_live(uuid, timestamptz) is 'Tells whether a holder of a slot still holds it: a job that runs, or a grant that is neither settled nor past its time.';
+comment on function trunkline_internal.holder_is_live(uuid, timestamptz) is 'Returns whether a holder still has its slot: a job that runs, or a grant that is neither settled nor expired.';

@@ -1,7 +1,7 @@
--- Lists who runs under a limit that counts from now on who does: nobody had to remember it before.
--- p_bucket is that of its name. Of a name without keys the caller holds it, so that no claim is under way that counts
--- nobody; of one with keys those of this very moment are missed. A line beside the state, as shared charges are; who is
--- listed already counts once.
+-- Lists the jobs and grants that run under a limit when it gets its first concurrency: until then their slots were not kept.
+-- p_bucket is the bucket of its name. For a name without keys the caller holds it, so that no claim is in progress that
+-- lists no holders. For a name with keys, jobs claimed at this moment are missed. Adds adjustments, as shared charges are; a
+-- holder that is listed already counts once.
 create or replace function trunkline_internal.list_holders(p_limit integer, p_bucket bigint, p_now timestamptz)
 returns void
 language plpgsql
@@ -21,7 +21,7 @@ begin
     from trunkline_internal.grants as g
     where (g.limit_id = p_limit or g.bucket = p_bucket)
       and g.settled_at is null
-      -- A job that has the slot itself needs no other.
+      -- A job that holds a slot itself needs no second one.
       and not exists (
         select
         from trunkline_internal.running as r
@@ -31,4 +31,4 @@ begin
   group by h.bucket;
 end;
 $$;
-comment on function trunkline_internal.list_holders(integer, bigint, timestamptz) is 'Lists who runs under a limit that counts from now on who does: nobody had to remember it before.';
+comment on function trunkline_internal.list_holders(integer, bigint, timestamptz) is 'Lists the jobs and grants that run under a limit when it gets its first concurrency: until then their slots were not kept.';

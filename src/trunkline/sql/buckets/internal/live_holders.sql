@@ -1,6 +1,5 @@
--- Tells who of those that were given a slot still holds it: jobs that run, and grants that are open.
--- As holder_is_live has it for one. Asked for the holders of many buckets at once: sorted by id, they are found in half the
--- time. Who is named twice is told once.
+-- Returns which holders still have their slot: jobs that run and grants that are open. Duplicates are returned once.
+-- The set version of holder_is_live. One call for many buckets takes half the time, because the ids are sorted.
 create or replace function trunkline_internal.live_holders(p_holders uuid[], p_now timestamptz)
 returns uuid[]
 language plpgsql
@@ -28,4 +27,4 @@ begin
     ) end;
 end;
 $$;
-comment on function trunkline_internal.live_holders(uuid[], timestamptz) is 'Tells who of those that were given a slot still holds it: jobs that run, and grants that are open.';
+comment on function trunkline_internal.live_holders(uuid[], timestamptz) is 'Returns which holders still have their slot: jobs that run and grants that are open. Duplicates are returned once.';

@@ -1,4 +1,4 @@
--- Takes the lock of a bucket until the transaction ends, waiting for whoever has it: a claim has it for milliseconds.
+-- Locks a bucket until the transaction ends, waiting if necessary: a claim holds it for milliseconds.
 create or replace function trunkline_internal.lock_bucket(p_bucket bigint)
 returns void
 language sql
@@ -6,4 +6,4 @@ volatile
 as $$
   select pg_catalog.pg_advisory_xact_lock(1953657445, pg_catalog.hashint8(p_bucket))
 $$;
-comment on function trunkline_internal.lock_bucket(bigint) is 'Takes the lock of a bucket until the transaction ends, waiting for whoever has it: a claim has it for milliseconds.';
+comment on function trunkline_internal.lock_bucket(bigint) is 'Locks a bucket until the transaction ends, waiting if necessary: a claim holds it for milliseconds.';

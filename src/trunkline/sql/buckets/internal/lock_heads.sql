@@ -1,6 +1,6 @@
--- Finds the first jobs that wait at buckets, up to p_slots of each, and locks them: higher lanes first, then buckets in the order given.
--- Looks from the places given, where buckets keep one. The answer has charges where no job has other limits beside and
--- they are easily had; without p_sums, where the buckets count jobs alone, they have no other amounts.
+-- Finds and locks the first waiting jobs of buckets, at most p_slots of each: higher lanes first, then buckets in the order given.
+-- Starts at the buckets' cursors. The result has charges if no job has a second limit and they are cheap to compute; without
+-- p_sums, for buckets that count jobs only, they have no other amounts.
 -- Guarded by tests/plans.
 create or replace function trunkline_internal.lock_heads(
   p_buckets bigint[],
@@ -39,7 +39,7 @@ declare
   v_tokens bigint;
   v_units bigint;
 begin
-  -- In one go: to look at them a second time, by their buckets, takes as long as half of this.
+  -- In one statement: a second read of the jobs by bucket would take half as long again.
   select
     array_agg(h.tid), array_agg(h.job_id), array_agg(h.place), array_agg(h.sequence),
     array_agg(h.job_id) filter (where h.keyed),
@@ -53,21 +53,21 @@ begin
     v_buckets, v_first, v_last,
     v_least, v_requests, v_tokens, v_units, v_most_limits
   from (
-    -- By sequence, about as they lie in the table: what follows finds them there one by one. Of one lane the sequence is
-    -- asked first: what stands second in an order is taken out of the rows again at each comparison.
+    -- By sequence, about as the rows lie in the table, because later steps fetch them one by one. With a single lane the
+    -- sequence is the first sort key: a second key is extracted from the row again at each comparison.
     select h.*
     from (
       select w.tid, w.job_id, w.sequence, w.keyed, w.payload_day, w.limits, w.requests, w.tokens, w.units, l.place, g.bucket
       from unnest(p_queues, p_lanes) with ordinality as l (queue, lane, place)
       cross join lateral (
-        -- Tied to the lane, or the buckets might be taken one after the other, each with all of its lanes.
+        -- Depends on the lane, or the planner might take the buckets one by one, each with all of its lanes.
         select g.bucket, g.slots, g.place
         from unnest(p_buckets, p_slots, p_places) as g (bucket, slots, place)
         where l.place is not null
         offset 0
       ) as g
       cross join lateral (
-        -- As little as can be: all of it is put in order.
+        -- As few columns as possible, because all of them are sorted.
         select
           w.ctid as tid, w.job_id, w.sequence, w.unique_key is not null as keyed, w.payload_day,
           cardinality(w.bucket_ids) as limits, case when p_sums then w.cost_requests end as requests,
@@ -99,7 +99,7 @@ begin
       v_first, p_limits[array_position(p_buckets, v_first)], coalesce(v_requests, 0), coalesce(v_tokens, 0), coalesce(v_units, 0),
       v_found.jobs, cardinality(v_found.jobs)
     )::trunkline_internal.bucket_charge];
-  -- Most keys count jobs alone.
+  -- Most limits with keys count jobs only.
   elsif not p_sums or (v_least = 1 and v_requests = cardinality(v_found.jobs) and v_tokens = 0 and v_units = 0) then
     select array_agg(
       row(
@@ -118,4 +118,4 @@ begin
   return v_found;
 end;
 $$;
-comment on function trunkline_internal.lock_heads(bigint[], integer[], bigint[], jsonb[], boolean, text[], smallint[], integer, text[], text, pg_snapshot, timestamptz) is 'Finds the first jobs that wait at buckets, up to p_slots of each, and locks them: higher lanes first, then buckets in the order given.';
+comment on function trunkline_internal.lock_heads(bigint[], integer[], bigint[], jsonb[], boolean, text[], smallint[], integer, text[], text, pg_snapshot, timestamptz) is 'Finds and locks the first waiting jobs of buckets, at most p_slots of each: higher lanes first, then buckets in the order given.';

@@ -1,4 +1,4 @@
--- Takes the buckets of jobs that a claim found without holding them, and tells whether there is room for all that they are charged.
+-- Locks the buckets of candidates that were found without a lock, and returns whether there is room for all charges.
 create or replace function trunkline_internal.lock_wide_buckets(p_charges trunkline_internal.bucket_charge[], p_now timestamptz)
 returns boolean
 language plpgsql
@@ -11,7 +11,7 @@ begin
   if not trunkline_internal.wait_for_buckets(p_charges => p_charges, p_shared => false) then
     return false;
   end if;
-  -- A statement of its own: what was read before the buckets were held may be old.
+  -- A separate statement: rows read before the lock may be old.
   select count(*) = cardinality(p_charges)
   into v_fits
   from unnest(p_charges) as c
@@ -35,4 +35,4 @@ begin
   return v_fits;
 end;
 $$;
-comment on function trunkline_internal.lock_wide_buckets(trunkline_internal.bucket_charge[], timestamptz) is 'Takes the buckets of jobs that a claim found without holding them, and tells whether there is room for all that they are charged.';
+comment on function trunkline_internal.lock_wide_buckets(trunkline_internal.bucket_charge[], timestamptz) is 'Locks the buckets of candidates that were found without a lock, and returns whether there is room for all charges.';

@@ -1,4 +1,4 @@
--- Takes the best of jobs without limits and limited ones, by the same order, so that neither kind delays what is more urgent of the other.
+-- Returns the best of unlimited and limited candidates in one order, so that neither kind delays more urgent jobs of the other.
 create or replace function trunkline_internal.merge_candidates(
   p_others trunkline_internal.candidates,
   p_limited trunkline_internal.candidates,
@@ -42,10 +42,9 @@ begin
     limit p_limit
   ) as m
   join trunkline_internal.waiting as w on w.ctid = m.tid;
-  v_taken.held := p_limited.held;
-  v_taken.shares := p_limited.shares;
+  v_taken.locking := p_limited.locking;
   v_taken.rooms := p_limited.rooms;
   return v_taken;
 end;
 $$;
-comment on function trunkline_internal.merge_candidates(trunkline_internal.candidates, trunkline_internal.candidates, integer) is 'Takes the best of jobs without limits and limited ones, by the same order, so that neither kind delays what is more urgent of the other.';
+comment on function trunkline_internal.merge_candidates(trunkline_internal.candidates, trunkline_internal.candidates, integer) is 'Returns the best of unlimited and limited candidates in one order, so that neither kind delays more urgent jobs of the other.';

@@ -1,10 +1,11 @@
--- Finds the next buckets of the ring that may have a job to start, up to p_part of them, after p_after; wrapped: past the end of the numbers.
--- Buckets that are known to be spent or held are passed by, and so are those at which nobody waits: they stay listed for
--- seconds after their last job. Of limits that count a few slots alone nothing is asked but the list: whether somebody
--- waits, and who holds a slot, is seen by who takes the bucket, and asked here it was half of the look. p_certain asks all
--- the same, so that a look goes on over any number of buckets without jobs; last is the last of them that was looked at.
--- width is the least of what may be done with them: 2, they may be shared; 1, they are to be held when it is known what is
--- charged; 0, before anything is looked at. A bucket has a row for each of its queues, and more where several opened it at once.
+-- Returns the next buckets after p_after that may have a job to start, at most p_part of them; wrapped is true past the last number.
+-- Skips buckets that are known to be spent or paused, and buckets without waiting jobs, which stay listed for seconds after
+-- their last job. For limits that count only a few slots it reads nothing but the list: the claim that locks the bucket
+-- sees whether a job waits and which slots are taken, and reading that here was half of the scan. p_certain reads it all
+-- the same, so that a scan continues over any number of buckets without jobs. last is the last bucket that was read.
+-- locking is the strictest way in which one of them must be locked. It is an estimate of the bucket's width from the sums
+-- of its state, without adjustments; take_limited computes the room exactly before anything is charged.
+-- A bucket has a row for each of its queues, and more if several transactions opened it at once.
 create or replace function trunkline_internal.next_buckets(
   p_queues text[],
   p_lanes smallint[],
@@ -24,7 +25,7 @@ create or replace function trunkline_internal.next_buckets(
   out listed integer,
   out last bigint,
   out wrapped boolean,
-  out width integer,
+  out locking text,
   out amounts boolean,
   out plain boolean
 )
@@ -38,40 +39,40 @@ set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  -- So many lines beside a state, and whoever comes next counts them in.
+  -- With so many adjustments outstanding, the next claim locks the bucket and adds them to its state.
   c_lines constant integer := 8;
   v_second bigint := floor(extract(epoch from p_now))::bigint;
 begin
   select
     array_agg(g.bucket), array_agg(g.limit_id), array_agg(g.bucket) filter (where g.share_group is not null), array_agg(g.place),
     count(*)::integer,
-    (array_agg(g.bucket))[count(*)], (array_agg(g.wrapped))[count(*)], min(g.width), bool_or(g.amounts),
+    (array_agg(g.bucket))[count(*)], (array_agg(g.wrapped))[count(*)], min(g.locking)::text, bool_or(g.amounts),
     bool_and(g.slots_only)
-  into buckets, limits, fair, places, listed, last, wrapped, width, amounts, plain
+  into buckets, limits, fair, places, listed, last, wrapped, locking, amounts, plain
   from (
     select
       g.bucket, l.limit_id, l.share_group, l.slots_only, s.place, g.wrapped,
       num_nonnulls(l.requests_per_minute, l.requests_per_hour, l.tokens_per_minute, l.tokens_per_hour, l.quota) > 0 as amounts,
       case
-        when b.brief or not p_eager or num_nonnulls(l.share_group, l.quota, l.breaker_failures) > 0 then 0
-        when l.concurrency < u.holders + 2 * p_limit then 0
+        when b.brief or not p_eager or num_nonnulls(l.share_group, l.quota, l.breaker_failures) > 0 then 'exclusive'
+        when l.concurrency < u.holders + 2 * p_limit then 'exclusive'
         else least(
           case
-            when u.lines >= c_lines or 16 * p_limit > least(l.concurrency, l.requests_per_minute, l.requests_per_hour) then 1
-            when 2 * u.holders > l.concurrency then 1
-            else 2
-          end,
+            when u.lines >= c_lines or 16 * p_limit > least(l.concurrency, l.requests_per_minute, l.requests_per_hour) then 'deferred'
+            when 2 * u.holders > l.concurrency then 'deferred'
+            else 'shared'
+          end::trunkline_internal.bucket_locking,
           case when num_nonnulls(l.requests_per_minute, l.requests_per_hour, l.tokens_per_minute, l.tokens_per_hour) > 0 then (
-            -- Of tokens nobody knows yet how many they need.
+            -- The tokens that the jobs will cost are not known yet.
             select case
               when c.requests_of_minute + 2 * p_limit > l.requests_per_minute
                 or c.requests + 2 * p_limit > l.requests_per_hour
                 or 2 * c.tokens_of_minute > l.tokens_per_minute
                 or 2 * c.tokens > l.tokens_per_hour
-              then 0
-              when 2 * c.requests_of_minute > l.requests_per_minute or 2 * c.requests > l.requests_per_hour then 1
-              else 2
-            end
+              then 'exclusive'
+              when 2 * c.requests_of_minute > l.requests_per_minute or 2 * c.requests > l.requests_per_hour then 'deferred'
+              else 'shared'
+            end::trunkline_internal.bucket_locking
             from (
               select
                 coalesce(sum(c.requests) filter (where c.at > v_second - 62), 0) as requests_of_minute,
@@ -82,7 +83,7 @@ begin
             ) as c
           ) end
         )
-      end as width
+      end as locking
     from (
       (
         select g.bucket, g.limit_id, p_wrapped as wrapped
@@ -117,7 +118,7 @@ begin
         select c.holders
         from trunkline_internal.bucket_adjustments as c
         where p_eager
-          -- Where it is narrow anyway nobody need know.
+          -- Not needed if the limit is too narrow anyway.
           and (l.concurrency >= 2 * p_limit or l.concurrency is null)
           and c.bucket = g.bucket
           and c.xid >= coalesce(s.adjusted_below, '0'::xid8)
@@ -125,7 +126,7 @@ begin
       ) as c
     ) as u on not b.brief
     where l.status = 'active'
-      -- One that keeps a place is asked from there: before it are the dead entries that the place is kept for.
+      -- A bucket with a cursor is read from there: before it are the dead index entries that the cursor skips.
       and case
         when b.brief then true
         when s.place is null then exists (
@@ -155,7 +156,7 @@ begin
         s.free_at is null
         or s.free_at <= p_now
         or s.computed_by < l.updated_at
-        -- Something was given back since.
+        -- An adjustment since may have freed something.
         or exists (
           select
           from trunkline_internal.bucket_adjustments as c
@@ -166,4 +167,4 @@ begin
   ) as g;
 end;
 $$;
-comment on function trunkline_internal.next_buckets(text[], smallint[], integer, timestamptz, pg_snapshot, boolean, bigint, bigint, boolean, integer, boolean) is 'Finds the next buckets of the ring that may have a job to start, up to p_part of them, after p_after; wrapped: past the end of the numbers.';
+comment on function trunkline_internal.next_buckets(text[], smallint[], integer, timestamptz, pg_snapshot, boolean, bigint, bigint, boolean, integer, boolean) is 'Returns the next buckets after p_after that may have a job to start, at most p_part of them; wrapped is true past the last number.';

@@ -1,6 +1,6 @@
--- Gives the place up to which a bucket's lanes have no job any more, after the one it keeps; null where it keeps none, the same where none can be told.
--- Nothing that lives is ever passed: it is the place before the first job that is there, whether this claim wants it or
--- not, and at most p_bound, the last number drawn before this transaction had an id; null: no place is moved.
+-- Returns the place up to which a bucket's lanes have no job, at or after its cursor; null if it has none, unchanged if unknown.
+-- Never passes a job: it is the place before the first job that exists, whether this claim wants it or not, and at most
+-- p_bound, the last number drawn before this transaction had an id. A null p_bound moves nothing.
 create or replace function trunkline_internal.next_cursor(
   p_bucket bigint,
   p_place jsonb,
@@ -52,4 +52,4 @@ begin
   );
 end;
 $$;
-comment on function trunkline_internal.next_cursor(bigint, jsonb, text[], smallint[], bigint, pg_snapshot, timestamptz) is 'Gives the place up to which a bucket''s lanes have no job any more, after the one it keeps; null where it keeps none, the same where none can be told.';
+comment on function trunkline_internal.next_cursor(bigint, jsonb, text[], smallint[], bigint, pg_snapshot, timestamptz) is 'Returns the place up to which a bucket''s lanes have no job, at or after its cursor; null if it has none, unchanged if unknown.';

@@ -1,5 +1,5 @@
--- Tells when limited jobs that wait in these queues (null: all) may start, as far as time alone decides.
--- Null where none waits for a window: a slot that comes free is announced. Looks at a hundred buckets.
+-- Returns when time alone lets limited jobs start that wait in these queues (null: all).
+-- Null if none waits for a window: a freed slot is announced. Reads at most a hundred buckets.
 create or replace function trunkline_internal.next_opening(p_queues text[], p_now timestamptz)
 returns timestamptz
 language plpgsql
@@ -19,7 +19,7 @@ begin
     select
       case
         when o.free_at > '-infinity'::timestamptz then o.free_at
-        -- There is room: whoever holds the bucket just now was only passed by.
+        -- There is room: the claim only skipped the bucket because another one holds it.
         when not exists (
           select
           from trunkline_internal.bucket_room(
@@ -51,7 +51,7 @@ begin
       order by l.lane desc
       limit 1
     ) as w
-    -- All of its buckets, not only the one at which it waits: a job that shares fairly stays there.
+    -- All of its buckets, not only the one in whose lane it waits: a job of a share group stays there.
     cross join lateral (
       select max(trunkline_internal.bucket_opens_at(
         p_bucket => i.bucket, p_limit => m, p_state => s.state,
@@ -70,4 +70,4 @@ begin
   return v_opening;
 end;
 $$;
-comment on function trunkline_internal.next_opening(text[], timestamptz) is 'Tells when limited jobs that wait in these queues (null: all) may start, as far as time alone decides.';
+comment on function trunkline_internal.next_opening(text[], timestamptz) is 'Returns when time alone lets limited jobs start that wait in these queues (null: all).';

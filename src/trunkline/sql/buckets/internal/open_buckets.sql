@@ -1,6 +1,6 @@
--- Makes sure that claims look at the buckets of these jobs, if they are ready and limited.
--- Called after whatever makes a limited job ready. Adds a row where none is open, and waits for nobody: two at once
--- add two. Above READ COMMITTED the rows it sees may be long gone, so it adds one in any case.
+-- Makes claims scan the buckets of these jobs, if they are ready and limited.
+-- Called after every change that makes a limited job ready. Adds a row if none is open, and waits for no lock: two at once
+-- add two. Above READ COMMITTED the rows it sees may be gone, so it always adds one.
 create or replace function trunkline_internal.open_buckets(p_jobs uuid[])
 returns void
 language plpgsql
@@ -20,8 +20,8 @@ begin
     trunkline_internal.limit_of(p_bucket => w.bucket, p_limit => w.limit_ids[array_position(w.bucket_ids, w.bucket)]),
     w.queue
   from (
-    -- Apart, so that they are found by their ids: over a table that was empty when it was analysed, the index of
-    -- limited jobs looks cheaper, and is read from end to end.
+    -- A separate subquery, so that jobs are found by id. If the table was empty when it was analysed, the index of
+    -- limited jobs looks cheaper and would be read from end to end.
     select w.bucket, w.limit_ids, w.bucket_ids, w.queue, w.state from trunkline_internal.waiting as w where w.job_id = any(p_jobs) offset 0
   ) as w
   where w.state = 'ready'
@@ -33,4 +33,4 @@ begin
     ));
 end;
 $$;
-comment on function trunkline_internal.open_buckets(uuid[]) is 'Makes sure that claims look at the buckets of these jobs, if they are ready and limited.';
+comment on function trunkline_internal.open_buckets(uuid[]) is 'Makes claims scan the buckets of these jobs, if they are ready and limited.';

@@ -1,5 +1,5 @@
--- Takes back what the claims of attempts have charged that a worker hands back unstarted: no call was made.
--- Locks the attempts in id order, as whoever moves them next does. What acquire or settle_job has taken over is theirs.
+-- Refunds what claims have charged for attempts that a worker hands back before it started them.
+-- Locks the attempts in id order, as the functions that move them do. Charges that acquire or settle_job took over stay.
 create or replace function trunkline_internal.refund_unstarted(p_worker text, p_jobs uuid[], p_attempts integer[])
 returns void
 language plpgsql
@@ -24,7 +24,7 @@ begin
     cross join lateral unnest(r.limit_ids, r.bucket_ids) as i (limit_id, bucket)
     where r.job_id = any(v_locked)
   ),
-  -- The zero in the books says that it is settled.
+  -- A row of zeros in the usage ledger marks the charge as settled.
   taken as (
     insert into trunkline_internal.usage (
       at, job_id, attempt, bucket, limit_id, task, tenant, requests, tokens, units, cost
@@ -42,7 +42,7 @@ begin
     select c.bucket, c.at, -sum(c.cost_requests)::bigint, -sum(c.cost_tokens)::bigint, -sum(c.cost_units)::bigint
     from charged as c
     join taken as t on t.job_id = c.job_id and t.bucket = c.bucket
-    -- As adjust_bucket has it.
+    -- As in adjust_bucket.
     where c.at <= extract(epoch from trunkline.clock()) + 2
     group by c.bucket, c.at
     returning bucket
@@ -51,4 +51,4 @@ begin
   perform trunkline_internal.wake_buckets(p_buckets => v_buckets, p_queues => array[]::text[], p_slots => false, p_elsewhere => true);
 end;
 $$;
-comment on function trunkline_internal.refund_unstarted(text, uuid[], integer[]) is 'Takes back what the claims of attempts have charged that a worker hands back unstarted: no call was made.';
+comment on function trunkline_internal.refund_unstarted(text, uuid[], integer[]) is 'Refunds what claims have charged for attempts that a worker hands back before it started them.';

@@ -1,8 +1,8 @@
--- Mends what a clock that was set back has left in the future, at most p_limit buckets a run; tells how many rows it changed.
--- p_back is how far the clock was seen to go back since the last run, zero where it did not. No limit is shut for longer
--- than its longest span from now: what was given out counts as of now, a hold lasts an hour at most, and what tells when
--- it began (breakers, grants) lasts as long as it was to. Never sooner than it was meant: windows begin again at the step.
--- A bucket that somebody holds is left to the next run. Claims that read the clock a moment before another's are no step.
+-- Repairs bucket times that lie in the future after the clock was set back, at most p_limit buckets a run; returns how many rows it changed.
+-- p_back is how far the clock went back since the last run, or zero. No limit stays shut for longer than its longest window
+-- from now: charges count as of now, a pause lasts an hour at most, breakers and grants last as long as they were meant to.
+-- Nothing opens too early: windows start again at the step.
+-- A bucket that another transaction holds is left to the next run. Claims that read the clock a moment apart are no step.
 create or replace function trunkline_internal.repair_buckets(p_limit integer, p_back interval, p_now timestamptz)
 returns integer
 language plpgsql
@@ -30,7 +30,7 @@ begin
       or s.charged_at[cardinality(s.charged_at)] > v_ahead
       or s.started_at[cardinality(s.started_at)] > v_ahead / 60
     union all
-    -- Claims that share a bucket charge it beside its state, and so do settlements.
+    -- Claims that share a bucket, and settlements, add adjustments.
     select c.bucket
     from trunkline_internal.bucket_adjustments as c
     where c.at > v_ahead
@@ -44,7 +44,7 @@ begin
     where trunkline_internal.try_lock_bucket(p_bucket => g.bucket)
   );
   foreach v_bucket in array v_buckets loop
-    -- In a statement of its own: what was read before the bucket was held may be old.
+    -- A separate statement: rows read before the lock may be old.
     select s.* into v_state from trunkline_internal.bucket_states as s where s.bucket = v_bucket order by s.revision desc limit 1;
     if found then
       if v_state.paused_until is not null then
@@ -67,13 +67,13 @@ begin
     end if;
     v_mended := v_mended + 1;
   end loop;
-  -- A charge of nothing: it puts what lies ahead to now, and reckons when there is room.
+  -- An empty charge moves charges in the future to now and computes when there is room.
   if cardinality(v_charges) > 0 then
     perform trunkline_internal.charge_buckets(
       p_charges => v_charges, p_queues => null, p_lanes => null, p_bound => null, p_rooms => null,
       p_snapshot => pg_current_snapshot(), p_now => p_now
     );
-    -- Nobody has started: a probe that is due stays so.
+    -- No attempt has started, so a probe that is due stays due.
     update trunkline_internal.breakers as b
     set state = 'open', probe_at = p_now
     where b.bucket = any(v_buckets) and b.state = 'half_open' and b.probe_job is null;
@@ -92,7 +92,7 @@ begin
   update trunkline_internal.breaker_failures as f set at = p_now where f.at > p_now + c_slack;
   get diagnostics v_rows = row_count;
   v_mended := v_mended + v_rows;
-  -- The second it was charged in stays: what is given back for one that has not come is not counted.
+  -- The second of the charge stays: a refund for a second in the future is not counted.
   update trunkline_internal.grants as g
   set granted_at = p_now, expires_at = p_now + (g.expires_at - g.granted_at)
   where g.expires_at > p_now and g.granted_at > p_now + c_slack and g.job_id is null and g.settled_at is null;
@@ -104,4 +104,4 @@ begin
   return v_mended;
 end;
 $$;
-comment on function trunkline_internal.repair_buckets(integer, interval, timestamptz) is 'Mends what a clock that was set back has left in the future, at most p_limit buckets a run; tells how many rows it changed.';
+comment on function trunkline_internal.repair_buckets(integer, interval, timestamptz) is 'Repairs bucket times that lie in the future after the clock was set back, at most p_limit buckets a run; returns how many rows it changed.';

@@ -1,9 +1,9 @@
--- Finds jobs of tasks that share fairly, which may start now, and locks them: of each share group first those whose key runs least for its weight.
--- Of keys that run as much, the one goes first that was served longest ago: with a single slot nobody runs when it is
--- free, and the oldest job would always be that of whoever brought the most. Answers in that order, by numbers that only
--- order: a share group's jobs of a lane exchange theirs, so that they stand among other jobs as if they had come in turn. A key
--- with a cap gets no more than that while others of its share group wait. A key's jobs stay in their line, whatever other limit
--- refuses them. The caller holds the buckets.
+-- Finds and locks jobs of share groups that may start now: in each group, first those whose key runs least for its weight.
+-- Among keys that run equally much, the one served longest ago goes first: with a single slot, no key runs while it is free,
+-- and the key with the most jobs would always have the oldest one. Returns jobs in that order. Their sequence numbers are
+-- exchanged within a share group and lane, so that the group stands among other jobs as if its jobs had come in this order.
+-- A key with a cap gets no more than that while other keys of its group wait. Jobs of a key stay in their lane, whichever
+-- other limit refuses them. The caller holds the buckets.
 create or replace function trunkline_internal.select_fairly(
   p_queues text[],
   p_lanes smallint[],
@@ -36,7 +36,7 @@ begin
     from trunkline_internal.bucket_room(p_buckets => p_buckets, p_limits => p_limits, p_now => p_now) as g
     where coalesce(g.slots, 1) > 0 and g.paused_until is null
   ),
-  -- Without locks yet: of the many that are looked at few are taken.
+  -- Without locks: few of the rows that are read are taken.
   heads as materialized (
     select w.*, l.place, g.bucket, g.share_group, g.live, g.weight, g.share_cap, g.served, g.slots
     from unnest(p_queues, p_lanes) with ordinality as l (queue, lane, place)
@@ -83,7 +83,7 @@ begin
     from ranked as r
     join ranked as o on o.share_group = r.share_group and o.place = r.place and o.age = r.turn
     order by r.place, o.sequence
-    -- Where another limit may refuse the first of them, a claim of one must not stop there.
+    -- If another limit may refuse the first of them, a claim of one job must read further.
     limit case when (select bool_or(h.several) from heads as h) then greatest(p_limit, 200) else p_limit end
   ),
   locked as materialized (
@@ -95,11 +95,11 @@ begin
   select
     array_agg(f.tid), array_agg(f.job_id), array_agg(f.place), array_agg(f.ordering),
     array_agg(f.job_id) filter (where f.unique_key is not null),
-    min(f.payload_day), max(f.payload_day), true
+    min(f.payload_day), max(f.payload_day), 'exclusive'
   into
     v_found.tids, v_found.jobs, v_found.places, v_found.sequences,
     v_found.keyed,
-    v_found.first_day, v_found.last_day, v_found.held
+    v_found.first_day, v_found.last_day, v_found.locking
   from (
     select l.tid, l.job_id, l.unique_key, l.payload_day, c.place, c.ordering
     from chosen as c
@@ -109,4 +109,4 @@ begin
   return v_found;
 end;
 $$;
-comment on function trunkline_internal.select_fairly(text[], smallint[], integer, text[], text, timestamptz, bigint[], integer[], pg_snapshot) is 'Finds jobs of tasks that share fairly, which may start now, and locks them: of each share group first those whose key runs least for its weight.';
+comment on function trunkline_internal.select_fairly(text[], smallint[], integer, text[], text, timestamptz, bigint[], integer[], pg_snapshot) is 'Finds and locks jobs of share groups that may start now: in each group, first those whose key runs least for its weight.';

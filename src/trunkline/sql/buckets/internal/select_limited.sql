@@ -1,16 +1,15 @@
--- Finds limited jobs that may start now, locks them and their buckets, and answers with them.
--- Waits for nobody: a bucket that another claim holds, and rows that somebody holds, are skipped this time. The lock is
--- an advisory one, since a row's would be written to the log; it is taken in a statement of its own, because what was
--- read before it was taken may be old: two claims gave out a capacity of one.
--- Of buckets with far more room than p_limit needs the jobs are locked alone, if p_eager says that the caller takes the
--- buckets itself, when it knows what it charges: see share_buckets and lock_wide_buckets. Claims of one limit would take turns
--- otherwise, from the look to the end of their transactions, which cost four workers two fifths of their speed. "held"
--- and "shares" tell which it was.
--- Buckets that are not known to be spent are walked in turn, in the order of their numbers, which are hashes, a part of
--- them at a time, until there are jobs enough: with a thousand keys few are needed, and to look at all of them was most
--- of the claim. Of such a part higher lanes go first, whatever their buckets; within a lane buckets in turn, each by sequence.
--- Lanes of a bucket with much traffic are looked through from a kept place, as ready jobs are, or an old snapshot would
--- have every claim walk the dead entries of all jobs before: see next_cursor.
+-- Finds limited jobs that may start now, and locks them and their buckets.
+-- Waits for no lock: buckets and rows that another transaction holds are skipped. The lock of a bucket is an advisory lock,
+-- because a row lock would be written to the log. It is taken in a separate statement, because rows read before it may be
+-- old: otherwise two claims used a capacity of one.
+-- With p_eager, buckets with far more room than p_limit needs are not locked yet: the caller locks them once it knows its
+-- charges (share_buckets, lock_wide_buckets). Otherwise claims of one limit would run one after the other, from their scan
+-- to their commit, which cost four workers two fifths of their speed. The result's locking tells how they are locked.
+-- Scans the buckets that are not known to be spent, in the order of their numbers, part by part, until there are enough
+-- jobs: with a thousand keys few are needed, and reading all of them was most of the claim. Within a part higher lanes go
+-- first, whatever their buckets; within a lane buckets in order, each by sequence.
+-- Lanes of a bucket with much traffic are scanned from a cursor. Without it, under an old snapshot every claim would read
+-- the dead index entries of all earlier jobs: see next_cursor.
 create or replace function trunkline_internal.select_limited(
   p_queues text[],
   p_lanes smallint[],
@@ -32,8 +31,8 @@ set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  -- Of so many buckets jobs are taken in the order of their lanes, where there is more than one; a claim that asks for many
-  -- jobs looks at more.
+  -- The first part has at least so many buckets, so that jobs of different buckets are ordered by their lanes. A claim of
+  -- many jobs reads more.
   c_fewest_buckets constant integer := 100;
   c_fewest_of_one_lane constant integer := 16;
   c_most_buckets constant integer := 200;
@@ -54,6 +53,7 @@ declare
   v_last bigint;
   v_left trunkline_internal.room[];
   v_limits integer[];
+  v_locking text;
   v_looked integer := 0;
   v_most integer;
   v_open_limits integer[];
@@ -67,16 +67,15 @@ declare
   v_tried integer := 0;
   v_used integer := 0;
   v_wanted integer := p_limit;
-  v_width integer;
   v_wrapped boolean := false;
 begin
-  -- A few to spare: each costs a hundredth of what a second part does. Where buckets had few jobs each, many may have none.
+  -- A few to spare: one more bucket costs a hundredth of a second part. If buckets had few jobs each, many may have none.
   select t.after, t.after, least(c_most_buckets, greatest(v_fewest, t.buckets * 9 / 8)), t.buckets * 9 / 8 >= c_most_buckets
   into v_after, v_begin, v_part, v_certain
   from trunkline_internal.begin_scan(p_limit => p_limit) as t;
   loop
-    select n.buckets, n.limits, n.fair, n.places, n.listed, n.last, n.wrapped, n.width, n.amounts, n.plain
-    into v_buckets, v_limits, v_fair, v_places, v_rows, v_after, v_wrapped, v_width, v_amounts, v_plain
+    select n.buckets, n.limits, n.fair, n.places, n.listed, n.last, n.wrapped, n.locking, n.amounts, n.plain
+    into v_buckets, v_limits, v_fair, v_places, v_rows, v_after, v_wrapped, v_locking, v_amounts, v_plain
     from trunkline_internal.next_buckets(
       p_queues => p_queues, p_lanes => p_lanes, p_limit => p_limit, p_now => p_now, p_snapshot => p_snapshot, p_eager => p_eager,
       p_begin => v_begin, p_after => v_after, p_wrapped => v_wrapped, p_part => v_part, p_certain => v_certain
@@ -85,14 +84,14 @@ begin
     v_looked := v_looked + v_rows;
     v_held := null;
     v_found := null;
-    if v_width > 0 then
+    if v_locking <> 'exclusive' then
       if v_rows > 1 then
         select array_agg(g.bucket), array_agg(g.limit_id), array_agg(g.place)
         into v_buckets, v_limits, v_places
         from (
           select g.bucket, g.limit_id, g.place
           from (
-            -- A bucket has a row for each of its queues, and more where several opened it at once.
+            -- A bucket has a row for each of its queues, and more if several transactions opened it at once.
             select distinct on (g.bucket) g.bucket, g.limit_id, g.place
             from unnest(v_buckets, v_limits, v_places) as g (bucket, limit_id, place)
           ) as g
@@ -104,8 +103,7 @@ begin
         p_queues => p_queues, p_lanes => p_lanes, p_limit => v_wanted, p_tasks => p_tasks, p_scope => p_scope, p_snapshot => p_snapshot,
         p_now => p_now
       );
-      v_found.held := false;
-      v_found.shares := v_width = 2;
+      v_found.locking := v_locking;
       v_jobs := trunkline_internal.add_candidates(p_found => v_jobs, p_more => v_found);
     else
       select
@@ -135,7 +133,7 @@ begin
               g.bucket, g.requests, g.tokens, g.units, g.low_units, g.slots,
               (g.allowed).quota_unit, (g.allowed).quota_low_below * 2, g.living
             )::trunkline_internal.room),
-            -- Of one lane nobody gets more than there are slots.
+            -- With a single lane, the slot count already bounds the result.
             bool_and(num_nonnulls(g.requests, g.tokens, g.units) = 0 and (cardinality(p_lanes) = 1 or coalesce(g.slots >= v_wanted, true)))
           into v_buckets, v_open_limits, v_slots, v_places, v_left, v_free
           from trunkline_internal.bucket_room(p_buckets => v_held, p_limits => v_limits, p_now => p_now, p_wanted => v_wanted) as g
@@ -169,7 +167,7 @@ begin
             p_now => p_now, p_buckets => v_fair, p_limits => v_fair_limits, p_snapshot => p_snapshot
           ));
         end if;
-        -- Where the charges are not known, there may be jobs with several limits.
+        -- If the charges are unknown, there may be jobs with several limits.
         v_several := v_found.charges is null and exists (
           select
           from unnest(v_found.tids) as f (tid)
@@ -178,22 +176,20 @@ begin
         );
         exit when v_found.tids is null or not v_several;
         v_found := trunkline_internal.fit_all_buckets(p_found => v_found, p_lanes => p_lanes, p_now => p_now);
-        -- "held" is false where some went to wait elsewhere.
-        exit when v_found.tids is not null or v_found.held;
+        exit when v_found.tids is not null or not v_found.moved;
       end loop;
-      v_found.held := true;
-      v_found.shares := false;
+      v_found.locking := 'exclusive';
       v_found.others := 0;
       v_found.rooms := v_left;
       v_jobs := trunkline_internal.add_candidates(p_found => v_jobs, p_more => v_found);
     end if;
-    -- Without those that somebody else holds.
-    v_taken := case when v_width > 0 then v_buckets else v_held end;
+    -- Without buckets that another transaction holds.
+    v_taken := case when v_locking = 'exclusive' then v_held else v_buckets end;
     v_used := v_used + coalesce(cardinality(v_taken), 0);
     v_wanted := p_limit - coalesce(cardinality(v_jobs.tids), 0);
     if v_wanted <= 0 then
       select c.bucket into v_last from unnest(v_found.charges) as c order by c.bucket <= v_begin desc, c.bucket desc limit 1;
-      -- Of the last part some may not have been needed.
+      -- Without the buckets of the last part that were not needed.
       perform trunkline_internal.end_scan(
         p_begin => v_begin, p_last => coalesce(v_last, v_after),
         p_buckets => v_used - coalesce(cardinality(v_taken) - array_position(v_taken, v_last), 0), p_jobs => p_limit
@@ -207,23 +203,23 @@ begin
       else coalesce(cardinality(v_found.charges), 0)
     end;
     v_certain := v_certain or 2 * v_tried < v_looked;
-    -- Who found nothing goes on for longer: it would go to sleep.
+    -- A claim that found nothing scans further, because its worker would go to sleep.
     v_most := case when v_jobs.tids is null then 5 * c_most_buckets else c_most_buckets end;
     if v_tried >= v_most then
       if v_jobs.tids is not null then
         perform trunkline_internal.end_scan(
           p_begin => v_begin, p_last => v_after, p_buckets => v_used, p_jobs => p_limit - v_wanted
         );
-        -- There may be more at those that come after.
+        -- The buckets that follow may have more jobs.
         perform trunkline_internal.wake_sleepers(p_queues => p_queues);
       end if;
       exit;
     end if;
-    -- As many as seem to be needed for the rest, since each part costs a millisecond, and few to spare: who is held and
-    -- not needed has cost as much as who is.
+    -- As many as the rest seems to need, because each part costs a millisecond, and few to spare, because a bucket that is
+    -- locked and not needed costs as much as one that is.
     v_part := least(c_most_buckets, 4 + v_looked * v_wanted * 17 / (16 * (p_limit - v_wanted + 1)));
   end loop;
   return v_jobs;
 end;
 $$;
-comment on function trunkline_internal.select_limited(text[], smallint[], integer, text[], text, timestamptz, pg_snapshot, boolean) is 'Finds limited jobs that may start now, locks them and their buckets, and answers with them.';
+comment on function trunkline_internal.select_limited(text[], smallint[], integer, text[], text, timestamptz, pg_snapshot, boolean) is 'Finds limited jobs that may start now, and locks them and their buckets.';

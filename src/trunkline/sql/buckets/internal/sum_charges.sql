@@ -1,4 +1,4 @@
--- Adds up what the limited ones of found jobs take of their buckets, in the order of the buckets.
+-- Adds up the charges of candidates by bucket, in the order of the buckets.
 create or replace function trunkline_internal.sum_charges(p_found trunkline_internal.candidates)
 returns trunkline_internal.bucket_charge[]
 language plpgsql
@@ -34,7 +34,7 @@ begin
     order by w.bucket_ids[1]
   ) as c
   left join trunkline_internal.limits as o on o.bucket = c.bucket;
-  -- Most jobs have one bucket.
+  -- Most jobs have one limit.
   if v_several then
     select array_agg(
       row(c.bucket, coalesce(o.limit_id, c.limit_id), c.requests, c.tokens, c.units, c.holders, c.starts)::trunkline_internal.bucket_charge
@@ -55,4 +55,4 @@ begin
   return v_charges;
 end;
 $$;
-comment on function trunkline_internal.sum_charges(trunkline_internal.candidates) is 'Adds up what the limited ones of found jobs take of their buckets, in the order of the buckets.';
+comment on function trunkline_internal.sum_charges(trunkline_internal.candidates) is 'Adds up the charges of candidates by bucket, in the order of the buckets.';

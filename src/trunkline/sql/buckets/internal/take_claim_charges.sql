@@ -1,5 +1,6 @@
--- Takes over what a running job's claim has charged of buckets, once each: gives those that were still there to take.
--- The zero in the books says so; whoever took it settles it. In the order of the buckets, as everybody adds such lines.
+-- Takes over what a running job's claim has charged to buckets, once each; returns the buckets whose charge was still there.
+-- A row of zeros in the usage ledger records it; the caller settles the charge. Rows are added in the order of the buckets,
+-- as everywhere.
 create or replace function trunkline_internal.take_claim_charges(
   p_job trunkline_internal.running,
   p_buckets bigint[],
@@ -31,4 +32,4 @@ begin
   return v_taken;
 end;
 $$;
-comment on function trunkline_internal.take_claim_charges(trunkline_internal.running, bigint[], timestamptz) is 'Takes over what a running job''s claim has charged of buckets, once each: gives those that were still there to take.';
+comment on function trunkline_internal.take_claim_charges(trunkline_internal.running, bigint[], timestamptz) is 'Takes over what a running job''s claim has charged to buckets, once each; returns the buckets whose charge was still there.';

@@ -1,5 +1,5 @@
--- Takes limited jobs that a claim found among its others, best first, and the buckets it does not hold yet; answers with what to charge.
--- Where a bucket has no room after all, or somebody holds it for long, it looks again for what can be had at once.
+-- Merges the limited jobs of a claim with its other jobs, best first, and locks buckets that are not locked yet; returns the jobs and charges.
+-- If a bucket turns out to have no room, or another transaction holds it for long, selects again what can start at once.
 create or replace function trunkline_internal.take_limited(
   p_limited trunkline_internal.candidates,
   p_others trunkline_internal.candidates,
@@ -18,23 +18,25 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_may boolean;
+  v_sharing text;
   v_taken trunkline_internal.candidates;
 begin
   v_taken := trunkline_internal.merge_candidates(p_others => p_others, p_limited => p_limited, p_limit => p_limit);
   v_taken.charges := trunkline_internal.sum_charges(p_found => v_taken);
-  if v_taken.charges is null or v_taken.held then
+  if v_taken.charges is null or v_taken.locking = 'exclusive' then
     return v_taken;
   end if;
-  if v_taken.shares then
-    v_may := trunkline_internal.share_buckets(p_charges => v_taken.charges, p_now => p_now);
+  if v_taken.locking = 'shared' then
+    v_sharing := trunkline_internal.share_buckets(p_charges => v_taken.charges, p_now => p_now);
+    if v_sharing = 'shared' then
+      return v_taken;
+    end if;
   end if;
-  if v_may is null then
-    v_may := trunkline_internal.lock_wide_buckets(p_charges => v_taken.charges, p_now => p_now);
-    v_taken.held := true;
-  end if;
-  if v_may then
-    return v_taken;
+  if v_taken.locking = 'deferred' or v_sharing = 'too_narrow' then
+    v_taken.locking := 'exclusive';
+    if trunkline_internal.lock_wide_buckets(p_charges => v_taken.charges, p_now => p_now) then
+      return v_taken;
+    end if;
   end if;
   v_taken := trunkline_internal.merge_candidates(
     p_others => p_others,
@@ -48,4 +50,4 @@ begin
   return v_taken;
 end;
 $$;
-comment on function trunkline_internal.take_limited(trunkline_internal.candidates, trunkline_internal.candidates, integer, integer, text[], smallint[], text[], text, timestamptz, pg_snapshot) is 'Takes limited jobs that a claim found among its others, best first, and the buckets it does not hold yet; answers with what to charge.';
+comment on function trunkline_internal.take_limited(trunkline_internal.candidates, trunkline_internal.candidates, integer, integer, text[], smallint[], text[], text, timestamptz, pg_snapshot) is 'Merges the limited jobs of a claim with its other jobs, best first, and locks buckets that are not locked yet; returns the jobs and charges.';

@@ -1,5 +1,5 @@
--- Takes the lock of a bucket until the transaction ends, if nobody has it; tells whether it did.
--- A number of 32 bits: two buckets that share one only make room for each other.
+-- Locks a bucket until the transaction ends, if it is free; returns whether it did.
+-- The lock number has 32 bits. Two buckets with the same number only exclude each other.
 create or replace function trunkline_internal.try_lock_bucket(p_bucket bigint)
 returns boolean
 language sql
@@ -7,4 +7,4 @@ volatile
 as $$
   select pg_catalog.pg_try_advisory_xact_lock(1953657445, pg_catalog.hashint8(p_bucket))
 $$;
-comment on function trunkline_internal.try_lock_bucket(bigint) is 'Takes the lock of a bucket until the transaction ends, if nobody has it; tells whether it did.';
+comment on function trunkline_internal.try_lock_bucket(bigint) is 'Locks a bucket until the transaction ends, if it is free; returns whether it did.';

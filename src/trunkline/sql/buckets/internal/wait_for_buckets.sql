@@ -1,7 +1,6 @@
--- Takes buckets until the transaction ends, or a place among those who share them; tells whether it got them all.
--- Whoever has one has it until its end, so this waits, a little: to give up at once would leave a worker idle, and to
--- wait for as long as it takes would have all of them stand still behind one long transaction. Only who has to wait
--- pays for a handler of errors, which is a subtransaction.
+-- Locks buckets until the transaction ends, exclusively or shared; returns whether it got them all.
+-- Waits for 40 ms in all. Without waiting a worker would be idle; waiting without end would stop all workers behind one
+-- long transaction. Only a call that has to wait pays for the exception handler, which is a subtransaction.
 create or replace function trunkline_internal.wait_for_buckets(p_charges trunkline_internal.bucket_charge[], p_shared boolean)
 returns boolean
 language plpgsql
@@ -18,7 +17,7 @@ begin
       continue;
     elsif not p_shared and trunkline_internal.try_lock_bucket(p_bucket => v_charge.bucket) then
       continue;
-    -- For all of them together, not for each.
+    -- For all buckets together, not for each.
     elsif trunkline.clock() - v_begin > interval '40 milliseconds' then
       return false;
     end if;
@@ -36,4 +35,4 @@ begin
   return true;
 end;
 $$;
-comment on function trunkline_internal.wait_for_buckets(trunkline_internal.bucket_charge[], boolean) is 'Takes buckets until the transaction ends, or a place among those who share them; tells whether it got them all.';
+comment on function trunkline_internal.wait_for_buckets(trunkline_internal.bucket_charge[], boolean) is 'Locks buckets until the transaction ends, exclusively or shared; returns whether it got them all.';

@@ -1,4 +1,4 @@
--- Wakes workers that sleep on queues in which jobs may wait at a bucket.
+-- Wakes workers that sleep on queues in which jobs may wait for a bucket.
 create or replace function trunkline_internal.wake_bucket(p_bucket bigint)
 returns void
 language plpgsql
@@ -9,4 +9,4 @@ begin
   perform trunkline_internal.wake_buckets(p_buckets => array[p_bucket], p_queues => array[]::text[], p_slots => false, p_elsewhere => true);
 end;
 $$;
-comment on function trunkline_internal.wake_bucket(bigint) is 'Wakes workers that sleep on queues in which jobs may wait at a bucket.';
+comment on function trunkline_internal.wake_bucket(bigint) is 'Wakes workers that sleep on queues in which jobs may wait for a bucket.';

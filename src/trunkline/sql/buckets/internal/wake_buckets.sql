@@ -1,6 +1,6 @@
--- Wakes workers that sleep on these queues, or on others in which jobs may wait at one of these buckets.
--- p_slots says that nothing but slots came free: who waits for a window alone is left asleep. p_elsewhere says that jobs
--- which share fairly may wait for them, and those stay at the buckets of their share groups.
+-- Wakes workers that sleep on these queues, or on others in which jobs may wait for one of these buckets.
+-- p_slots means that only slots were freed: workers whose jobs wait only for a window stay asleep. p_elsewhere means that
+-- jobs of share groups may wait for these buckets, and those wait in the lanes of their own keys.
 create or replace function trunkline_internal.wake_buckets(
   p_buckets bigint[],
   p_queues text[],
@@ -43,4 +43,4 @@ begin
   perform trunkline_internal.wake_sleepers(p_queues => p_queues || v_queues);
 end;
 $$;
-comment on function trunkline_internal.wake_buckets(bigint[], text[], boolean, boolean) is 'Wakes workers that sleep on these queues, or on others in which jobs may wait at one of these buckets.';
+comment on function trunkline_internal.wake_buckets(bigint[], text[], boolean, boolean) is 'Wakes workers that sleep on these queues, or on others in which jobs may wait for one of these buckets.';

@@ -1,6 +1,6 @@
--- Wakes workers that sleep on queues of ended jobs, or on others in which jobs may wait for the slots that came free with them.
--- p_ended has what the limited ones among p_jobs took; null where nobody slept when they ended. A grant that a job left
--- open ends with it, too. Costs next to nothing while nobody sleeps elsewhere.
+-- Wakes workers that sleep on queues of ended jobs, or on others in which jobs may wait for the slots that were freed.
+-- p_ended has the costs of the limited ones among p_jobs; null if no worker slept when they ended. A grant that a job left
+-- open ends with it, too. Costs next to nothing while no worker sleeps elsewhere.
 create or replace function trunkline_internal.wake_freed(
   p_jobs uuid[],
   p_queues text[],
@@ -23,7 +23,7 @@ begin
     return;
   end if;
   v_queues := array(select distinct q.queue from unnest(p_queues) as q (queue));
-  -- Who sleeps on all queues hears of any.
+  -- A worker that sleeps on all queues is woken for any of them.
   if not exists (
     select from trunkline_internal.sleepers as s where s.queue <> all(v_queues) and (s.queue <> '*' or v_queues = '{}')
   ) then
@@ -33,7 +33,7 @@ begin
   select array_agg(e.bucket_ids[1]), array_agg(e.limit_ids[1]), bool_or(cardinality(e.bucket_ids) > 1)
   into v_buckets, v_limits, v_several
   from unnest(p_ended) as e;
-  -- Apart: for a thousand jobs of one limit each this would be the most of it.
+  -- Separate: for a thousand jobs with one limit each this would be most of the work.
   if v_several then
     select v_buckets || array_agg(i.bucket), v_limits || array_agg(i.limit_id)
     into v_buckets, v_limits
@@ -54,4 +54,4 @@ begin
   );
 end;
 $$;
-comment on function trunkline_internal.wake_freed(uuid[], text[], trunkline_internal.costly_attempt[]) is 'Wakes workers that sleep on queues of ended jobs, or on others in which jobs may wait for the slots that came free with them.';
+comment on function trunkline_internal.wake_freed(uuid[], text[], trunkline_internal.costly_attempt[]) is 'Wakes workers that sleep on queues of ended jobs, or on others in which jobs may wait for the slots that were freed.';

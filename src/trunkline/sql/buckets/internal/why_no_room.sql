@@ -1,4 +1,4 @@
--- Names the part of a limit that has no room for an amount, the one that opens last first; null where there is room.
+-- Returns the part of a limit that has no room for a cost, the one that opens last; null if there is room.
 create or replace function trunkline_internal.why_no_room(
   p_bucket bigint,
   p_limit trunkline_internal.limits,
@@ -49,4 +49,4 @@ begin
   end;
 end;
 $$;
-comment on function trunkline_internal.why_no_room(bigint, trunkline_internal.limits, trunkline_internal.bucket_states, trunkline_internal.amounts, bigint, bigint, bigint, bigint, timestamptz) is 'Names the part of a limit that has no room for an amount, the one that opens last first; null where there is room.';
+comment on function trunkline_internal.why_no_room(bigint, trunkline_internal.limits, trunkline_internal.bucket_states, trunkline_internal.amounts, bigint, bigint, bigint, bigint, timestamptz) is 'Returns the part of a limit that has no room for a cost, the one that opens last; null if there is room.';

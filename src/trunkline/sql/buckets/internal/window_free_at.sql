@@ -1,6 +1,6 @@
--- Tells when an amount fits into what a bucket's windows leave, as far as time alone decides; -infinity where it fits now, infinity for never.
--- Each window holds what was given out in its length, plus the second it was charged in, plus the second within which
--- a job must have started: what the provider sees never comes closer together than the window is long.
+-- Returns when a cost fits the windows of a bucket, as far as time alone decides; -infinity for now, infinity for never.
+-- Each window counts its length, plus the second of the charge, plus the second within which a claimed job starts. So the
+-- provider never sees more than the limit within its window.
 create or replace function trunkline_internal.window_free_at(
   p_limit trunkline_internal.limits,
   p_state trunkline_internal.bucket_states,
@@ -21,7 +21,7 @@ begin
   then
     return 'infinity'::timestamptz;
   end if;
-  -- From the newest back: the first that makes the sum too large is the one that has to grow old.
+  -- From the newest back: the first charge that makes the sum too large is the one that has to leave the window.
   select
     max(c.at) filter (where c.requests > p_limit.requests_per_minute - p_requests or c.tokens > p_limit.tokens_per_minute - p_tokens),
     max(c.at) filter (where c.requests > p_limit.requests_per_hour - p_requests or c.tokens > p_limit.tokens_per_hour - p_tokens)
@@ -36,4 +36,4 @@ begin
   return coalesce(to_timestamp(greatest(v_minute + 62, v_hour + 3602)::double precision), '-infinity'::timestamptz);
 end;
 $$;
-comment on function trunkline_internal.window_free_at(trunkline_internal.limits, trunkline_internal.bucket_states, bigint, bigint) is 'Tells when an amount fits into what a bucket''s windows leave, as far as time alone decides; -infinity where it fits now, infinity for never.';
+comment on function trunkline_internal.window_free_at(trunkline_internal.limits, trunkline_internal.bucket_states, bigint, bigint) is 'Returns when a cost fits the windows of a bucket, as far as time alone decides; -infinity for now, infinity for never.';

@@ -1,4 +1,4 @@
--- Writes a changed state of a bucket as its next epoch and deletes the last one. The caller holds the bucket.
+-- Writes a changed bucket state as its next revision and deletes the last one. The caller holds the bucket.
 create or replace function trunkline_internal.write_revision(p_bucket bigint, p_state trunkline_internal.bucket_states)
 returns void
 language plpgsql
@@ -14,4 +14,4 @@ begin
   delete from trunkline_internal.bucket_states as s where s.bucket = p_bucket and s.revision = p_state.revision;
 end;
 $$;
-comment on function trunkline_internal.write_revision(bigint, trunkline_internal.bucket_states) is 'Writes a changed state of a bucket as its next epoch and deletes the last one. The caller holds the bucket.';
+comment on function trunkline_internal.write_revision(bigint, trunkline_internal.bucket_states) is 'Writes a changed bucket state as its next revision and deletes the last one. The caller holds the bucket.';

@@ -1,7 +1,10 @@
--- Buckets, a limit with its keys filled in each: what is given out of it now, how many jobs wait for it, and what its provider said.
+-- Buckets, each a limit with its keys filled in: what is charged and in use now, how many jobs wait, and what the provider reported.
+-- in_use, the sums of windows and spent are what bucket_room counts. Roles that read the view may not call that function, so
+-- its expressions are repeated here; a property test holds the two equal.
 create or replace view trunkline.buckets with (security_barrier = true) as
 with present as materialized (
-  select n.now, extract(epoch from n.now)::double precision as epoch from (select trunkline.clock() as now) as n
+  select n.now, extract(epoch from n.now)::double precision as epoch, floor(extract(epoch from n.now))::bigint as second
+  from (select trunkline.clock() as now) as n
 )
 select
   n.name,
@@ -47,11 +50,10 @@ left join trunkline_internal.breakers as b on b.bucket = n.bucket
 cross join lateral (
   select count(*) as jobs
   from (
-    -- The order is that of the index. Without it, a bucket that has none reads all that are set aside.
+    -- In the order of the index. Without it, a bucket without such jobs reads all jobs that are set aside.
     select from trunkline_internal.set_aside as a where a.bucket = n.bucket order by a.unit, a.cost, a.sequence limit 10000
   ) as a
 ) as a
--- As holder_is_live has it, which whoever may read the view need not be allowed to call.
 cross join lateral (
   select count(distinct h.holder) as in_use
   from (
@@ -76,23 +78,30 @@ cross join lateral (
 ) as h
 cross join lateral (
   select
-    sum(c.requests) filter (where c.at > p.epoch - 60) as requests_of_minute,
-    sum(c.requests) filter (where c.at > p.epoch - 3600) as requests_of_hour,
-    sum(c.tokens) filter (where c.at > p.epoch - 60) as tokens_of_minute,
-    sum(c.tokens) filter (where c.at > p.epoch - 3600) as tokens_of_hour
+    max(c.requests) filter (where c.at > p.second - 62) as requests_of_minute,
+    max(c.requests) filter (where c.at > p.second - 3602) as requests_of_hour,
+    max(c.tokens) filter (where c.at > p.second - 62) as tokens_of_minute,
+    max(c.tokens) filter (where c.at > p.second - 3602) as tokens_of_hour
   from (
-    select c.at, c.requests, c.tokens
-    from unnest(s.charged_at, s.charged_requests, s.charged_tokens) as c (at, requests, tokens)
-    union all
-    select c.at, c.requests, c.tokens
-    from trunkline_internal.bucket_adjustments as c
-    where c.bucket = n.bucket and c.xid >= coalesce(s.adjusted_below, '0'::xid8)
+    select c.at, sum(c.requests) over (order by c.at desc) as requests, sum(c.tokens) over (order by c.at desc) as tokens
+    from (
+      select c.at, c.requests, c.tokens
+      from unnest(s.charged_at, s.charged_requests, s.charged_tokens) as c (at, requests, tokens)
+      union all
+      select
+        case when c.at - c.at % 60 + 59 <= p.second - 62 then c.at - c.at % 60 + 59 else c.at end,
+        case when c.at > p.second + 2 then greatest(c.requests, 0) else c.requests end,
+        case when c.at > p.second + 2 then greatest(c.tokens, 0) else c.tokens end
+      from trunkline_internal.bucket_adjustments as c
+      where c.bucket = n.bucket and c.xid >= coalesce(s.adjusted_below, '0'::xid8)
+    ) as c
+    where num_nonnulls(l.requests_per_minute, l.requests_per_hour, l.tokens_per_minute, l.tokens_per_hour) > 0
   ) as c
 ) as c
 left join lateral (
   select coalesce(sum(q.amount), 0)::bigint as spent
   from (
-    -- Reckoned once and not once for each hour: the offset keeps it apart.
+    -- The offset keeps the subquery apart, so that it is computed once and not for each hour.
     select
       case
         when l.quota_period is not null then floor(extract(epoch from date_trunc(l.quota_period, p.now, 'UTC')) / 3600)
@@ -109,4 +118,4 @@ left join lateral (
   ) as q
 ) as q on l.quota is not null
 where trunkline.tenant_scope() is null;
-comment on view trunkline.buckets is 'Buckets, a limit with its keys filled in each: what is given out of it now, how many jobs wait for it, and what its provider said.';
+comment on view trunkline.buckets is 'Buckets, each a limit with its keys filled in: what is charged and in use now, how many jobs wait, and what the provider reported.';

@@ -1,11 +1,11 @@
--- Makes a limit, or changes the parts that are given; a part given as null is not limited any more. Tells whether it is new.
+-- Creates a limit or changes the given parts; a part given as null is no longer limited. Returns whether the limit is new.
 -- p_parts is an object. What may run: requests_per_minute, requests_per_hour, tokens_per_minute, tokens_per_hour,
 -- concurrency. A quota: quota, quota_unit, quota_window or quota_period, quota_buffer, quota_low_share, quota_low_below,
 -- quota_refuses. A breaker: breaker_failures, breaker_share, breaker_window, breaker_probe_after. At enqueue:
--- backpressure_threshold, backpressure_delay, depth_limit, depth_refuses. For keys that share a share group: weight, share_cap.
--- A name with keys in braces, as in openai/{model}, is a limit of its own for each value of them; a limit of a filled-in
--- name goes before it. A name that could be filled in to the same as that of another limit, or of a task, is refused.
--- Takes effect at the next claim, whatever waits; a part that is new counts what is claimed from then on.
+-- backpressure_threshold, backpressure_delay, depth_limit, depth_refuses. For keys of a share group: weight, share_cap.
+-- A name with keys in braces, as in openai/{model}, is a separate limit for each value of them. A limit with a filled-in
+-- name takes precedence. A name that could produce the same filled-in name as another limit or task is refused.
+-- Applies from the next claim, also to jobs that wait already. A new part counts what is claimed from then on.
 -- ready -> blocked for waiting jobs that cost more than the changed limit ever gives at once, blocked -> ready for jobs
 -- that fit again: about 5,000 of each at most. The duty sweep_buckets does the rest.
 create or replace function trunkline.set_limit(
@@ -68,4 +68,4 @@ begin
   return v_new;
 end;
 $$;
-comment on function trunkline.set_limit(text, jsonb, text, text) is 'Makes a limit, or changes the parts that are given; a part given as null is not limited any more. Tells whether it is new.';
+comment on function trunkline.set_limit(text, jsonb, text, text) is 'Creates a limit or changes the given parts; a part given as null is no longer limited. Returns whether the limit is new.';

@@ -1,7 +1,6 @@
--- Tells what buckets have to say about new jobs: by how much these are put off, how many wait, and whether the quota is spent.
--- Only buckets whose limit says something about it are answered for. Reads without a lock: a minute's charges as the
--- newest state has them, with adjustments that are not part of it yet. Who waits is counted by indexes and only up to
--- the depth limit: in the bucket's lane, now or later, and ready in the lane of a limit that jobs have beside another one.
+-- Returns what buckets mean for new jobs: by how much these are deferred, how many jobs wait, and whether the quota is spent.
+-- Returns only buckets whose limit has a rule for new jobs. Takes no lock. Waiting jobs are counted through indexes, up to
+-- the depth limit: those in the bucket's lane, ready or scheduled, and ready ones in the lane of another of their limits.
 -- (An index of second buckets would make every enqueue slower by a fifth, also of jobs without limits.)
 create or replace function trunkline_internal.bucket_pressure(p_buckets bigint[], p_limits integer[], p_now timestamptz)
 returns table (
@@ -23,12 +22,11 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_beside bigint[];
-  v_second bigint := floor(extract(epoch from p_now))::bigint;
 begin
   if exists (select from trunkline_internal.limits as l where l.limit_id = any(p_limits) and l.depth_limit is not null)
     and exists (select from trunkline_internal.tasks as t where cardinality(t.limits) > 1)
   then
-    -- Not those that tasks have as their only one: their jobs wait for nothing else.
+    -- Without buckets of limits that tasks use alone: their jobs have no second bucket.
     v_beside := array(
       select distinct q.bucket
       from trunkline_internal.bucket_queues as q
@@ -41,40 +39,19 @@ begin
   select
     g.bucket,
     m,
-    -- As products: a limit of zero divides nothing, and puts nobody off.
+    -- As products, because a limit of zero has no share and defers no job.
     case
-      when (m.requests_per_minute > 0 and c.requests > m.backpressure_threshold * m.requests_per_minute)
-        or (m.tokens_per_minute > 0 and c.tokens > m.backpressure_threshold * m.tokens_per_minute)
+      when m.status <> 'active' then null
+      when (m.requests_per_minute > 0 and (r.charged).requests_of_minute > m.backpressure_threshold * m.requests_per_minute)
+        or (m.tokens_per_minute > 0 and (r.charged).tokens_of_minute > m.backpressure_threshold * m.tokens_per_minute)
       then coalesce(m.backpressure_delay, interval '5 seconds')
     end,
     d.waiting,
-    coalesce(q.units <= 0, false),
-    coalesce(q.low_units <= 0, false)
+    coalesce(m.quota_refuses and r.units <= 0, false),
+    coalesce(m.quota_refuses and r.low_units <= 0, false)
   from unnest(p_buckets, p_limits) as g (bucket, limit_id)
   join trunkline_internal.limits as m
     on m.limit_id = g.limit_id and num_nonnulls(m.backpressure_threshold, m.depth_limit, m.quota) > 0
-  left join lateral (
-    select sum(c.requests) as requests, sum(c.tokens) as tokens
-    from (
-      select c.at, c.requests, c.tokens
-      from (
-        select s.charged_at, s.charged_requests, s.charged_tokens
-        from trunkline_internal.bucket_states as s
-        where s.bucket = g.bucket
-        order by s.revision desc
-        limit 1
-      ) as s
-      cross join unnest(s.charged_at, s.charged_requests, s.charged_tokens) as c (at, requests, tokens)
-      union all
-      select c.at, c.requests, c.tokens
-      from trunkline_internal.bucket_adjustments as c
-      where c.bucket = g.bucket
-        and c.xid >= coalesce((
-          select s.adjusted_below from trunkline_internal.bucket_states as s where s.bucket = g.bucket order by s.revision desc limit 1
-        ), '0'::xid8)
-    ) as c
-    where c.at > v_second - 60 and m.backpressure_threshold is not null and m.status = 'active'
-  ) as c on true
   left join lateral (
     select count(*) as waiting
     from (
@@ -111,12 +88,14 @@ begin
     where m.depth_limit is not null
   ) as d on m.depth_limit is not null
   left join lateral (
-    select r.units, r.low_units
-    from trunkline_internal.bucket_room(p_buckets => array[g.bucket], p_limits => array[g.limit_id], p_now => p_now) as r
-    where m.quota is not null and m.quota_refuses
-    -- Apart, or it would be reckoned for limits without a quota too.
+    select r.charged, r.units, r.low_units
+    from trunkline_internal.bucket_room(
+      p_buckets => array[g.bucket], p_limits => array[g.limit_id], p_now => p_now, p_wanted => 0
+    ) as r
+    where (m.quota is not null and m.quota_refuses) or (m.backpressure_threshold is not null and m.status = 'active')
+    -- Keeps the subquery apart: joined, it would be computed for limits that do not use it.
     offset 0
-  ) as q on true;
+  ) as r on true;
 end;
 $$;
-comment on function trunkline_internal.bucket_pressure(bigint[], integer[], timestamptz) is 'Tells what buckets have to say about new jobs: by how much these are put off, how many wait, and whether the quota is spent.';
+comment on function trunkline_internal.bucket_pressure(bigint[], integer[], timestamptz) is 'Returns what buckets mean for new jobs: by how much these are deferred, how many jobs wait, and whether the quota is spent.';

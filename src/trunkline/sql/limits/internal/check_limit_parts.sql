@@ -1,4 +1,4 @@
--- Tells what is wrong with parts of a limit, as "argument must be"; null where they are fine.
+-- Returns what is wrong with parts of a limit, as "argument must be"; null if they are valid.
 create or replace function trunkline_internal.check_limit_parts(p_parts jsonb)
 returns text
 language plpgsql
@@ -13,7 +13,7 @@ declare
     'breaker_failures', array[1, 1000000], 'depth_limit', array[0, 1000000000],
     'weight', array[1, 1000], 'share_cap', array[1, 100000]
   );
-  -- The least that is allowed: a buffer of nothing would be no quota.
+  -- The smallest allowed values: with a buffer of zero there would be no quota.
   c_shares constant jsonb := jsonb_build_object(
     'quota_buffer', 0.0001, 'quota_low_share', 0, 'breaker_share', 0, 'backpressure_threshold', 0.01
   );
@@ -81,4 +81,4 @@ exception
     return format('%s as an interval such as ''30 days'', or null', v_part.key);
 end;
 $$;
-comment on function trunkline_internal.check_limit_parts(jsonb) is 'Tells what is wrong with parts of a limit, as "argument must be"; null where they are fine.';
+comment on function trunkline_internal.check_limit_parts(jsonb) is 'Returns what is wrong with parts of a limit, as "argument must be"; null if they are valid.';

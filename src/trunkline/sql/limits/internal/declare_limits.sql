@@ -1,6 +1,6 @@
--- Makes the limits that a task's code brings along, by name and parts; tells how many were new or changed.
--- Code that says the same as before changes nothing, so that what an operator has set meanwhile stays; of what it says
--- anew, only the parts that differ are set. A limit that an operator made is never changed by code.
+-- Creates the limits that a task declares in code, by name and parts; returns how many are new or changed.
+-- A declaration that is the same as before changes nothing, so an operator's later setting stays. Of a changed declaration
+-- only the parts that differ are set. Code never changes a limit that an operator created.
 create or replace function trunkline_internal.declare_limits(p_task text, p_declares jsonb)
 returns integer
 language plpgsql
@@ -24,7 +24,7 @@ begin
       p_detail => jsonb_build_object('task', p_task, 'argument', 'declares', 'must_be', 'an object of limits and their parts')
     );
   end if;
-  -- Nothing that others have is named to a session that acts for one tenant.
+  -- A session that acts for one tenant must not learn the names of others.
   perform trunkline_internal.require_all_tenants(p_detail => jsonb_build_object('task', p_task, 'limit', d.name))
   from jsonb_object_keys(p_declares) as d (name)
   where not exists (select from trunkline_internal.limits as l where l.name = d.name);
@@ -53,7 +53,7 @@ begin
       from jsonb_each(v_limit.parts) as p
       where v_old.declared is null or v_old.declared -> p.key is distinct from p.value
       union all
-      -- What it says no more is not limited any more.
+      -- A part that is no longer declared is no longer limited.
       select k.key, 'null'::jsonb
       from jsonb_object_keys(v_old.declared) as k (key)
       where not v_limit.parts ? k.key and k.key not in ('quota_refuses', 'depth_refuses')
@@ -66,4 +66,4 @@ begin
   return v_changed;
 end;
 $$;
-comment on function trunkline_internal.declare_limits(text, jsonb) is 'Makes the limits that a task''s code brings along, by name and parts; tells how many were new or changed.';
+comment on function trunkline_internal.declare_limits(text, jsonb) is 'Creates the limits that a task declares in code, by name and parts; returns how many are new or changed.';

@@ -1,6 +1,6 @@
 -- Frees jobs that were set aside and fit their limits again, at most p_most: they return to their old places; returns how many.
--- blocked -> ready with the sequence number that the job had. Nothing else reuses a number: the place that a bucket keeps
--- may lie behind it, so this holds the bucket and drops the place with the same commit. Buckets that another transaction
+-- blocked -> ready with the sequence number that the job had. Nothing else reuses a number: the cursor of a
+-- bucket may lie behind it, so this locks the bucket and drops the cursor with the same commit. Buckets that another transaction
 -- holds, and rows that it has locked, are left to the next call. The cheapest jobs of each bucket are freed first, jobs
 -- of the same cost in their order, so that jobs that do not fit yet are never read.
 -- Jobs are found by id: (state = 'blocked') is true keeps the index of all blocked jobs out of the plan.
@@ -60,7 +60,7 @@ begin
       limit p_most - v_freed
     );
     continue when cardinality(v_jobs) = 0;
-    -- A separate statement from the next one: rows read before a bucket was held may be old.
+    -- A separate statement from the next one: rows read before the lock may be old.
     v_buckets := v_buckets || array(
       select g.bucket
       from (

@@ -1,4 +1,4 @@
--- Gives the keys in braces of limits' names, each once.
+-- Returns the keys in braces of limit names, each once.
 create or replace function trunkline_internal.limit_keys(p_limits text[])
 returns text[]
 language plpgsql
@@ -13,4 +13,4 @@ begin
   );
 end;
 $$;
-comment on function trunkline_internal.limit_keys(text[]) is 'Gives the keys in braces of limits'' names, each once.';
+comment on function trunkline_internal.limit_keys(text[]) is 'Returns the keys in braces of limit names, each once.';

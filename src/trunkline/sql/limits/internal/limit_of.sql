@@ -1,4 +1,4 @@
--- Tells which limit counts for a bucket: the one of its very name, if there is one, else that with keys which a job was enqueued under.
+-- Returns the limit that applies to a bucket: one with exactly its name if it exists, otherwise the one the job was enqueued under.
 create or replace function trunkline_internal.limit_of(p_bucket bigint, p_limit integer)
 returns integer
 language plpgsql
@@ -12,4 +12,4 @@ begin
   return coalesce(v_limit, p_limit);
 end;
 $$;
-comment on function trunkline_internal.limit_of(bigint, integer) is 'Tells which limit counts for a bucket: the one of its very name, if there is one, else that with keys which a job was enqueued under.';
+comment on function trunkline_internal.limit_of(bigint, integer) is 'Returns the limit that applies to a bucket: one with exactly its name if it exists, otherwise the one the job was enqueued under.';

@@ -1,6 +1,6 @@
--- Makes sessions take turns that add limit names with keys; returns whether one of the names is new.
+-- Serialises sessions that add limit names with keys; returns whether one of the names is new.
 -- Locks the row of limit_templates until the end of the transaction, before rows of tasks and limits. Known names lock nothing,
--- so that workers that start register their tasks side by side.
+-- so that starting workers can register their tasks at the same time.
 create or replace function trunkline_internal.lock_limit_templates(p_names text[])
 returns boolean
 language plpgsql
@@ -22,4 +22,4 @@ begin
   return true;
 end;
 $$;
-comment on function trunkline_internal.lock_limit_templates(text[]) is 'Makes sessions take turns that add limit names with keys; returns whether one of the names is new.';
+comment on function trunkline_internal.lock_limit_templates(text[]) is 'Serialises sessions that add limit names with keys; returns whether one of the names is new.';

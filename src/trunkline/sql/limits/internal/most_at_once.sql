@@ -1,5 +1,5 @@
--- Gives the most requests, tokens and units that a limit ever gives at once; null: no end of it.
--- A part of zero is a provider switched off for now, and is waited for: it bounds nothing here.
+-- Returns the most requests, tokens and units that a limit ever gives at once; null means no bound.
+-- A part of zero is a provider that is switched off for now. Jobs wait for it, so it is no bound here.
 create or replace function trunkline_internal.most_at_once(p_limit trunkline_internal.limits)
 returns trunkline_internal.amounts
 language sql
@@ -23,4 +23,4 @@ as $$
     end
   )::trunkline_internal.amounts
 $$;
-comment on function trunkline_internal.most_at_once(trunkline_internal.limits) is 'Gives the most requests, tokens and units that a limit ever gives at once; null: no end of it.';
+comment on function trunkline_internal.most_at_once(trunkline_internal.limits) is 'Returns the most requests, tokens and units that a limit ever gives at once; null means no bound.';

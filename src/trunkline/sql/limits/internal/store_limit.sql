@@ -1,5 +1,5 @@
--- Makes a limit, or changes the given parts of it, with the defaults that go with them; tells whether it is new.
--- The parts have been checked. What waits is looked at again: a limit of a filled-in name goes before one with keys.
+-- Creates a limit or changes the given parts of it, with their defaults; returns whether it is new.
+-- The caller has checked the parts. Waiting jobs are read again, because a limit with a filled-in name takes precedence.
 create or replace function trunkline_internal.store_limit(p_limit text, p_parts jsonb, p_status text, p_reason text, p_declared jsonb)
 returns boolean
 language plpgsql
@@ -19,7 +19,7 @@ begin
   select l.* into strict v_old from trunkline_internal.limits as l where l.name = p_limit for no key update;
   v_new := jsonb_populate_record(v_old, p_parts);
   if v_old.concurrency is null and v_new.concurrency is not null and v_old.share_group is null then
-    -- Claims hold it until they commit: whoever runs by then is seen.
+    -- Claims hold the lock until they commit, so all jobs that run by then are visible.
     perform trunkline_internal.lock_bucket(p_bucket => v_old.bucket);
     perform trunkline_internal.list_holders(p_limit => v_old.limit_id, p_bucket => v_old.bucket, p_now => v_now);
   end if;
@@ -33,7 +33,7 @@ begin
     if v_new.quota_period is null then
       v_new.quota_window := coalesce(v_new.quota_window, interval '30 days');
     end if;
-    -- A budget is meant to be spent; what a provider counts has to leave room for estimates that are wrong.
+    -- A budget may be spent completely. A provider's quota keeps a reserve for wrong estimates.
     v_new.quota_buffer := coalesce(v_new.quota_buffer, case when v_new.quota_period is null then 0.95 else 1 end);
     v_new.quota_low_share := coalesce(v_new.quota_low_share, 0.75);
     v_new.quota_low_below := coalesce(v_new.quota_low_below, 0::smallint);
@@ -71,12 +71,12 @@ begin
     status = coalesce(p_status, l.status),
     reason = case when p_status is not null then p_reason else l.reason end,
     declared = coalesce(p_declared, l.declared),
-    -- What was reckoned by it is older, also after the clock was set back.
+    -- Later than everything computed from the limit before, also after the clock was set back.
     updated_at = greatest(v_now, l.updated_at + interval '1 microsecond'),
     updated_by = session_user
   where l.name = p_limit;
   if v_limit is not null then
-    -- Jobs may wait by this name under a limit with keys: from now on it is this one that counts.
+    -- Jobs may wait under this name for a limit with keys. From now on this limit applies to them.
     update trunkline_internal.bucket_names as n
     set limit_id = v_limit
     where n.bucket = trunkline_internal.bucket_of(p_name => p_limit);
@@ -90,4 +90,4 @@ begin
   return v_limit is not null;
 end;
 $$;
-comment on function trunkline_internal.store_limit(text, jsonb, text, text, jsonb) is 'Makes a limit, or changes the given parts of it, with the defaults that go with them; tells whether it is new.';
+comment on function trunkline_internal.store_limit(text, jsonb, text, text, jsonb) is 'Creates a limit or changes the given parts of it, with their defaults; returns whether it is new.';

@@ -1,4 +1,4 @@
--- Limits with all of their parts, what is given out of each now, over all of its keys, and how many jobs wait for it.
+-- Limits with all of their parts, what is charged and in use now over all of their keys, and how many jobs wait.
 create or replace view trunkline.limits with (security_barrier = true) as
 with late as materialized (
   select s.limit_id, sum(s.late)::bigint as attempts, array_agg(s.task order by s.late desc, s.task) as tasks
@@ -12,7 +12,7 @@ with late as materialized (
       select p.limit_id, coalesce(p.task, ''), 1
       from trunkline_internal.usage as p
       where p.late and p.xid >= (select r.rolled_below from trunkline_internal.usage_roll as r)
-        -- An open transaction somewhere can keep lines from being added to their day for long.
+        -- A long transaction can delay the daily sums.
         and (p.at at time zone 'UTC')::date > (trunkline.clock() at time zone 'UTC')::date - 7
     ) as s
     group by s.limit_id, s.task
@@ -81,7 +81,7 @@ select
   l.created_at,
   l.updated_at,
   l.updated_by,
-  -- Of the key of which most is given out; null where nothing is limited by numbers, or all of it switched off.
+  -- Of the fullest key; null if no part is a number, or all parts are zero.
   round(max(greatest(
     g.in_use / nullif(l.concurrency, 0)::numeric,
     g.requests_of_minute / nullif(l.requests_per_minute, 0)::numeric,
@@ -102,4 +102,4 @@ left join trunkline.buckets as g on g."limit" = l.name
 left join late as t on t.limit_id = l.limit_id
 where trunkline.tenant_scope() is null
 group by l.limit_id;
-comment on view trunkline.limits is 'Limits with all of their parts, what is given out of each now, over all of its keys, and how many jobs wait for it.';
+comment on view trunkline.limits is 'Limits with all of their parts, what is charged and in use now over all of their keys, and how many jobs wait.';

@@ -76,10 +76,7 @@ create policy owner_rows on trunkline_internal.job_transitions to trunkline_owne
 insert into trunkline_internal.job_transitions (from_state, to_state, by_function) values
   ('none', 'ready', 'enqueue'),
   ('none', 'scheduled', 'enqueue'),
-  ('none', 'blocked', 'enqueue'),
   ('none', 'ready', 'retry'),
-  ('blocked', 'ready', 'unblock'),
-  ('ready', 'blocked', 'block'),
   ('scheduled', 'ready', 'promote'),
   ('scheduled', 'ready', 'claim'),
   ('ready', 'running', 'claim'),

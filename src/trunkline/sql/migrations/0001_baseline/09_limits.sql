@@ -47,18 +47,18 @@ create table trunkline_internal.limits (
     breaker_failures is null or num_nonnulls(breaker_share, breaker_window, breaker_probe_after) = 3
   )
 );
-comment on table trunkline_internal.limits is 'What a provider allows. A name with {keys} is a limit of its own for each value of them; what is null is not limited.';
+comment on table trunkline_internal.limits is 'What a provider allows. A name with {keys} is a separate limit for each value of them. Parts that are null are not limited.';
 comment on column trunkline_internal.limits.quota is 'How much within quota_window, which rolls by the hour, or within the calendar''s quota_period: a budget.';
 comment on column trunkline_internal.limits.quota_unit is 'What the quota counts: requests, tokens, or any other word for a job''s units.';
 comment on column trunkline_internal.limits.quota_buffer is 'Which share of the quota is given out, since estimates can be wrong.';
 comment on column trunkline_internal.limits.quota_low_share is 'From this share on, priorities below quota_low_below stop.';
 comment on column trunkline_internal.limits.breaker_failures is 'So many failed attempts within breaker_window, and at least breaker_share of all, open the breaker. Null: there is none.';
-comment on column trunkline_internal.limits.backpressure_threshold is 'Above this share of the minute new jobs are put off by backpressure_delay.';
+comment on column trunkline_internal.limits.backpressure_threshold is 'Above this share of the minute new jobs are deferred by backpressure_delay.';
 comment on column trunkline_internal.limits.share_cap is 'Most that one key of a share group runs while others of it wait.';
-comment on column trunkline_internal.limits.declared is 'What the code of a task last said about it: only what changes there is set again.';
-comment on column trunkline_internal.limits.share_group is 'Keys of one share group share what its workers can do.';
-comment on column trunkline_internal.limits.slots_only is 'Whether it counts nothing but who runs at once: such limits are looked at and charged by a shorter way.';
-comment on sequence trunkline_internal.limits_limit_id_seq is 'Numbers of limits, as jobs carry them.';
+comment on column trunkline_internal.limits.declared is 'The last declaration in the code of a task. Only parts that change there are set again.';
+comment on column trunkline_internal.limits.share_group is 'Keys of one share group share its workers fairly.';
+comment on column trunkline_internal.limits.slots_only is 'True if it counts slots only. free_slots and charge_slots serve such limits faster.';
+comment on sequence trunkline_internal.limits_limit_id_seq is 'Numbers of limits, as in limit_ids of jobs.';
 alter table trunkline_internal.limits enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.limits to trunkline_owner using (true) with check (true);
 

@@ -1,4 +1,4 @@
--- Limits with their keys filled in: which have jobs waiting, and what each has given out.
+-- Limits with their keys filled in: which have jobs waiting, and what was charged to each.
 
 -- Not unique: an enqueue that sees no open row adds one and waits for nobody.
 create table trunkline_internal.bucket_queues (
@@ -9,9 +9,9 @@ create table trunkline_internal.bucket_queues (
   sealed_at_xid xid8
 ) with (fillfactor = 70);
 comment on table trunkline_internal.bucket_queues is 'Which buckets may have jobs waiting, in which queues. A bucket is one limit with its keys filled in.';
-comment on column trunkline_internal.bucket_queues.bucket is 'A hash of the name, so that the first job of a key has no row to make that others would wait for.';
-comment on column trunkline_internal.bucket_queues.closing is 'A claim found it empty: who sees that adds a row and does not rely on this one.';
-comment on column trunkline_internal.bucket_queues.sealed_at_xid is 'Transactions from this id on have seen that it is closing. Once all before it have ended and it is still empty, it goes.';
+comment on column trunkline_internal.bucket_queues.bucket is 'A hash of the name, so that the first job of a key needs no row that other transactions would wait for.';
+comment on column trunkline_internal.bucket_queues.closing is 'The bucket was found empty. A transaction that sees this adds a row and does not rely on this one.';
+comment on column trunkline_internal.bucket_queues.sealed_at_xid is 'Transactions from this id on have seen that it is closing. Once all earlier ones have ended and it is still empty, it is deleted.';
 create index bucket_queues_by_bucket on trunkline_internal.bucket_queues (bucket, queue);
 alter table trunkline_internal.bucket_queues enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.bucket_queues to trunkline_owner using (true) with check (true);
@@ -23,7 +23,7 @@ create table trunkline_internal.bucket_names (
   name text not null check (name <> '' and octet_length(name) <= 400),
   seen_at timestamptz not null
 );
-comment on table trunkline_internal.bucket_names is 'Names of buckets, for people: the engine goes by their numbers.';
+comment on table trunkline_internal.bucket_names is 'Names of buckets, for people. The engine uses their numbers.';
 create index bucket_names_by_bucket on trunkline_internal.bucket_names (bucket);
 create index bucket_names_by_limit on trunkline_internal.bucket_names (limit_id);
 alter table trunkline_internal.bucket_names enable row level security, force row level security;
@@ -51,28 +51,34 @@ create table trunkline_internal.bucket_states (
   served xid8,
   constraint bucket_states_pkey primary key (bucket, revision)
 );
-comment on table trunkline_internal.bucket_states is 'What each bucket has given out: only the newest epoch counts. A change adds an epoch and deletes the one before, so that no old snapshot makes the newest hard to find.';
-comment on column trunkline_internal.bucket_states.free_at is 'When it may have room again, as far as time alone decides; null: now.';
-comment on column trunkline_internal.bucket_states.computed_by is 'When the limit was last changed that free_at was reckoned by: after another change it says nothing.';
-comment on column trunkline_internal.bucket_states.holders is 'Jobs and grants that were given a place. Those that still run hold it: the end of an attempt, however it comes, gives it back without a word.';
-comment on column trunkline_internal.bucket_states.charged_at is 'The last second of each span of time in which something was given out; older ones are put together by the minute.';
-comment on column trunkline_internal.bucket_states.place is 'From where its lanes are looked through, as in a claim''s position.';
-comment on column trunkline_internal.bucket_states.paused_until is 'The provider said so: nothing before.';
-comment on column trunkline_internal.bucket_states.spent is 'What its quota has given out in the window as it was in spent_hour; another hour counts anew.';
+comment on table trunkline_internal.bucket_states is 'What was charged to each bucket. Only the newest revision counts. A change inserts a revision and deletes the last one: updated in place under an old snapshot, the newest version would be slow to find.';
+comment on column trunkline_internal.bucket_states.free_at is 'When it may have room again, as far as time alone decides; null for now.';
+comment on column trunkline_internal.bucket_states.computed_by is 'When the limit that free_at was computed from was last changed. After another change free_at is void.';
+comment on column trunkline_internal.bucket_states.holders is 'Jobs and grants that were given a slot. A slot counts as held only while its holder runs, so the end of an attempt frees it without a write.';
+comment on column trunkline_internal.bucket_states.charged_at is 'The seconds of charges; those older than a minute are merged by the minute, under its last second.';
+comment on column trunkline_internal.bucket_states.place is 'The cursor from which its lanes are scanned, in the format of a claim''s position.';
+comment on column trunkline_internal.bucket_states.paused_until is 'A provider asked to wait until then.';
+comment on column trunkline_internal.bucket_states.spent is 'What its quota counted in spent_hour; in another hour it is computed again.';
 comment on column trunkline_internal.bucket_states.adjusted_below is 'Adjustments of transactions below this id are part of the charges.';
 comment on column trunkline_internal.bucket_states.refused is 'How often acquire was refused.';
-comment on column trunkline_internal.bucket_states.served is 'The last claim that gave it something, kept for keys of a share group: who waits longest goes first.';
-comment on column trunkline_internal.bucket_states.started_at is 'Minutes in which attempts were started, kept where there is a breaker.';
--- Random numbers: compressing them takes time and gains nothing.
+comment on column trunkline_internal.bucket_states.served is 'The last claim that charged it, kept for keys of a share group: the key served longest ago goes first.';
+comment on column trunkline_internal.bucket_states.started_at is 'Minutes in which attempts started, kept if the limit has a breaker.';
+-- Random numbers do not compress.
 alter table trunkline_internal.bucket_states alter column holders set storage external;
 alter table trunkline_internal.bucket_states enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.bucket_states to trunkline_owner using (true) with check (true);
 
--- Unlogged: logging would give a claim a transaction id before its first scan. A crash loses only whose turn it was.
-create unlogged sequence trunkline_internal.bucket_scans as bigint minvalue 0 start 0;
-comment on sequence trunkline_internal.bucket_scans is 'From where the next claim looks at buckets, how far the last one went and of how many it took: see begin_scan.';
+-- Hints for the next claim, one meaning each: see begin_scan. Sequences, because a claim can set them without waiting and
+-- without a row version. Unlogged, because logging would give a claim a transaction id before its first scan. A crash
+-- resets the hints, and the next claim starts at the first bucket.
+create unlogged sequence trunkline_internal.bucket_scan_cursor as bigint minvalue 0 start 0;
+comment on sequence trunkline_internal.bucket_scan_cursor is 'The step at which the next claim starts to scan the buckets.';
+create unlogged sequence trunkline_internal.bucket_scan_length as bigint minvalue 0 start 0;
+comment on sequence trunkline_internal.bucket_scan_length is 'The number of steps that the last claim covered.';
+create unlogged sequence trunkline_internal.bucket_scan_buckets as bigint minvalue 0 start 0;
+comment on sequence trunkline_internal.bucket_scan_buckets is 'The number of buckets that the last claim used for a thousand jobs.';
 
--- Append-only: a settlement waits for nobody. The next transaction that holds the bucket counts the rows in.
+-- Append-only, so that a settlement waits for no lock. The next transaction that holds the bucket adds the rows to its state.
 create table trunkline_internal.bucket_adjustments (
   bucket bigint not null,
   xid xid8 not null default pg_current_xact_id(),
@@ -82,12 +88,20 @@ create table trunkline_internal.bucket_adjustments (
   units bigint not null,
   holders uuid[]
 );
-comment on table trunkline_internal.bucket_adjustments is 'What was charged without holding the bucket, and what turned out other than charged: differences, for the second that was charged.';
-comment on column trunkline_internal.bucket_adjustments.holders is 'Jobs that were given a place, as in bucket_states.';
+comment on table trunkline_internal.bucket_adjustments is 'Shared charges, and differences between charged and actual amounts, for the second that was charged.';
+comment on column trunkline_internal.bucket_adjustments.holders is 'Jobs that were given a slot, as in bucket_states.';
 alter table trunkline_internal.bucket_adjustments alter column holders set storage external;
 create index bucket_adjustments_by_bucket on trunkline_internal.bucket_adjustments (bucket, xid);
 alter table trunkline_internal.bucket_adjustments enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.bucket_adjustments to trunkline_owner using (true) with check (true);
+
+create type trunkline_internal.window_sums as (
+  requests_of_minute bigint,
+  requests_of_hour bigint,
+  tokens_of_minute bigint,
+  tokens_of_hour bigint
+);
+comment on type trunkline_internal.window_sums is 'What the windows of a bucket count now. A window is two seconds longer than its name says: the second of the charge and the second within which a claimed job starts.';
 
 create type trunkline_internal.bucket_charge as (
   bucket bigint,
@@ -98,7 +112,7 @@ create type trunkline_internal.bucket_charge as (
   holders uuid[],
   starts integer
 );
-comment on type trunkline_internal.bucket_charge is 'What is to be charged to a bucket: sums, who holds a slot of it from now on, and how many of them are attempts that start.';
+comment on type trunkline_internal.bucket_charge is 'A charge to a bucket: sums, the new holders of its slots, and how many of them are attempts that start.';
 
 create type trunkline_internal.room as (
   bucket bigint,
@@ -111,9 +125,13 @@ create type trunkline_internal.room as (
   low_below integer,
   living uuid[]
 );
-comment on type trunkline_internal.room is 'What a bucket has left for a claim that holds it, as bucket_room has it; null: no end of it. Who still holds a slot of it, where that had to be known.';
+comment on type trunkline_internal.room is 'The room of a bucket for a claim that holds it, as in bucket_room; null means no bound. living lists its live holders, if they were checked.';
 
--- Parallel lists: a list of numbers costs a fraction of a list of rows.
+-- Strictest first, so that min() is right for several buckets.
+create type trunkline_internal.bucket_locking as enum ('exclusive', 'deferred', 'shared');
+comment on type trunkline_internal.bucket_locking is 'How a claim locks buckets: exclusive, before it reads their jobs; deferred, exclusively once it knows its charges; shared, once it knows its charges, alongside other claims.';
+
+-- Parallel arrays: an array of numbers costs a fraction of an array of rows.
 create type trunkline_internal.candidates as (
   tids tid[],
   jobs uuid[],
@@ -122,10 +140,10 @@ create type trunkline_internal.candidates as (
   keyed uuid[],
   first_day date,
   last_day date,
-  held boolean,
-  shares boolean,
+  locking text,
+  moved boolean,
   others integer,
   charges trunkline_internal.bucket_charge[],
   rooms trunkline_internal.room[]
 );
-comment on type trunkline_internal.candidates is 'Jobs that a claim has locked: where they are, and the places of their queues and lanes in the claim; which of them have a unique key; between which days their payloads are kept apart; whether the claim holds the buckets of all of them, or seems to be able to share them; how many are not limited; what the limited ones take of their buckets, in the order of these, where that is known; what the buckets had left when they were looked at.';
+comment on type trunkline_internal.candidates is 'Jobs that a claim has locked: their row addresses, ids, and places of their queues and lanes in the claim; which of them have a unique key; the first and last day of payloads kept in bodies; how the claim locks their buckets, as in bucket_locking; whether others were moved to another lane or set aside; how many jobs are not limited; the charges of the limited jobs in the order of their buckets, if known; the room that the buckets had when they were read.';

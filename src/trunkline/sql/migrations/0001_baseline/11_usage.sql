@@ -1,11 +1,11 @@
--- Quotas, grants, what calls really took, and estimates.
+-- Quotas, grants, the usage ledger and estimates.
 
 create table trunkline_internal.quota_hours (
   bucket bigint not null,
   hour bigint not null,
   amount bigint not null
 );
-comment on table trunkline_internal.quota_hours is 'What was taken of quotas, by hour since 1970; a claim adds a row, a duty puts the rows of an hour together.';
+comment on table trunkline_internal.quota_hours is 'What was charged to quotas, by hour since 1970. A claim adds a row; a duty merges the rows of an hour.';
 create index quota_hours_by_bucket on trunkline_internal.quota_hours (bucket, hour);
 alter table trunkline_internal.quota_hours enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.quota_hours to trunkline_owner using (true) with check (true);
@@ -29,7 +29,7 @@ create table trunkline_internal.grants (
   other_limit_ids integer[],
   other_bucket_ids bigint[]
 );
-comment on table trunkline_internal.grants is 'What was asked for by name, within a job or without. One of a job ends with its attempt.';
+comment on table trunkline_internal.grants is 'Capacity that acquire granted, within a job or outside. A grant of a job ends with its attempt.';
 comment on column trunkline_internal.grants.other_limit_ids is 'Other limits of its job that have a quota and were charged the same amounts; null if there are none.';
 comment on column trunkline_internal.grants.other_bucket_ids is 'The bucket of each of them, in the order of other_limit_ids.';
 create index grants_by_expiry on trunkline_internal.grants (expires_at);
@@ -45,7 +45,7 @@ create type trunkline.grant_answer as (
   free_at timestamptz,
   expires_at timestamptz
 );
-comment on type trunkline.grant_answer is 'What acquire answers: the grant, or why there is none and when to ask again.';
+comment on type trunkline.grant_answer is 'The result of acquire: the grant, or why there is none and when to ask again.';
 
 create table trunkline_internal.usage (
   at timestamptz not null,
@@ -63,7 +63,7 @@ create table trunkline_internal.usage (
   cost numeric not null,
   late boolean not null default false
 );
-comment on table trunkline_internal.usage is 'What was really used, one row for each settlement and bucket: the books of jobs.';
+comment on table trunkline_internal.usage is 'The usage ledger: what was really used, one row for each settlement and bucket.';
 comment on column trunkline_internal.usage.late is 'Whether the attempt held its charge for over a quarter of the limit''s shortest window and ended without acquire or a settlement within that window: its call may have come late.';
 create unique index usage_of_attempt on trunkline_internal.usage (job_id, attempt, bucket) where grant_id is null;
 create index usage_by_xid on trunkline_internal.usage (xid);
@@ -88,7 +88,7 @@ create table trunkline_internal.usage_days (
   late bigint not null default 0,
   constraint usage_days_pkey primary key (day, limit_id, task, tenant)
 );
-comment on table trunkline_internal.usage_days is 'Spendings put together by day; no task or tenant is the empty text.';
+comment on table trunkline_internal.usage_days is 'Daily sums of the usage ledger. An empty text stands for no task or tenant.';
 comment on column trunkline_internal.usage_days.late is 'How many of its attempts were late. Those of limits in requests alone are not among its calls.';
 create index usage_days_late on trunkline_internal.usage_days (day) where late > 0;
 alter table trunkline_internal.usage_days enable row level security, force row level security;
@@ -100,7 +100,7 @@ create table trunkline_internal.usage_roll (
   only_row boolean not null default true constraint usage_roll_pkey primary key check (only_row),
   rolled_below xid8 not null
 );
-comment on table trunkline_internal.usage_roll is 'Up to which transaction usage are part of usage_days.';
+comment on table trunkline_internal.usage_roll is 'Rows of usage of transactions below this bound are part of usage_days.';
 alter table trunkline_internal.usage_roll enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.usage_roll to trunkline_owner using (true) with check (true);
 insert into trunkline_internal.usage_roll (rolled_below) values ('0');
@@ -115,7 +115,7 @@ create type trunkline.job_usage as (
   units bigint,
   cost numeric
 );
-comment on type trunkline.job_usage is 'What an attempt of a job took of one limit, under its name with the keys filled in.';
+comment on type trunkline.job_usage is 'What an attempt of a job used of one limit, under its filled-in name.';
 
 create type trunkline_internal.costly_attempt as (
   job_id uuid,
@@ -129,7 +129,7 @@ create type trunkline_internal.costly_attempt as (
   bucket_ids bigint[],
   claimed_at timestamptz
 );
-comment on type trunkline_internal.costly_attempt is 'An attempt that ended and had charged tokens or units.';
+comment on type trunkline_internal.costly_attempt is 'A limited attempt that ended, with its costs, limits and buckets.';
 
 create table trunkline_internal.estimates (
   task text not null,
@@ -139,6 +139,6 @@ create table trunkline_internal.estimates (
   updated_at timestamptz not null,
   constraint estimates_pkey primary key (task, bucket)
 );
-comment on table trunkline_internal.estimates is 'What jobs of a task turned out to take of a bucket: a moving average, begun with the first of them.';
+comment on table trunkline_internal.estimates is 'What jobs of a task really used of a bucket: a moving average, starting with the first value.';
 alter table trunkline_internal.estimates enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.estimates to trunkline_owner using (true) with check (true);

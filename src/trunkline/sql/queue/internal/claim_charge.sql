@@ -15,7 +15,7 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if p_taken.held then
+  if p_taken.locking = 'exclusive' then
     perform trunkline_internal.charge_buckets(
       p_charges => p_taken.charges, p_queues => p_lanes.queues, p_lanes => p_lanes.lanes, p_bound => p_bound,
       p_rooms => p_taken.rooms, p_snapshot => p_snapshot, p_now => p_now

@@ -19,11 +19,11 @@ begin
   select
     array_agg(h.tid), array_agg(h.job_id), array_agg(h.place), array_agg(h.sequence),
     array_agg(h.job_id) filter (where h.unique_key is not null),
-    min(h.payload_day), max(h.payload_day), true, false, count(*)::integer
+    min(h.payload_day), max(h.payload_day), 'exclusive', count(*)::integer
   into
     v_jobs.tids, v_jobs.jobs, v_jobs.places, v_jobs.sequences,
     v_jobs.keyed,
-    v_jobs.first_day, v_jobs.last_day, v_jobs.held, v_jobs.shares, v_jobs.others
+    v_jobs.first_day, v_jobs.last_day, v_jobs.locking, v_jobs.others
   from (
     select w.tid, w.job_id, w.sequence, w.unique_key, w.payload_day, l.place
     from unnest(p_lanes.queues, p_lanes.lanes, p_lanes.floors, p_lanes.ceilings)

@@ -1,15 +1,16 @@
--- Asks for capacity of a limit by name, for a call within a job or outside of any; answers with a grant, or why there is none and when to ask again.
--- p_limit may have keys in braces, which p_keys fills in. p_cost has requests (1), tokens (of a job's call, as many as such
--- calls took before; else 0) and units (0; where a quota counts bytes, as many as such calls took before, or 50,000).
--- With p_job and p_attempt the grant lasts as long as that attempt at most, however it ends; otherwise until p_ttl is over.
--- settle gives it back. What a job's claim has taken of this limit is used first: within the second in which it was to
--- start it is the grant; later it is given back and asked for anew, or the provider would see it in another window than
--- the one it was charged in. A job that holds a slot of the limit needs no other.
--- Other limits of the job that have a quota, such as its tenant's budget, are charged the same: there too the first call has
--- what the claim charged, a further one needs room.
+-- Asks for capacity of a limit by name, within a job or outside; returns a grant, or why there is none and when to ask again.
+-- p_limit may have keys in braces, which p_keys fills in. p_cost has requests (default 1), tokens (default for a job's call:
+-- what such calls used before; otherwise 0) and units (default 0; for quotas in bytes: what such calls used before, or
+-- 50,000).
+-- With p_job and p_attempt the grant ends with that attempt; otherwise it expires after p_ttl. settle returns it earlier.
+-- What a job's claim has charged to this limit is used first. Within the second in which the job was to start, that charge
+-- is the grant. Later it is refunded and charged again, because the provider sees the call in a later window. A job that
+-- holds a slot of the limit needs no second one.
+-- Other limits of the job that have a quota, such as its tenant's budget, are charged the same. There too the first call
+-- uses the charge of the claim, and further calls need room.
 -- A session that acts for one tenant reaches its own limits, and shared limits only by the names its running job was
 -- enqueued under.
--- Waits for the bucket alone, which claims hold for milliseconds: call it in a transaction of its own.
+-- Waits only for the bucket, which claims hold for milliseconds: call it in a separate transaction.
 create or replace function trunkline.acquire(
   p_limit text,
   p_cost jsonb default '{}',
@@ -110,7 +111,7 @@ begin
     p_bucket => v_found.bucket
   );
   if v_first then
-    -- What the call does not say is as the job was estimated.
+    -- Amounts that the call does not name are the job's estimates.
     v_cost.requests := coalesce((p_cost ->> 'requests')::bigint, v_job.cost_requests);
     v_cost.tokens := coalesce((p_cost ->> 'tokens')::bigint, v_job.cost_tokens);
     v_cost.units := coalesce((p_cost ->> 'units')::bigint, v_job.cost_units);
@@ -142,9 +143,9 @@ begin
   v_answer.expires_at := case when p_job is null then v_now + p_ttl else v_job.hard_deadline end;
   if v_first then
     v_charged := floor(extract(epoch from v_job.claimed_at))::bigint;
-    -- A call that takes more than its claim did has to find room for all of it.
+    -- A call that costs more than its claim has charged needs room for all of it.
     if v_job.claimed_at > v_now - interval '1 second'
-      -- Of a second that has not come: the clock was set back, and it may be long ago.
+      -- A claim in the future means that the clock was set back: it may be long ago.
       and v_job.claimed_at <= v_now + interval '1 second'
       and v_cost.requests <= v_job.cost_requests
       and v_cost.tokens <= v_job.cost_tokens
@@ -160,7 +161,7 @@ begin
     end if;
   end if;
   if v_answer.granted is null then
-    -- A statement of its own: what was read before the bucket was held may be old.
+    -- A separate statement: rows read before the lock may be old.
     select r.* into v_room
     from trunkline_internal.bucket_room(
       p_buckets => array[v_found.bucket], p_limits => array[v_found.limit_id], p_now => v_now
@@ -178,7 +179,7 @@ begin
         p_charges => array[row(
           v_found.bucket, v_found.limit_id, v_cost.requests, v_cost.tokens, v_cost.units,
           array[case when v_holds then p_job else v_answer.grant_id end],
-          -- What a running job asks for beside is no attempt.
+          -- A further call of a running job is no new attempt.
           0
         )::trunkline_internal.bucket_charge],
         p_queues => null, p_lanes => null, p_bound => null, p_rooms => null, p_snapshot => pg_current_snapshot(), p_now => v_now
@@ -186,7 +187,7 @@ begin
     else
       v_answer.grant_id := null;
       v_answer.expires_at := null;
-      -- Of what waits for somebody else's end, as behind a probe that runs, there is no time to tell.
+      -- Unknown if it depends on the end of another job, as behind a running probe.
       v_answer.free_at := case when (v_room.allowed).status = 'active' then nullif(greatest(
         trunkline_internal.bucket_opens_at(
           p_bucket => v_found.bucket, p_limit => v_room.allowed, p_state => v_state, p_cost => v_cost, p_lane => 0, p_now => v_now
@@ -220,4 +221,4 @@ begin
   return v_answer;
 end;
 $$;
-comment on function trunkline.acquire(text, jsonb, jsonb, uuid, integer, interval, text) is 'Asks for capacity of a limit by name, for a call within a job or outside of any; answers with a grant, or why there is none and when to ask again.';
+comment on function trunkline.acquire(text, jsonb, jsonb, uuid, integer, interval, text) is 'Asks for capacity of a limit by name, within a job or outside; returns a grant, or why there is none and when to ask again.';

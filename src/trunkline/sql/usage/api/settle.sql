@@ -1,8 +1,8 @@
--- Gives a grant back with what the call really took; answers settled, already or unknown.
--- What p_actual (requests, tokens, units, cost) leaves out stays as estimated; cost is money, for the books alone; bytes,
--- which arrived, are the units of quotas that count bytes, unless units are said. The difference goes to the second that
--- was charged. Once only: a second call changes nothing. Waits for nobody.
--- Quotas of its job's other limits, which were charged the same, are settled with it; money is booked here alone.
+-- Settles a grant with what the call really used; returns settled, already or unknown.
+-- Amounts that p_actual (requests, tokens, units, cost) leaves out stay as estimated. cost is money, for the usage ledger
+-- only. bytes is the size of the response: the units of quotas that count bytes, unless units is given. The difference goes
+-- to the second that was charged. A second call changes nothing. Waits for no lock.
+-- Quotas of the job's other limits, which were charged the same, are settled with it; money is recorded once.
 create or replace function trunkline.settle(p_grant uuid, p_actual jsonb default null)
 returns text
 language plpgsql
@@ -77,9 +77,9 @@ begin
   if exists (select from trunkline_internal.breakers as b where b.bucket = v_grant.bucket and b.probe_job = p_grant) then
     perform trunkline_internal.close_breakers(p_jobs => array[p_grant], p_now => v_now);
   end if;
-  -- Its slot came free.
+  -- Its slot is free now.
   perform trunkline_internal.wake_bucket(p_bucket => v_grant.bucket);
   return 'settled';
 end;
 $$;
-comment on function trunkline.settle(uuid, jsonb) is 'Gives a grant back with what the call really took; answers settled, already or unknown.';
+comment on function trunkline.settle(uuid, jsonb) is 'Settles a grant with what the call really used; returns settled, already or unknown.';

@@ -1,7 +1,7 @@
--- Settles what the claim of a running attempt has charged, at all of its limits; answers settled, already or unknown.
--- The slot is held until the attempt ends. What p_actual, which is as in settle, leaves out stays as estimated. Once only;
--- what acquire has taken over is settled there. After a limit's shortest window, counted from the claim, the attempt counts
--- as late there, unless it used nothing. An attempt that has ended is unknown: it was charged as estimated.
+-- Settles what the claim of a running attempt has charged, for all of its limits; returns settled, already or unknown.
+-- The slot is held until the attempt ends. p_actual is as in settle. Charges that acquire took over are settled there. After
+-- a limit's shortest window, counted from the claim, the attempt counts as late for that limit, unless it used nothing. An
+-- attempt that has ended is unknown: it was charged as estimated.
 create or replace function trunkline.settle_job(p_job uuid, p_attempt integer, p_actual jsonb default null)
 returns text
 language plpgsql
@@ -28,7 +28,7 @@ begin
     return 'unknown';
   end if;
   v_charged := floor(extract(epoch from v_job.claimed_at))::bigint;
-  -- Money is spent once, however many limits a call takes from: at the first that is not there for fairness.
+  -- Money is recorded once, however many limits the job has: for the first without a share group.
   select coalesce(min(i.place), 1)
   into v_paying
   from unnest(v_job.limit_ids) with ordinality as i (limit_id, place)
@@ -68,4 +68,4 @@ begin
   return case when v_settled then 'settled' else 'already' end;
 end;
 $$;
-comment on function trunkline.settle_job(uuid, integer, jsonb) is 'Settles what the claim of a running attempt has charged, at all of its limits; answers settled, already or unknown.';
+comment on function trunkline.settle_job(uuid, integer, jsonb) is 'Settles what the claim of a running attempt has charged, for all of its limits; returns settled, already or unknown.';

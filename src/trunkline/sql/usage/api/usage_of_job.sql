@@ -1,7 +1,7 @@
--- Tells what a job really used, by attempt and limit: calls, requests, tokens, units and money; no row for what the caller cannot see.
--- As settled, or as estimated where nobody settled before the attempt ended; what runs has its say when it ends. A call that
--- takes from several limits is told for each of them, its money once. Lines are kept for 35 days. An attempt that takes
--- requests alone and settles nothing has none.
+-- Returns what a job really used, by attempt and limit: calls, requests, tokens, units and money; no row for jobs that the caller may not see.
+-- As settled, or as estimated if the attempt ended without a settlement; a running attempt appears when it settles or ends.
+-- A call under several limits appears for each of them, its money once. Rows are kept for 35 days. An attempt that costs
+-- only requests and settles nothing has none.
 create or replace function trunkline.usage_of_job(p_job uuid)
 returns setof trunkline.job_usage
 language plpgsql
@@ -25,7 +25,7 @@ begin
     sum(s.units)::bigint,
     sum(s.cost)
   from (
-    -- Each by its own index.
+    -- Two branches, each with its own index.
     select p.bucket, p.limit_id, p.attempt, p.tenant, p.requests, p.tokens, p.units, p.cost
     from trunkline_internal.usage as p
     where p.job_id = p_job and p.grant_id is null
@@ -34,7 +34,7 @@ begin
     from trunkline_internal.usage as p
     where p.job_id = p_job and p.grant_id is not null
     union all
-    -- Its attempt is over, and nobody has said what it took: the books get it a day later.
+    -- Grants of ended attempts that were never settled. The usage ledger gets them a day later.
     select c.bucket, c.limit_id, g.attempt, g.tenant, g.requests, g.tokens, g.units, 0
     from trunkline_internal.grants as g
     cross join lateral (
@@ -48,10 +48,10 @@ begin
   ) as s
   join trunkline_internal.limits as l on l.limit_id = s.limit_id
   where (v_scope is null or s.tenant = v_scope)
-    -- What acquire took over from a claim is a line of zeros.
+    -- A charge that acquire took over from a claim is a row of zeros.
     and s.requests + s.tokens + s.units + s.cost > 0
   group by s.attempt, l.name, s.bucket
   order by s.attempt, 1, 2;
 end;
 $$;
-comment on function trunkline.usage_of_job(uuid) is 'Tells what a job really used, by attempt and limit: calls, requests, tokens, units and money; no row for what the caller cannot see.';
+comment on function trunkline.usage_of_job(uuid) is 'Returns what a job really used, by attempt and limit: calls, requests, tokens, units and money; no row for jobs that the caller may not see.';

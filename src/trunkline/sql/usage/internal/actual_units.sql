@@ -1,4 +1,4 @@
--- Tells how many units of a limit a call really took, if somebody said so: units, or the bytes that arrived where its quota counts bytes.
+-- Returns the units that a call really used, if known: units, or the received bytes if the quota of the limit counts bytes.
 create or replace function trunkline_internal.actual_units(p_actual jsonb, p_limit integer)
 returns bigint
 language plpgsql
@@ -13,4 +13,4 @@ begin
   end);
 end;
 $$;
-comment on function trunkline_internal.actual_units(jsonb, integer) is 'Tells how many units of a limit a call really took, if somebody said so: units, or the bytes that arrived where its quota counts bytes.';
+comment on function trunkline_internal.actual_units(jsonb, integer) is 'Returns the units that a call really used, if known: units, or the received bytes if the quota of the limit counts bytes.';

@@ -1,4 +1,4 @@
--- Notes a difference at a bucket for what its quota counts, and for nothing else: rates and slots are not those of this call.
+-- Records a difference for what the quota of a bucket counts, and for nothing else: rates and slots belong to another bucket.
 create or replace function trunkline_internal.adjust_quota(
   p_bucket bigint,
   p_limit integer,
@@ -28,4 +28,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.adjust_quota(bigint, integer, bigint, trunkline_internal.amounts, trunkline_internal.amounts) is 'Notes a difference at a bucket for what its quota counts, and for nothing else: rates and slots are not those of this call.';
+comment on function trunkline_internal.adjust_quota(bigint, integer, bigint, trunkline_internal.amounts, trunkline_internal.amounts) is 'Records a difference for what the quota of a bucket counts, and for nothing else: rates and slots belong to another bucket.';

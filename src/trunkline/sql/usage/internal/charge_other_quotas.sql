@@ -1,6 +1,6 @@
 -- Takes over what a job's claim has charged for a call of its handler, and charges the call to quotas of its other limits.
--- p_bucket is the bucket of which the caller has used the claim's charge; null: it did not. Where the claim's charge of a quota
--- is still there, the call has it and only the difference is noted. Waits for no bucket: differences need none.
+-- p_bucket is the bucket of which the caller has used the claim's charge; null if it did not. If the claim's charge to a quota
+-- is still there, the call takes it and only the difference is recorded. Waits for no bucket: adjustments need no lock.
 create or replace function trunkline_internal.charge_other_quotas(
   p_job trunkline_internal.running,
   p_bucket bigint,
@@ -25,7 +25,7 @@ begin
     p_buckets => p_bucket || p_other_buckets,
     p_now => p_now
   );
-  -- Settled or ended in the moment in between: the claim's charge was not the caller's to use.
+  -- Settled or ended since the caller read it: the claim's charge was not available.
   if p_bucket is not null and p_bucket <> all(v_taken) then
     perform trunkline_internal.adjust_bucket(
       p_bucket => p_bucket, p_at => v_claimed, p_requests => p_job.cost_requests, p_tokens => p_job.cost_tokens,

@@ -1,4 +1,4 @@
--- Refuses what is no account of what a call took: requests, tokens, units and bytes as whole numbers, cost as a number, nothing below zero.
+-- Refuses an invalid account of a call: requests, tokens, units and bytes are whole numbers, cost is a number, none is negative.
 create or replace function trunkline_internal.check_actual(p_actual jsonb)
 returns void
 language plpgsql
@@ -27,4 +27,4 @@ begin
   );
 end;
 $$;
-comment on function trunkline_internal.check_actual(jsonb) is 'Refuses what is no account of what a call took: requests, tokens, units and bytes as whole numbers, cost as a number, nothing below zero.';
+comment on function trunkline_internal.check_actual(jsonb) is 'Refuses an invalid account of a call: requests, tokens, units and bytes are whole numbers, cost is a number, none is negative.';

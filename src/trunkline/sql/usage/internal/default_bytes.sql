@@ -1,4 +1,4 @@
--- Estimates a call that does not say its units where a quota counts bytes: what such calls of the task took, else 50,000; null where none does.
+-- Estimates the units of a call under quotas that count bytes: what such calls of the task used, or 50,000; null if no quota does.
 -- Never more than such a quota gives at once.
 create or replace function trunkline_internal.default_bytes(p_task text, p_limits integer[], p_buckets bigint[])
 returns bigint
@@ -18,4 +18,4 @@ begin
   return v_bytes;
 end;
 $$;
-comment on function trunkline_internal.default_bytes(text, integer[], bigint[]) is 'Estimates a call that does not say its units where a quota counts bytes: what such calls of the task took, else 50,000; null where none does.';
+comment on function trunkline_internal.default_bytes(text, integer[], bigint[]) is 'Estimates the units of a call under quotas that count bytes: what such calls of the task used, or 50,000; null if no quota does.';

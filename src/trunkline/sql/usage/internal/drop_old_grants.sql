@@ -1,4 +1,4 @@
--- Removes grants a day after their time, at most p_limit; those that nobody settled by then are booked as they were estimated. Tells how many.
+-- Removes grants a day after they expire, at most p_limit, and records unsettled ones as estimated; returns how many.
 create or replace function trunkline_internal.drop_old_grants(p_limit integer, p_now timestamptz)
 returns integer
 language plpgsql
@@ -33,4 +33,4 @@ begin
   return v_removed;
 end;
 $$;
-comment on function trunkline_internal.drop_old_grants(integer, timestamptz) is 'Removes grants a day after their time, at most p_limit; those that nobody settled by then are booked as they were estimated. Tells how many.';
+comment on function trunkline_internal.drop_old_grants(integer, timestamptz) is 'Removes grants a day after they expire, at most p_limit, and records unsettled ones as estimated; returns how many.';

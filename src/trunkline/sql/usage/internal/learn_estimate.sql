@@ -1,7 +1,7 @@
--- Lets the estimate of a task at a bucket follow what a call really took: what is not known yet is set by it, later one of a hundred moves it by a tenth.
--- Tokens and units each for themselves; of what nobody said, and of none, there is nothing to learn: such a call was refused
--- or failed. Zero is what is not known. Not every call, so that busy tasks do not fight over one row; one that somebody
--- holds is left alone. By call and not by job, as a job may make several: those of a task with one are its jobs.
+-- Updates the estimate of a task for a bucket from a call: the first value sets it, later one call in a hundred moves it by a tenth.
+-- Tokens and units separately. Nothing is learned from missing or zero amounts: such a call was refused or failed. Zero means
+-- unknown. Sampled, so that busy tasks do not compete for one row; a row that another transaction has locked is skipped. By
+-- call and not by job, because a job may make several calls.
 create or replace function trunkline_internal.learn_estimate(
   p_task text,
   p_bucket bigint,
@@ -26,7 +26,7 @@ begin
   end if;
   select e.* into v_old from trunkline_internal.estimates as e where e.task = p_task and e.bucket = p_bucket;
   if not found then
-    -- A second insert would wait until the first commits. One that is skipped costs a sample.
+    -- A second insert would wait until the first commits. Skipping it costs one sample.
     if not pg_try_advisory_xact_lock(c_first, hashtextextended(p_task, p_bucket)::bit(32)::integer) then
       return;
     end if;
@@ -48,4 +48,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.learn_estimate(text, bigint, bigint, bigint, timestamptz) is 'Lets the estimate of a task at a bucket follow what a call really took: what is not known yet is set by it, later one of a hundred moves it by a tenth.';
+comment on function trunkline_internal.learn_estimate(text, bigint, bigint, bigint, timestamptz) is 'Updates the estimate of a task for a bucket from a call: the first value sets it, later one call in a hundred moves it by a tenth.';

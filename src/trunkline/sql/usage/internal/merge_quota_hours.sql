@@ -1,8 +1,8 @@
--- Puts the rows of an hour together, one for each bucket and hour, and forgets those that no quota can see; tells how many it removed.
--- A claim adds a row each time, so that nobody waits for another's; sums stay the same whoever reads meanwhile. Only buckets
--- that gave something out in this hour or the last are looked at, and of those a day: it runs every few seconds. What is
--- too old to be seen is looked for in the first seconds of an hour. An hour that has not come, since the clock was set
--- back, becomes this one.
+-- Merges the rows of each bucket and hour into one, and removes hours that no quota counts; returns how many rows it removed.
+-- Each claim adds a row, so that claims do not wait for each other; the sums stay the same for concurrent readers. Reads only
+-- buckets that were charged in this hour or the last, and of those one day, because it runs every few seconds. Hours that
+-- are too old are removed in the first seconds of an hour. An hour in the future, after the clock was set back, becomes
+-- this one.
 create or replace function trunkline_internal.merge_quota_hours(p_limit integer, p_now timestamptz)
 returns integer
 language plpgsql
@@ -13,7 +13,7 @@ set jit = off
 as $$
 declare
   c_many constant integer := 100;
-  -- Whoever read the clock a moment later is not ahead.
+  -- Clocks read a moment apart are no step.
   v_ahead bigint := floor(extract(epoch from p_now + interval '2 seconds') / 3600)::bigint;
   v_hour bigint := floor(extract(epoch from p_now) / 3600)::bigint;
   v_removed integer;
@@ -58,4 +58,4 @@ begin
   return v_removed;
 end;
 $$;
-comment on function trunkline_internal.merge_quota_hours(integer, timestamptz) is 'Puts the rows of an hour together, one for each bucket and hour, and forgets those that no quota can see; tells how many it removed.';
+comment on function trunkline_internal.merge_quota_hours(integer, timestamptz) is 'Merges the rows of each bucket and hour into one, and removes hours that no quota counts; returns how many rows it removed.';

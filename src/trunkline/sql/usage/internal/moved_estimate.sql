@@ -1,4 +1,4 @@
--- Gives an estimate after a call: the actual where there was none, nine tenths of the old and one of the actual where the draw was its, else the old.
+-- Returns the new estimate: the actual value if there was none; a 0.9/0.1 moving average if this call was sampled; otherwise the old value.
 create or replace function trunkline_internal.moved_estimate(p_old bigint, p_actual bigint, p_is_drawn boolean)
 returns bigint
 language sql
@@ -12,4 +12,4 @@ as $$
     else p_old
   end
 $$;
-comment on function trunkline_internal.moved_estimate(bigint, bigint, boolean) is 'Gives an estimate after a call: the actual where there was none, nine tenths of the old and one of the actual where the draw was its, else the old.';
+comment on function trunkline_internal.moved_estimate(bigint, bigint, boolean) is 'Returns the new estimate: the actual value if there was none; a 0.9/0.1 moving average if this call was sampled; otherwise the old value.';

@@ -1,7 +1,7 @@
--- Tells when quotas beside the limit that a job asks for have room for its call: null for now, infinity for never as they are.
--- What its claim has charged there and nobody took over yet is room of its own. Read without their locks, since a call
--- holds one bucket at a time: so many calls at once may go beyond by what they estimate.
--- Refuses what is more than such a quota ever gives.
+-- Returns when quotas of a job's other limits have room for its call: null for now, infinity for never.
+-- What the claim has charged there and no call took over yet counts as room. Read without locks, because a call holds one
+-- bucket at a time: concurrent calls may exceed the quota by their estimates.
+-- Refuses a cost that is more than such a quota ever gives.
 create or replace function trunkline_internal.other_quotas_open_at(
   p_job trunkline_internal.running,
   p_other_limits integer[],
@@ -50,7 +50,7 @@ begin
       );
       continue when v_amount <= 0;
     end if;
-    -- Nothing of what is spent is too much: whoever cannot tell what a call will take goes on for ever otherwise.
+    -- A spent quota refuses even a cost of zero: calls with unknown costs would continue for ever otherwise.
     if greatest(v_amount, 1) > v_room.units then
       v_opens_at := greatest(v_opens_at, trunkline_internal.quota_free_at(
         p_bucket => v_room.bucket, p_limit => v_room.allowed, p_state => v_room.state, p_amount => greatest(v_amount, 1),
@@ -61,4 +61,4 @@ begin
   return v_opens_at;
 end;
 $$;
-comment on function trunkline_internal.other_quotas_open_at(trunkline_internal.running, integer[], bigint[], trunkline_internal.amounts, timestamptz) is 'Tells when quotas beside the limit that a job asks for have room for its call: null for now, infinity for never as they are.';
+comment on function trunkline_internal.other_quotas_open_at(trunkline_internal.running, integer[], bigint[], trunkline_internal.amounts, timestamptz) is 'Returns when quotas of a job''s other limits have room for its call: null for now, infinity for never.';

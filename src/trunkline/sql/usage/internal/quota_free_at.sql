@@ -1,6 +1,6 @@
--- Tells when an amount fits into a bucket's quota, if nothing else is taken: -infinity where it fits now, infinity for never.
--- A rolling window gives back by the hour what grew too old; a period gives all of it back at its end. Reckoned in UTC: a
--- session's own zone may change its clocks in between.
+-- Returns when an amount fits a bucket's quota, if nothing else is charged: -infinity for now, infinity for never.
+-- A rolling window frees its oldest hour each hour; a period frees everything at its end. Computed in UTC, because the
+-- session's time zone may change its offset in between.
 create or replace function trunkline_internal.quota_free_at(
   p_bucket bigint,
   p_limit trunkline_internal.limits,
@@ -54,4 +54,4 @@ begin
   )::double precision);
 end;
 $$;
-comment on function trunkline_internal.quota_free_at(bigint, trunkline_internal.limits, trunkline_internal.bucket_states, bigint, boolean, timestamptz) is 'Tells when an amount fits into a bucket''s quota, if nothing else is taken: -infinity where it fits now, infinity for never.';
+comment on function trunkline_internal.quota_free_at(bigint, trunkline_internal.limits, trunkline_internal.bucket_states, bigint, boolean, timestamptz) is 'Returns when an amount fits a bucket''s quota, if nothing else is charged: -infinity for now, infinity for never.';

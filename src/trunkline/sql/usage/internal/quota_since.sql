@@ -1,4 +1,4 @@
--- Gives the first hour, since 1970, that a limit's quota counts at a moment: of its rolling window, or of the calendar's period.
+-- Returns the first hour since 1970 that a limit's quota counts: of its rolling window, or of the calendar period.
 -- An hour of a rolling window counts until all of it is past.
 create or replace function trunkline_internal.quota_since(p_limit trunkline_internal.limits, p_now timestamptz)
 returns bigint
@@ -11,4 +11,4 @@ as $$
     else pg_catalog.floor((extract(epoch from p_now) - extract(epoch from (p_limit).quota_window)) / 3600)::bigint
   end
 $$;
-comment on function trunkline_internal.quota_since(trunkline_internal.limits, timestamptz) is 'Gives the first hour, since 1970, that a limit''s quota counts at a moment: of its rolling window, or of the calendar''s period.';
+comment on function trunkline_internal.quota_since(trunkline_internal.limits, timestamptz) is 'Returns the first hour since 1970 that a limit''s quota counts: of its rolling window, or of the calendar period.';

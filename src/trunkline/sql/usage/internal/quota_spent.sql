@@ -1,4 +1,4 @@
--- Tells what a bucket's quota has given out in the window that counts now, without adjustments that are not part of it yet.
+-- Returns what a bucket's quota counts now, without adjustments that are not part of it yet.
 create or replace function trunkline_internal.quota_spent(
   p_limit trunkline_internal.limits,
   p_state trunkline_internal.bucket_states,
@@ -25,4 +25,4 @@ begin
   return v_spent;
 end;
 $$;
-comment on function trunkline_internal.quota_spent(trunkline_internal.limits, trunkline_internal.bucket_states, bigint, timestamptz) is 'Tells what a bucket''s quota has given out in the window that counts now, without adjustments that are not part of it yet.';
+comment on function trunkline_internal.quota_spent(trunkline_internal.limits, trunkline_internal.bucket_states, bigint, timestamptz) is 'Returns what a bucket''s quota counts now, without adjustments that are not part of it yet.';

@@ -1,4 +1,4 @@
--- Books what ended attempts were charged for tokens and units, unless they have settled: what nobody corrected counts as used.
+-- Records the charges of ended attempts in the usage ledger as used, unless they were settled.
 create or replace function trunkline_internal.record_estimates(p_ended trunkline_internal.costly_attempt[], p_now timestamptz)
 returns void
 language plpgsql
@@ -19,4 +19,4 @@ begin
   on conflict (job_id, attempt, bucket) where grant_id is null do nothing;
 end;
 $$;
-comment on function trunkline_internal.record_estimates(trunkline_internal.costly_attempt[], timestamptz) is 'Books what ended attempts were charged for tokens and units, unless they have settled: what nobody corrected counts as used.';
+comment on function trunkline_internal.record_estimates(trunkline_internal.costly_attempt[], timestamptz) is 'Records the charges of ended attempts in the usage ledger as used, unless they were settled.';

@@ -1,4 +1,4 @@
--- Adds settlements of transactions that have all ended to the sums of their days, once each; forgets lines older than 35 days. Tells how many it changed.
+-- Adds ledger rows of ended transactions to their daily sums, once each, and drops rows older than 35 days; returns how many rows it changed.
 create or replace function trunkline_internal.roll_usage(p_limit integer, p_now timestamptz)
 returns integer
 language plpgsql
@@ -17,14 +17,14 @@ begin
   if not found then
     return 0;
   end if;
-  -- Lines restored from another server are translated in large batches, because nothing is added to the sums meanwhile.
+  -- Rows restored from another server are translated in large batches, because nothing is added to the sums meanwhile.
   v_rows := trunkline_internal.adopt_usage(p_limit => 100 * p_limit);
   if v_rows > 0 then
     return v_rows;
   end if;
   select r.rolled_below into v_from from trunkline_internal.usage_roll as r;
   v_below := pg_snapshot_xmin(pg_current_snapshot());
-  -- Not more than asked for, but all of a transaction: the line is drawn between transactions.
+  -- At most p_limit, but whole transactions: the bound lies between two transactions.
   select s.xid into v_below
   from trunkline_internal.usage as s
   where s.xid >= v_from and s.xid < v_below
@@ -61,4 +61,4 @@ begin
   return v_changed + v_rows;
 end;
 $$;
-comment on function trunkline_internal.roll_usage(integer, timestamptz) is 'Adds settlements of transactions that have all ended to the sums of their days, once each; forgets lines older than 35 days. Tells how many it changed.';
+comment on function trunkline_internal.roll_usage(integer, timestamptz) is 'Adds ledger rows of ended transactions to their daily sums, once each, and drops rows older than 35 days; returns how many rows it changed.';

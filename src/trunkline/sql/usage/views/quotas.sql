@@ -1,6 +1,6 @@
--- Quotas and budgets, by bucket: what is spent and reserved, what is left, and when it will be spent at the pace of the last day.
--- A quota that nobody has used yet is there under the name of its limit. Counts as quota_spent and quota_since do, which
--- whoever may read this need not be allowed to call. The forecast gives back, hour by hour, what a rolling window forgets.
+-- Quotas and budgets, by bucket: what is spent, reserved and left, and when it will be spent at the pace of the last day.
+-- An unused quota appears under the name of its limit. spent is what bucket_room counts, which readers of the view may not
+-- call; a test holds the two equal. The forecast frees, hour by hour, what leaves a rolling window.
 create or replace view trunkline.quotas with (security_barrier = true) as
 with present as materialized (
   select n.now, extract(epoch from n.now)::double precision as epoch, floor(extract(epoch from n.now) / 3600)::bigint as hour
@@ -9,7 +9,7 @@ with present as materialized (
 names as (
   select distinct on (n.bucket) n.bucket, n.name, n.limit_id from trunkline_internal.bucket_names as n order by n.bucket, n.limit_id desc
 ),
--- Reckoned once for each bucket and not once for each of its hours: an offset keeps a subquery whole.
+-- Computed once for each bucket and not for each of its hours: the offset keeps the subquery apart.
 bounds as (
   select
     n.bucket,
@@ -35,7 +35,7 @@ bounds as (
         when l.quota_period is not null then floor(extract(epoch from date_trunc(l.quota_period, p.now, 'UTC')) / 3600)
         else floor((p.epoch - extract(epoch from l.quota_window)::double precision) / 3600)
       end::bigint as since,
-      -- In UTC, or a session's own zone would put a month's end where its clocks change.
+      -- In UTC, because the session's time zone may change its offset at the end of a month.
       case
         when l.quota_period is not null
           then (date_trunc(l.quota_period, p.now at time zone 'UTC') + ('1 ' || l.quota_period)::interval) at time zone 'UTC'
@@ -44,7 +44,7 @@ bounds as (
   ) as b
   where l.quota is not null
 ),
--- What attempts that run and grants that are open were charged, as long as nobody has said what they really took.
+-- Charges of running attempts and open grants that are not settled yet.
 reserved as (
   select r.bucket, sum(r.requests)::bigint as requests, sum(r.tokens)::bigint as tokens, sum(r.units)::bigint as units
   from (
@@ -98,7 +98,7 @@ used as (
   cross join lateral (
     select
       coalesce(h.spent, 0)::bigint as spent,
-      -- Of a day, or of as much of it as has passed since the first use: an hour at least.
+      -- Over a day, or over the time since the first use, at least an hour.
       greatest(coalesce(h.lately, 0), 0) * 3600::double precision / greatest(b.epoch - 3600 * greatest(f.hour, b.hour - 23), 3600) as rate
     from (
       select min(q.hour) as hour from trunkline_internal.quota_hours as q where q.bucket = b.bucket
@@ -137,7 +137,7 @@ cross join lateral (
     min(t.spent_at) filter (where t.spent_at < t.until) as spent_at,
     min(t.start) filter (where u.spent - t.given_back < u.allowed) as free_at
   from (
-    -- Between two hours that fall out of the window it only grows; what is taken from now on falls out after all of them.
+    -- Between two hours that leave the window the sum only grows. What is charged from now on leaves after all of them.
     select
       t.start,
       t.given_back,
@@ -151,11 +151,11 @@ cross join lateral (
       union all
       select (h.hour + 1) * 3600 + u.length, sum(sum(h.amount)) over (order by h.hour)
       from unnest(u.hours, u.amounts) as h (hour, amount)
-      -- Of no matter where all of a window at this pace would fit besides.
+      -- Not needed if a whole window at this pace fits in addition.
       where h.hour >= u.since and u.quota_window is not null and u.spent + u.rate * u.length / 3600 >= u.allowed
       group by h.hour
     ) as t
   ) as t
 ) as f
 where trunkline.tenant_scope() is null;
-comment on view trunkline.quotas is 'Quotas and budgets, by bucket: what is spent and reserved, what is left, and when it will be spent at the pace of the last day.';
+comment on view trunkline.quotas is 'Quotas and budgets, by bucket: what is spent, reserved and left, and when it will be spent at the pace of the last day.';

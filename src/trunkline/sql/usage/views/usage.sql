@@ -20,7 +20,7 @@ from (
     (p.at at time zone 'UTC')::date, p.limit_id, coalesce(p.task, ''), coalesce(p.tenant, ''), 1, p.requests, p.tokens,
     p.units, p.cost
   from trunkline_internal.usage as p
-  -- What acquire took over from a claim is a line of zeros.
+  -- A charge that acquire took over from a claim is a row of zeros.
   where p.xid >= (select r.rolled_below from trunkline_internal.usage_roll as r) and p.requests + p.tokens + p.units + p.cost > 0
 ) as s
 join trunkline_internal.limits as l on l.limit_id = s.limit_id

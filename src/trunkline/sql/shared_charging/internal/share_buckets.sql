@@ -1,9 +1,11 @@
--- Lets a claim charge buckets beside others without holding them, where so much is free that none can miss it; tells whether it may, null: it must hold them.
--- Nobody sees what others have charged and not committed. So at most eight do it at once, each for at most a sixteenth
--- of a limit, while half of it is seen to be free: then even all of them together take no more than that half. Whoever
--- holds the bucket waits until they have ended, and they wait for it.
+-- Lets a claim charge wide buckets alongside other claims, under a shared lock, if enough of them is free for all.
+-- A claim cannot see what others have charged but not committed. So at most eight claims share a bucket, each charges at
+-- most a sixteenth of the limit, and half of the limit must be seen free: all eight together use no more than that half.
+-- An exclusive lock waits for the shared ones, and they wait for it.
+-- Returns shared; too_narrow if the buckets must be locked exclusively; no_room if another transaction holds one of them
+-- for long, or less than half of one is free.
 create or replace function trunkline_internal.share_buckets(p_charges trunkline_internal.bucket_charge[], p_now timestamptz)
-returns boolean
+returns text
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
@@ -20,12 +22,12 @@ begin
       or 16 * c.requests > least(l.requests_per_minute, l.requests_per_hour)
       or 16 * c.tokens > least(l.tokens_per_minute, l.tokens_per_hour)
   ) then
-    return null;
+    return 'too_narrow';
   end if;
   if not trunkline_internal.wait_for_buckets(p_charges => p_charges, p_shared => true) then
-    return false;
+    return 'no_room';
   end if;
-  -- A statement of its own: what was read before may be old.
+  -- A separate statement: rows read before the lock may be old.
   select count(*) = cardinality(p_charges)
   into v_fits
   from unnest(p_charges) as c
@@ -49,7 +51,7 @@ begin
       and 2 * r.tokens >= least((r.allowed).tokens_per_minute, (r.allowed).tokens_per_hour),
       true
     );
-  return v_fits;
+  return case when v_fits then 'shared' else 'no_room' end;
 end;
 $$;
-comment on function trunkline_internal.share_buckets(trunkline_internal.bucket_charge[], timestamptz) is 'Lets a claim charge buckets beside others without holding them, where so much is free that none can miss it; tells whether it may, null: it must hold them.';
+comment on function trunkline_internal.share_buckets(trunkline_internal.bucket_charge[], timestamptz) is 'Lets a claim charge wide buckets alongside other claims, under a shared lock, if enough of them is free for all.';

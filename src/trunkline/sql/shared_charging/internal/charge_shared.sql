@@ -1,4 +1,4 @@
--- Charges buckets that a claim shares with others: a line beside their states, which the next who holds them counts in.
+-- Charges buckets that a claim shares with others: adds adjustments, which the next holder of the bucket adds to its state.
 create or replace function trunkline_internal.charge_shared(p_charges trunkline_internal.bucket_charge[], p_now timestamptz)
 returns void
 language plpgsql
@@ -14,4 +14,4 @@ begin
   join trunkline_internal.limits as l on l.limit_id = c.limit_id;
 end;
 $$;
-comment on function trunkline_internal.charge_shared(trunkline_internal.bucket_charge[], timestamptz) is 'Charges buckets that a claim shares with others: a line beside their states, which the next who holds them counts in.';
+comment on function trunkline_internal.charge_shared(trunkline_internal.bucket_charge[], timestamptz) is 'Charges buckets that a claim shares with others: adds adjustments, which the next holder of the bucket adds to its state.';
