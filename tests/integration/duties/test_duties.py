@@ -87,7 +87,7 @@ def test_a_success_ends_a_row_of_failures(hands: Hands, name: str) -> None:
     pauses.paused.connection.execute("set client_min_messages = error")
 
     def run(calls: Calls) -> list[Any]:
-        return calls.connection.execute(f"select trunkline.{name}()".encode()).fetchall()
+        return calls.connection.execute("select trunkline.run_duty(%s)", (name,)).fetchall()
 
     run(hands.worker)
     assert hands.is_well(name)
