@@ -8,6 +8,8 @@ A region is written between two comments. The first one says what belongs there:
                                             columns of a view or type, from a row of a table
     -- <job shape: jobs of j after result until tags>
                                             a part of them, from a row with the same columns
+    -- <job arguments: v_job without payload>
+                                            the arguments of enqueue, from a row of type request
     -- </job>
 
 Columns that the INSERT names before the region are not copied: what changes in a move is written by
@@ -21,13 +23,13 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from tools.job_row import Field, JobRow, differences, read
+from tools.job_row import Field, JobRow, differences, read, request_fields
 
 __all__ = ["REGION", "filled", "generate"]
 
 _PACKAGE = Path(__file__).parents[1] / "src" / "trunkline"
 _ENGINE = _PACKAGE / "sql"
-_MODEL = _PACKAGE / "model" / "job.py"
+_MODELS = (_PACKAGE / "model" / "job.py", _PACKAGE / "model" / "request.py")
 _COLUMNS = _PACKAGE / "db" / "calls" / "job_columns.py"
 
 REGION = re.compile(
@@ -64,7 +66,8 @@ def generate() -> dict[Path, str]:
             text = path.read_text(encoding="utf-8")
             if "<job " in text:
                 texts[path] = filled(text, row, path.name)
-    texts[_MODEL] = filled(_MODEL.read_text(encoding="utf-8"), row, _MODEL.name)
+    for path in _MODELS:
+        texts[path] = filled(path.read_text(encoding="utf-8"), row, path.name)
     texts[_COLUMNS] = _columns_module(row)
     return texts
 
@@ -85,6 +88,10 @@ def filled(text: str, row: JobRow, name: str) -> str:
             copied = None
         elif region["kind"] == "shape":
             items = list(_shape_items(row, what))
+        elif region["kind"] == "arguments":
+            items = list(_arguments(what))
+        elif region["kind"] == "request":
+            items = [f'"{name}",' for name in request_fields()]
         elif region["kind"] == "model":
             items = [_declaration(one) for one in row.of_shape("job_detail")]
         else:
@@ -117,6 +124,13 @@ def _copied(row: JobRow, what: str, written: Iterable[str]) -> tuple[list[Field]
 def _insert_columns(before: str) -> list[str]:
     """Return the columns that the last INSERT names before its region."""
     return re.findall(r"\w+", re.sub(r"--.*", "", before[before.rindex("(") + 1 :]))
+
+
+def _arguments(what: str) -> Iterator[str]:
+    alias, _, without = what.partition(" without ")
+    for name in request_fields():
+        if name not in without.split():
+            yield f"p_{name} => {alias}.{name}"
 
 
 def _shape_items(row: JobRow, what: str) -> Iterator[str]:

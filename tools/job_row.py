@@ -13,7 +13,16 @@ from pglast.stream import RawStream
 
 from trunkline import sql
 
-__all__ = ["DEFINITION", "SHAPES", "TABLES", "Field", "JobRow", "differences", "read"]
+__all__ = [
+    "DEFINITION",
+    "SHAPES",
+    "TABLES",
+    "Field",
+    "JobRow",
+    "differences",
+    "read",
+    "request_fields",
+]
 
 DEFINITION = Path(__file__).parents[1] / "src" / "trunkline" / "sql" / "job_row.toml"
 TABLES = ("waiting", "running", "finished", "dead")
@@ -37,6 +46,7 @@ class Field:
     tables: tuple[str, ...] = ()
     computed: Mapping[str, str] = field(default_factory=dict)
     moves: bool = True
+    request: bool = False
     shown: tuple[str, ...] = ()
     attribute: str = ""
     python: str = ""
@@ -47,7 +57,13 @@ class Field:
         return self.shown_as or self.type
 
     def stored(self, table: str, alias: str) -> str | None:
-        """Return the value that a row of a table has for the field; None if it has none."""
+        """Return the value that a row of a table has for the field; None if it has none.
+
+        The arguments of enqueue are a row of the table "request"; the alias p_ is their prefix.
+        """
+        if table == "request":
+            dot = "" if alias.endswith("_") else "."
+            return f"{alias}{dot}{self.name}" if self.request else None
         if table in self.tables:
             return f"{alias}.{self.name}"
         expression = self.computed.get(table)
@@ -75,6 +91,8 @@ class JobRow:
                 for one in self.fields
                 if one.name in days or (one.tables and {"jobs", "job_detail"} & set(one.shown))
             ]
+        if shape == "request":
+            return [one for one in self.fields if one.request]
         if shape not in SHAPES:
             raise LookupError(f"{shape} is none of {', '.join(SHAPES)}")
         first = self.order.get(shape, ())
@@ -120,6 +138,11 @@ def differences(row: JobRow) -> list[str]:
     return lines
 
 
+def request_fields() -> list[str]:
+    """Return the names of the fields of a request, in the order of the type."""
+    return [name for name, _ in _migrated()["request"]]
+
+
 def _migrated() -> dict[str, list[tuple[str, str]]]:
     """Return name and type of every column of the job tables and types after all migrations."""
     found: dict[str, list[tuple[str, str]]] = {}
@@ -129,7 +152,7 @@ def _migrated() -> dict[str, list[tuple[str, str]]]:
             kind = type(statement).__name__
             if kind == "CreateStmt" and statement.relation.relname in TABLES:
                 found[statement.relation.relname] = list(_columns(statement.tableElts))
-            elif kind == "CompositeTypeStmt" and statement.typevar.relname in _TYPES:
+            elif kind == "CompositeTypeStmt" and statement.typevar.relname in {*_TYPES, "request"}:
                 found[statement.typevar.relname] = list(_columns(statement.coldeflist))
             elif kind == "AlterTableStmt" and statement.relation.relname in found:
                 for command in statement.cmds:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import click
@@ -30,7 +31,7 @@ KEYS = (
     "job_id state task queue priority tenant attempt failures deferrals max_attempts "
     "created_at run_at claimed_at heartbeat_at lease_expires_at cancel_requested_at "
     "finished_at worker progress phase message reason unique_key correlation_id retry_of "
-    "tags last_error"
+    "tags last_error expires_at"
 )
 
 
@@ -178,6 +179,23 @@ def test_enqueue_takes_all_options(cli: Cli) -> None:
     assert later["run_at"] == "2099-01-31T12:00:00+00:00"
     one = cli.json("jobs", "enqueue", "send", "--idempotency-key", "i")
     assert cli.json("jobs", "enqueue", "send", "--idempotency-key", "i")["job_id"] == one["job_id"]
+
+
+def test_enqueue_takes_a_deadline_for_the_start(cli: Cli) -> None:
+    made = cli.json("jobs", "enqueue", "send", "--expires", "10m")
+    job = cli.json("jobs", "show", made["job_id"])
+    left = datetime.fromisoformat(job["expires_at"]) - datetime.fromisoformat(job["created_at"])
+    assert timedelta(minutes=9) < left < timedelta(minutes=11)
+    assert "expires" in cli.text("jobs", "show", made["job_id"])
+    assert "expires" in cli.text("jobs", "explain", made["job_id"])
+    made = cli.json("jobs", "enqueue", "send", "--expires", "2099-01-31T12:00")
+    job = cli.json("jobs", "show", made["job_id"])
+    assert job["expires_at"] == "2099-01-31T12:00:00+00:00"
+    refused = cli.run("jobs", "enqueue", "send", "--expires", "soon")
+    assert refused.exit_code == click.UsageError.exit_code
+    assert "not a length of time" in refused.stderr
+    with pytest.raises(InvalidArgument, match="later than now"):
+        cli.run("jobs", "enqueue", "send", "--expires", "2001-01-31")
 
 
 def test_enqueue_compares_a_repeated_request_with_the_first(cli: Cli, calls: Calls) -> None:

@@ -171,6 +171,33 @@ def test_parallel_requests_with_one_key_make_one_job(
     assert sum(handle.created for handle in handles) == 1
 
 
+@pytest.mark.parametrize(
+    "expires", [timedelta(minutes=5), "5m", 300, datetime.now(UTC) + timedelta(minutes=5)]
+)
+def test_a_job_has_a_deadline_for_its_start(
+    twin: Twin, database: Database, send: Task[..., Receipt], expires: Any
+) -> None:
+    handle = twin(twin.of(send).options(expires=expires).enqueue(to="ann"))
+    deadline = twin(handle.get()).expires_at
+    assert deadline is not None
+    assert abs(deadline - datetime.now(UTC) - timedelta(minutes=5)) < timedelta(minutes=1)
+    database.move_time("7 minutes")
+    database.superuser().execute("select trunkline.run_duties()")
+    job = twin(handle.get())
+    assert (job.state, job.reason) == ("cancelled", "expired")
+
+
+def test_a_deadline_without_a_zone_or_that_has_passed_is_refused(
+    twin: Twin, send: Task[..., Receipt]
+) -> None:
+    with pytest.raises(InvalidArgument, match="expires has no time zone"):
+        twin.of(send).options(expires=datetime(2099, 1, 1))  # noqa: DTZ001 - what is refused
+    with pytest.raises(InvalidArgument) as caught:
+        twin(twin.of(send).options(expires=datetime(2001, 1, 1, tzinfo=UTC)).enqueue(to="ann"))
+    assert caught.value.detail["argument"] == "p_expires_at"
+    assert "later than now" in caught.value.detail["must_be"]
+
+
 def test_what_is_none_is_as_if_it_were_left_out(twin: Twin, send: Task[..., Receipt]) -> None:
     """Null priority or time is the default, never stored as null (CP-22)."""
     calls = twin.of(send).options(priority=None, run_at=None, delay=None, tags=None, queue=None)

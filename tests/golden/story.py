@@ -155,6 +155,12 @@ class Story:
         self.change("cancel", waiting, "not needed")
         self.change("cancel", waiting)
         self.explain(waiting)
+        soon = self.producer.value("select trunkline.clock() + interval '5 seconds'")
+        expiring = self.producer.enqueue("cancelled", expires_at=soon).job_id
+        self.explain(expiring)
+        self.database.move_time("6 seconds")
+        assert self.claim("cancelled") == []
+        self.explain(expiring)
         for end in ("acknowledge_cancel", "complete", "fail", "snooze", "release"):
             running = self.start("cancelled")
             self.change("cancel", running.job, "not needed")

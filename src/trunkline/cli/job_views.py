@@ -191,6 +191,7 @@ def _detail(found: _Found, out: Console) -> RenderableType:
             ("put off", f"{job.deferrals} times" if job.deferrals else None),
             ("created", moment(job.created_at, now)),
             ("due", moment(job.run_at, now) if not ended else None),
+            ("expires", moment(job.expires_at, now) if not job.attempt else None),
             ("claimed", moment(job.claimed_at, now)),
             ("heartbeat", moment(job.heartbeat_at, now) if not ended else None),
             ("lease until", moment(job.lease_expires_at, now)),

@@ -121,6 +121,13 @@ def show(*, job_id: UUID, watch: bool, dsn: str | None, as_json: bool) -> None:
 @click.option("--delay", type=options.DURATION, metavar="TIME", help="Not before so long, 10m.")
 @click.option("--at", "run_at", type=options.TIME, metavar="TIME", help="Not before this time.")
 @click.option(
+    "--expires",
+    "expires_at",
+    type=options.DEADLINE,
+    metavar="TIME",
+    help="Cancel it if it has not started by then: a time, or so long from now, 10m.",
+)
+@click.option(
     "--unique-key", metavar="KEY", help="While a live job of the task holds it, get that job."
 )
 @click.option(
@@ -152,6 +159,7 @@ def enqueue(
     payload: dict[str, Any] | None,
     arguments: tuple[str, ...],
     run_at: datetime | None,
+    expires_at: datetime | None,
     tags: tuple[str, ...],
     costs: tuple[str, ...],
     wait: bool,
@@ -179,6 +187,7 @@ def enqueue(
             "task": task,
             "payload": {**(payload or {}), **_named(arguments)},
             "run_at": None if run_at is None else run_at.isoformat(),
+            "expires_at": None if expires_at is None else expires_at.isoformat(),
             "tags": list(tags) or None,
             "cost": _named(costs) or None,
             **given,

@@ -6,13 +6,14 @@ import json
 import re
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 __all__ = [
+    "DEADLINE",
     "DURATION",
     "PAYLOAD",
     "SIZE",
@@ -105,6 +106,19 @@ class _Time(_Kind):
         return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
+class _Deadline(_Kind):
+    """A point in time, or a length of time from now."""
+
+    name = "deadline"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        if "-" in str(value):
+            return TIME.convert(value, param, ctx)
+        return datetime.now(UTC) + timedelta(seconds=DURATION.convert(value, param, ctx))
+
+
 class _Payload(_Kind):
     """A JSON object: the text itself, @FILE, or - for standard input."""
 
@@ -133,6 +147,7 @@ class _Payload(_Kind):
         return found
 
 
+DEADLINE: Final = _Deadline()
 DURATION: Final = _Duration()
 SIZE: Final = _Size()
 TIME: Final = _Time()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, Self, TypedDict, TypeVar
 
 import msgspec
@@ -23,6 +23,7 @@ class OptionArguments(TypedDict, total=False):
     priority: int | None
     delay: Duration | None
     run_at: datetime | None
+    expires: Duration | datetime | None
     queue: str | None
     unique_key: str | None
     idempotency_key: str | None
@@ -49,6 +50,21 @@ def _misfit(option: str, wanted: str, value: object) -> InvalidArgument:
     )
 
 
+def _check_zone(option: str, value: Any) -> None:
+    if getattr(value, "tzinfo", None) is None:
+        raise InvalidArgument(
+            f"{option} has no time zone",
+            hint="Pass an aware datetime, such as datetime.now(UTC) + timedelta(hours=1).",
+            detail={option: str(value)},
+        )
+
+
+def _deadline(expires: Duration | datetime | None) -> datetime | None:
+    if expires is None or isinstance(expires, datetime):
+        return expires
+    return datetime.now(UTC) + timedelta(seconds=seconds(expires))
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """How a job is enqueued; what is None is left to the policy of its task."""
@@ -58,6 +74,9 @@ class Options:
     # Not before this long from now, or not before then.
     delay: Duration | None = None
     run_at: datetime | None = None
+    # If it has not started by then, or this long from now by the clock of this process, it ends
+    # cancelled with reason expired. Retries do not expire.
+    expires: Duration | datetime | None = None
     queue: str | None = None
     # While a live job of this task has the key, enqueuing it again gives that job. In a profile the
     # key counts for all tasks of the profile.
@@ -78,14 +97,14 @@ class Options:
     connection: Any = None
 
     def __post_init__(self) -> None:
-        if self.run_at is not None and getattr(self.run_at, "tzinfo", None) is None:
-            raise InvalidArgument(
-                "run_at has no time zone",
-                hint="Pass an aware datetime, such as datetime.now(UTC) + timedelta(hours=1).",
-                detail={"run_at": str(self.run_at)},
-            )
+        if self.run_at is not None:
+            _check_zone("run_at", self.run_at)
         if self.delay is not None:
             seconds(self.delay)
+        if isinstance(self.expires, datetime):
+            _check_zone("expires", self.expires)
+        elif self.expires is not None:
+            seconds(self.expires)
         for name, kind in _KINDS.items():
             value = getattr(self, name)
             if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
@@ -115,7 +134,8 @@ class Options:
         """Return the options that are given, as enqueue_many takes them."""
         if self is PLAIN:
             return {}
-        return as_request({name: getattr(self, name) for name in _SENT})
+        values = {name: getattr(self, name) for name in _SENT}
+        return as_request({**values, "expires_at": _deadline(self.expires)})
 
 
 _SENT = tuple(field.name for field in fields(Options) if field.name != "connection")

@@ -78,6 +78,7 @@ class Job:
     tags: tuple[str, ...] = ()
     last_error: Mapping[str, Any] | None = None
     errors: tuple[Mapping[str, Any], ...] = ()
+    expires_at: datetime | None = None
     # </job>
 
 

@@ -9,8 +9,9 @@ from trunkline.model.duration import seconds
 
 __all__ = ["REQUEST_FIELDS", "as_request"]
 
-# The type trunkline_internal.request has the same fields in the same order; a test compares them.
+# Generated from the type trunkline_internal.request.
 REQUEST_FIELDS: Final = (
+    # <job request>
     "task",
     "payload",
     "queue",
@@ -25,6 +26,8 @@ REQUEST_FIELDS: Final = (
     "tags",
     "cost",
     "accepted",
+    "expires_at",
+    # </job>
 )
 
 

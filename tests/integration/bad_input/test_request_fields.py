@@ -23,7 +23,7 @@ from trunkline.errors import InvalidDuration, TrunklineError
 from trunkline.model import REQUEST_FIELDS
 
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
-NAMES = {"run_at": "--at", "tags": "--tag"}
+NAMES = {"run_at": "--at", "tags": "--tag", "expires_at": "--expires"}
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ CASES = {
     "tags": Field(["t"], "tags = '{t}'", ["t" * 201], typed=list),
     "cost": Field({"tokens": 7}, "true", {"tokens": -1}, "invalid_cost", typed=spelt),
     "accepted": Field(True, "true", True, typed=lambda _: []),
+    "expires_at": Field(LATER, f"expires_at = '{LATER}'", LATER.replace(year=2000)),
 }
 
 
@@ -106,6 +107,8 @@ class Ways:
     def client(self, field: str, value: Any) -> str:
         given = request(field, value)
         task, payload = given.pop("task"), given.pop("payload")
+        if "expires_at" in given:
+            given["expires"] = given.pop("expires_at")
         return str(self.app.sync.jobs.enqueue(task, payload, **given).id)
 
     def command(self, field: str, value: Any) -> str:
@@ -213,6 +216,7 @@ def test_a_bad_value_of_every_field_is_refused(database: Database, dsn: str, fie
         ("run_at", "soon"),
         ("delay", "a while"),
         ("max_attempts", "x"),
+        ("expires_at", "soon"),
         ("tags", "x"),
         ("accepted", "perhaps"),
     ],
@@ -243,7 +247,8 @@ def test_all_lists_have_the_same_fields(database: Database) -> None:
         ).fetchone()
         or ()
     )
-    options = {*REQUEST_FIELDS, "connection"} - {"task", "payload"}
+    # A time or a length of time from now.
+    options = {*REQUEST_FIELDS, "connection", "expires"} - {"task", "payload", "expires_at"}
     assert of_type == list(REQUEST_FIELDS) == list(CASES)
     assert of_enqueue == [f"p_{name}" for name in REQUEST_FIELDS]
     assert set(Options.__dataclass_fields__) == set(OptionArguments.__annotations__) == options

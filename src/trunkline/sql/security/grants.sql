@@ -20,7 +20,9 @@ to trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader;
 
 -- Produce: calls of an application about its own jobs.
 grant execute on function
-  trunkline.enqueue(text, jsonb, text, integer, timestamptz, interval, text, text, text, text, integer, text[], jsonb, boolean),
+  trunkline.enqueue(
+    text, jsonb, text, integer, timestamptz, interval, text, text, text, text, integer, text[], jsonb, boolean, timestamptz
+  ),
   trunkline.enqueue_batch(text, jsonb),
   trunkline.enqueue_many(jsonb),
   trunkline.cancel(uuid, text),

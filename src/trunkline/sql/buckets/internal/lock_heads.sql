@@ -13,7 +13,8 @@ create or replace function trunkline_internal.lock_heads(
   p_limit integer,
   p_tasks text[],
   p_scope text,
-  p_snapshot pg_snapshot
+  p_snapshot pg_snapshot,
+  p_now timestamptz
 )
 returns trunkline_internal.candidates
 language plpgsql
@@ -82,6 +83,7 @@ begin
           end
           and (p_tasks is null or w.task = any(p_tasks))
           and (p_scope is null or w.tenant = p_scope)
+          and (w.expires_at is null or w.expires_at > p_now or w.attempt > 0)
         order by w.sequence
         limit least(g.slots, p_limit)
         for update of w skip locked
@@ -116,4 +118,4 @@ begin
   return v_found;
 end;
 $$;
-comment on function trunkline_internal.lock_heads(bigint[], integer[], bigint[], jsonb[], boolean, text[], smallint[], integer, text[], text, pg_snapshot) is 'Finds and locks the first waiting jobs of buckets, at most p_slots of each: higher lanes first, then buckets in the order given.';
+comment on function trunkline_internal.lock_heads(bigint[], integer[], bigint[], jsonb[], boolean, text[], smallint[], integer, text[], text, pg_snapshot, timestamptz) is 'Finds and locks the first waiting jobs of buckets, at most p_slots of each: higher lanes first, then buckets in the order given.';

@@ -54,6 +54,7 @@ begin
         end
         and (p_tasks is null or w.task = any(p_tasks))
         and (p_scope is null or w.tenant = p_scope)
+        and (w.expires_at is null or w.expires_at > p_now or w.attempt > 0)
       order by w.sequence
       limit g.slots
     ) as w

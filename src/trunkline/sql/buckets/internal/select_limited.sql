@@ -100,7 +100,8 @@ begin
       end if;
       v_found := trunkline_internal.lock_heads(
         p_buckets => v_buckets, p_limits => v_limits, p_slots => null, p_places => v_places, p_sums => v_amounts,
-        p_queues => p_queues, p_lanes => p_lanes, p_limit => v_wanted, p_tasks => p_tasks, p_scope => p_scope, p_snapshot => p_snapshot
+        p_queues => p_queues, p_lanes => p_lanes, p_limit => v_wanted, p_tasks => p_tasks, p_scope => p_scope, p_snapshot => p_snapshot,
+        p_now => p_now
       );
       v_found.locking := v_locking;
       v_jobs := trunkline_internal.add_candidates(p_found => v_jobs, p_more => v_found);
@@ -145,7 +146,8 @@ begin
         end if;
         v_found := trunkline_internal.lock_heads(
           p_buckets => v_buckets, p_limits => v_open_limits, p_slots => v_slots, p_places => v_places, p_sums => v_amounts,
-          p_queues => p_queues, p_lanes => p_lanes, p_limit => v_wanted, p_tasks => p_tasks, p_scope => p_scope, p_snapshot => p_snapshot
+          p_queues => p_queues, p_lanes => p_lanes, p_limit => v_wanted, p_tasks => p_tasks, p_scope => p_scope, p_snapshot => p_snapshot,
+          p_now => p_now
         );
         if not v_free then
           v_heads := v_found.jobs;

@@ -70,7 +70,7 @@ begin
     -- <job columns: waiting to dead>
     job_id, task, queue, priority, tenant, attempt, failures, max_attempts, deferrals, created_at, run_at, unique_key,
     correlation_id, retry_of, tags, payload, payload_day, crashes, cost_requests, cost_tokens, cost_units, limit_ids,
-    bucket_ids
+    bucket_ids, expires_at
     -- </job>
   )
   select
@@ -84,7 +84,7 @@ begin
     -- <job values: t>
     t.job_id, t.task, t.queue, t.lane >> 1, t.tenant, t.attempt, t.failures, t.max_attempts, t.deferrals, t.created_at,
     t.run_at, t.unique_key, t.correlation_id, t.retry_of, t.tags, t.payload, t.payload_day, t.crashes, t.cost_requests,
-    t.cost_tokens, t.cost_units, t.limit_ids, t.bucket_ids
+    t.cost_tokens, t.cost_units, t.limit_ids, t.bucket_ids, t.expires_at
     -- </job>
   from taken as t
   join outgrown as o on o.job_id = t.job_id

@@ -123,4 +123,10 @@ insert into trunkline_internal.job_transitions (from_state, to_state, by_functio
   ('blocked', 'blocked', 'enqueue'),
   ('running', 'scheduled', 'hand_over'),
   ('running', 'dead', 'hand_over'),
-  ('running', 'cancelled', 'hand_over');
+  ('running', 'cancelled', 'hand_over'),
+  ('ready', 'cancelled', 'claim'),
+  ('scheduled', 'cancelled', 'claim'),
+  ('blocked', 'cancelled', 'claim'),
+  ('ready', 'cancelled', 'expire'),
+  ('scheduled', 'cancelled', 'expire'),
+  ('blocked', 'cancelled', 'expire');

@@ -10,6 +10,7 @@ create table trunkline_internal.waiting (
   run_at timestamptz not null,
   created_at timestamptz not null,
   deferred_since timestamptz,
+  expires_at timestamptz,
   attempt integer not null default 0,
   payload_day date,
   failures smallint not null default 0,
@@ -47,6 +48,7 @@ create table trunkline_internal.waiting (
   )
 );
 comment on table trunkline_internal.waiting is 'Jobs that are not running yet: ready, scheduled or blocked.';
+comment on column trunkline_internal.waiting.expires_at is 'If its first attempt has not started by then, the job ends cancelled with reason expired.';
 comment on column trunkline_internal.waiting.payload_day is 'Day of the body that holds a large payload.';
 comment on column trunkline_internal.waiting.cost_requests is 'Requests that a claim charges to each of its buckets; null for a job without limits. cost_tokens and cost_units likewise.';
 comment on column trunkline_internal.waiting.limit_ids is 'The limits it was enqueued under, in the order of its task. Null for a job without limits.';
@@ -63,6 +65,8 @@ create index waiting_limited on trunkline_internal.waiting (bucket, queue, lane,
 -- Counts the jobs that wait for a bucket with a depth limit.
 create index waiting_limited_later on trunkline_internal.waiting (bucket) where bucket is not null and state = 'scheduled';
 create index waiting_later on trunkline_internal.waiting (queue, state) where state <> 'ready';
+-- A claim reads it to find out whether a job has expired. Jobs without a deadline, and retries, are not in it.
+create index waiting_expiry on trunkline_internal.waiting (expires_at) where expires_at is not null and attempt = 0;
 create index waiting_deferred on trunkline_internal.waiting (deferred_since) where deferred_since is not null;
 alter table trunkline_internal.waiting enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.waiting to trunkline_owner using (true) with check (true);
@@ -79,6 +83,7 @@ create table trunkline_internal.running (
   run_at timestamptz not null,
   created_at timestamptz not null,
   deferred_since timestamptz,
+  expires_at timestamptz,
   attempt integer not null,
   payload_day date,
   failures smallint not null,
@@ -138,6 +143,7 @@ create table trunkline_internal.finished (
   heartbeat_at timestamptz,
   run_at timestamptz not null,
   created_at timestamptz not null,
+  expires_at timestamptz,
   attempt integer not null,
   payload_day date,
   result_day date,
@@ -183,6 +189,7 @@ create table trunkline_internal.dead (
   heartbeat_at timestamptz,
   run_at timestamptz not null,
   created_at timestamptz not null,
+  expires_at timestamptz,
   acknowledged_at timestamptz,
   attempt integer not null,
   payload_day date,

@@ -15,7 +15,8 @@ create type trunkline_internal.request as (
   max_attempts integer,
   tags text[],
   cost jsonb,
-  accepted boolean
+  accepted boolean,
+  expires_at timestamptz
 );
 comment on type trunkline_internal.request is 'One job of a document of enqueue_many: the arguments of enqueue without the p_.';
 
@@ -93,7 +94,8 @@ create type trunkline.job_detail as (
   retry_of uuid,
   tags text[],
   last_error jsonb,
-  errors jsonb
+  errors jsonb,
+  expires_at timestamptz
 );
 comment on type trunkline.job_detail is 'One job wherever it is, with its bodies and the errors of its attempts, newest last.';
 
@@ -124,7 +126,8 @@ create type trunkline.listed_job as (
   correlation_id text,
   retry_of uuid,
   tags text[],
-  last_error jsonb
+  last_error jsonb,
+  expires_at timestamptz
 );
 comment on type trunkline.listed_job is 'One job of a list, with the columns of the view jobs.';
 

@@ -31,6 +31,8 @@ create policy owner_rows on trunkline_internal.duties to trunkline_owner using (
 insert into trunkline_internal.duties (duty, every, run_order, builtin, needs_all_tenants, function, description) values
   ('maintain_partitions', '1 minute', 20, true, false, 'trunkline_internal.duty_maintain_partitions',
     'Creates partitions ahead of time, drops those past retention, and removes dead letters acknowledged long ago.'),
+  ('expire', '5 seconds', 10, true, false, 'trunkline_internal.duty_expire',
+    'Ends jobs that have not started by their expires_at if no claim does it.'),
   ('promote', '5 seconds', 10, true, false, 'trunkline_internal.duty_promote',
     'Makes due jobs ready if no claim does it.'),
   ('reclaim', '15 seconds', 10, true, false, 'trunkline_internal.duty_reclaim',

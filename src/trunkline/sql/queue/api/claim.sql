@@ -66,29 +66,40 @@ begin
     -- deleted, inserted and sorted stored each row three times, a sixth of the claim. Guarded by tests/plans.
     return query
     insert into trunkline_internal.running as r (
-      job_id, sequence, claimed_at, lease_expires_at, hard_deadline, run_at, created_at,
-      deferred_since, attempt, payload_day, failures, crashes, deferrals, max_attempts, lane, audit,
-      queue, task, worker, tenant, unique_key, correlation_id, retry_of, tags, payload, last_error,
-      cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
+      claimed_at, lease_expires_at, hard_deadline, attempt, worker, audit,
+      -- <job columns: waiting to running>
+      job_id, task, queue, tenant, failures, max_attempts, deferrals, created_at, run_at, unique_key, correlation_id,
+      retry_of, tags, last_error, payload, payload_day, crashes, sequence, lane, deferred_since, cost_requests, cost_tokens,
+      cost_units, limit_ids, bucket_ids, expires_at
+      -- </job>
     )
     select
-      w.job_id, w.sequence, v_now,
+      v_now,
       v_now + least(coalesce(t.lease, v_lease), coalesce(t.hard_limit, 4 * coalesce(t.lease, v_lease))),
       v_now + coalesce(t.hard_limit, 4 * coalesce(t.lease, v_lease)),
-      w.run_at, w.created_at, w.deferred_since, w.attempt + 1, w.payload_day, w.failures, w.crashes,
-      w.deferrals, w.max_attempts, w.lane, coalesce(t.audit, false), w.queue, w.task, p_worker, w.tenant,
-      w.unique_key, w.correlation_id, w.retry_of, w.tags, w.payload, w.last_error,
-      w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids
+      w.attempt + 1, p_worker, coalesce(t.audit, false),
+      -- <job values: w>
+      w.job_id, w.task, w.queue, w.tenant, w.failures, w.max_attempts, w.deferrals, w.created_at, w.run_at, w.unique_key,
+      w.correlation_id, w.retry_of, w.tags, w.last_error, w.payload, w.payload_day, w.crashes, w.sequence, w.lane,
+      w.deferred_since, w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids, w.expires_at
+      -- </job>
     from unnest(v_batch.tids) as u (tid)
     join trunkline_internal.waiting as w on w.ctid = u.tid
     left join trunkline_internal.tasks as t on t.task = w.task
     returning
+      -- <job shape: claimed_job of r in running until priority>
       r.job_id, r.attempt, r.task, r.queue, (r.lane >> 1)::integer,
+      -- </job>
       case when r.payload_day is null then r.payload else v_bodies[array_position(v_large, r.job_id)] end,
-      r.tenant, r.correlation_id, r.tags, r.failures::integer, r.deferrals, r.max_attempts::integer,
-      r.created_at, r.run_at, r.claimed_at, r.lease_expires_at, r.hard_deadline, r.last_error,
+      -- <job shape: claimed_job of r in running after payload until last_error>
+      r.tenant, r.correlation_id, r.tags, r.failures::integer, r.deferrals, r.max_attempts::integer, r.created_at, r.run_at,
+      r.claimed_at, r.lease_expires_at, r.hard_deadline, r.last_error,
+      -- </job>
       case when r.job_id = v_batch.bearer then v_batch.position end,
-      case when r.bucket_ids is not null then v_start_by end;
+      case when r.bucket_ids is not null then v_start_by end
+      -- <job shape: claimed_job of r in running after start_by>
+      -- </job>
+    ;
     delete from trunkline_internal.waiting as w where w.ctid = any(v_batch.tids);
     if v_batch.keyed is not null or v_batch.audited then
       perform trunkline_internal.claim_follow_up(p_batch => v_batch);

@@ -84,7 +84,7 @@ begin
       finished_at, state, reason, result, result_day,
       -- <job columns: running to finished>
       job_id, task, queue, priority, tenant, attempt, failures, max_attempts, deferrals, created_at, run_at, claimed_at,
-      heartbeat_at, worker, unique_key, correlation_id, retry_of, tags, last_error, payload, payload_day
+      heartbeat_at, worker, unique_key, correlation_id, retry_of, tags, last_error, payload, payload_day, expires_at
       -- </job>
     )
     select
@@ -96,7 +96,7 @@ begin
       -- <job values: e>
       e.job_id, e.task, e.queue, e.lane >> 1, e.tenant, e.attempt, e.failures, e.max_attempts, e.deferrals, e.created_at,
       e.run_at, e.claimed_at, e.heartbeat_at, e.worker, e.unique_key, e.correlation_id, e.retry_of, e.tags, e.last_error,
-      e.payload, e.payload_day
+      e.payload, e.payload_day, e.expires_at
       -- </job>
     from ended as e
   )

@@ -21,7 +21,8 @@ create or replace function trunkline.enqueue(
   p_max_attempts integer default null,
   p_tags text[] default null,
   p_cost jsonb default null,
-  p_accepted boolean default false
+  p_accepted boolean default false,
+  p_expires_at timestamptz default null
 )
 returns trunkline.enqueued
 language plpgsql
@@ -86,7 +87,8 @@ begin
     or pg_column_size(p_payload) > trunkline_internal.inline_limit()
     or pg_column_compression(p_payload) is not null
     or num_nonnulls(
-      p_queue, p_priority, p_run_at, p_delay, p_tenant, p_unique_key, p_idempotency_key, p_correlation_id, p_max_attempts, p_tags
+      p_queue, p_priority, p_run_at, p_delay, p_tenant, p_unique_key, p_idempotency_key, p_correlation_id, p_max_attempts, p_tags,
+      p_expires_at
     ) > 0
   then
     v_max_bytes := trunkline_internal.setting(p_name => 'max_payload_bytes')::integer;
@@ -94,7 +96,8 @@ begin
       p_task => p_task, p_payload => p_payload, p_queue => p_queue, p_priority => p_priority,
       p_run_at => p_run_at, p_delay => p_delay, p_tenant => p_tenant, p_unique_key => p_unique_key,
       p_idempotency_key => p_idempotency_key, p_correlation_id => p_correlation_id,
-      p_max_attempts => p_max_attempts, p_tags => p_tags, p_max_bytes => v_max_bytes
+      p_max_attempts => p_max_attempts, p_tags => p_tags, p_max_bytes => v_max_bytes, p_expires_at => p_expires_at,
+      p_now => case when p_expires_at is not null then trunkline.clock() end
     );
     if v_fault is not null then
       perform trunkline_internal.refuse_fault(p_fault => v_fault);
@@ -203,15 +206,21 @@ begin
   end if;
   insert into trunkline_internal.waiting (
     job_id, sequence, run_at, created_at, payload_day, max_attempts, lane, state, queue, task,
-    tenant, unique_key, correlation_id, tags, payload, bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
+    tenant, payload, bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids,
+    -- <job columns: request to waiting>
+    unique_key, correlation_id, tags, expires_at
+    -- </job>
   )
   values (
     v_job,
     case when v_state = 'ready' then nextval('trunkline_internal.job_sequence') end,
     v_run_at, v_now, v_day, coalesce(p_max_attempts, v_policy.max_attempts), v_priority * 2, v_state,
-    v_queue, p_task, v_tenant, p_unique_key, p_correlation_id, p_tags,
+    v_queue, p_task, v_tenant,
     case when v_day is null then p_payload end, v_bucket_ids[1], v_cost_requests, v_cost_tokens, v_cost_units,
-    v_limit_ids, v_bucket_ids
+    v_limit_ids, v_bucket_ids,
+    -- <job values: p_>
+    p_unique_key, p_correlation_id, p_tags, p_expires_at
+    -- </job>
   );
   if v_bucket_ids is not null and v_state = 'ready' and not v_is_open then
     -- As open_buckets does it, which would have to look the job up first.
@@ -231,4 +240,4 @@ begin
   return row(v_job, true, v_state, v_run_at)::trunkline.enqueued;
 end;
 $$;
-comment on function trunkline.enqueue(text, jsonb, text, integer, timestamptz, interval, text, text, text, text, integer, text[], jsonb, boolean) is 'Enqueues one job in the caller''s transaction; a duplicate returns the existing job and raises its priority.';
+comment on function trunkline.enqueue(text, jsonb, text, integer, timestamptz, interval, text, text, text, text, integer, text[], jsonb, boolean, timestamptz) is 'Enqueues one job in the caller''s transaction; a duplicate returns the existing job and raises its priority.';

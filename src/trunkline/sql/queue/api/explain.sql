@@ -35,6 +35,11 @@ begin
       'reason', coalesce(v_job.reason, 'not due yet'), 'failures', v_job.failures, 'deferrals', v_job.deferrals
     ))::trunkline.explanation;
   end if;
+  if v_job.attempt = 0 and v_job.expires_at is not null then
+    return next row('expires', v_job.expires_at, jsonb_build_object(
+      'hint', 'if the job has not started by then, it ends cancelled with reason expired'
+    ))::trunkline.explanation;
+  end if;
   if not trunkline_internal.setting(p_name => 'claims_enabled')::boolean then
     return next row('claims_disabled', null, jsonb_build_object('setting', 'claims_enabled'))::trunkline.explanation;
   end if;

@@ -28,7 +28,7 @@ begin
       -- <job columns: waiting to dead>
       task, queue, priority, tenant, attempt, failures, max_attempts, deferrals, created_at, run_at, unique_key,
       correlation_id, retry_of, tags, last_error, payload, crashes, cost_requests, cost_tokens, cost_units, limit_ids,
-      bucket_ids
+      bucket_ids, expires_at
       -- </job>
     )
     select
@@ -36,7 +36,7 @@ begin
       -- <job values: n>
       n.task, n.queue, n.lane >> 1, n.tenant, n.attempt, n.failures, n.max_attempts, n.deferrals, n.created_at, n.run_at,
       n.unique_key, n.correlation_id, n.retry_of, n.tags, n.last_error, n.payload, n.crashes, n.cost_requests, n.cost_tokens,
-      n.cost_units, n.limit_ids, n.bucket_ids
+      n.cost_units, n.limit_ids, n.bucket_ids, n.expires_at
       -- </job>
     from renamed as n
   )

@@ -1,6 +1,6 @@
 -- Takes all ready jobs if there are no more than p_limit, without listing lanes: the claim of an idle worker.
 -- It takes half the time of a search if there is no job, and a tenth less if there is one. The batch is not final if
--- there are more jobs, due jobs or limited jobs: then the caller searches.
+-- there are more jobs, due, expired or limited jobs: then the caller searches.
 -- Runs with the planner settings of claim.
 create or replace function trunkline_internal.claim_idle(
   p_worker text,
@@ -34,7 +34,8 @@ begin
         select count(*)
         from (select from trunkline_internal.waiting as w where w.state = 'ready' and w.bucket is null limit p_limit + 1) as r
       ) as ready,
-      exists (select from trunkline_internal.waiting as w where w.state = 'scheduled' and w.run_at <= v_now) as due,
+      exists (select from trunkline_internal.waiting as w where w.state = 'scheduled' and w.run_at <= v_now)
+        or exists (select from trunkline_internal.waiting as w where w.attempt = 0 and w.expires_at <= v_now) as due,
       exists (select from trunkline_internal.bucket_queues) as limited
     offset 0
   ) as c

@@ -5,7 +5,8 @@ create or replace function trunkline_internal.claim_scan(
   p_lanes trunkline_internal.lane_list,
   p_limit integer,
   p_tasks text[],
-  p_scope text
+  p_scope text,
+  p_now timestamptz
 )
 returns trunkline_internal.candidates
 language plpgsql
@@ -38,6 +39,7 @@ begin
         and w.sequence <= l.ceiling
         and (p_tasks is null or w.task = any(p_tasks))
         and (p_scope is null or w.tenant = p_scope)
+        and (w.expires_at is null or w.expires_at > p_now or w.attempt > 0)
       order by w.sequence
       limit p_limit
       for update of w skip locked
@@ -47,4 +49,4 @@ begin
   return v_jobs;
 end;
 $$;
-comment on function trunkline_internal.claim_scan(trunkline_internal.lane_list, integer, text[], text) is 'Finds and locks up to p_limit ready jobs without limits, lane by lane, each lane by sequence.';
+comment on function trunkline_internal.claim_scan(trunkline_internal.lane_list, integer, text[], text, timestamptz) is 'Finds and locks up to p_limit ready jobs without limits, lane by lane, each lane by sequence.';

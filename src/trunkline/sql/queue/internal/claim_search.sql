@@ -21,6 +21,8 @@ declare
   v_collided boolean;
   v_due_from timestamptz := '-infinity'::timestamptz;
   v_due_until timestamptz;
+  v_has_due boolean;
+  v_has_expired boolean;
   v_lanes trunkline_internal.lane_list;
   v_limited trunkline_internal.candidates;
   v_most integer := least(p_limit, coalesce(p_limited, p_limit));
@@ -50,7 +52,15 @@ begin
     );
   end if;
   v_due_until := v_now;
-  if exists (select from trunkline_internal.waiting as w where w.state = 'scheduled' and w.run_at between v_due_from and v_now) then
+  -- One statement, because each takes 30 µs to start.
+  select
+    exists (select from trunkline_internal.waiting as w where w.attempt = 0 and w.expires_at <= v_now),
+    exists (select from trunkline_internal.waiting as w where w.state = 'scheduled' and w.run_at between v_due_from and v_now)
+  into v_has_expired, v_has_due;
+  if v_has_expired then
+    perform trunkline_internal.expire_due(p_now => v_now, p_limit => greatest(p_limit, 100));
+  end if;
+  if v_has_due then
     v_due_until := (trunkline_internal.promote_due(p_now => v_now, p_from => v_due_from, p_limit => greatest(p_limit, 100))).covered;
     -- Some of them may be limited.
     v_lanes.limited := true;
@@ -65,7 +75,9 @@ begin
       p_now => v_now, p_snapshot => v_snapshot, p_eager => true
     );
   end if;
-  v_scanned := trunkline_internal.claim_scan(p_lanes => v_lanes, p_limit => p_limit, p_tasks => p_tasks, p_scope => p_scope);
+  v_scanned := trunkline_internal.claim_scan(
+    p_lanes => v_lanes, p_limit => p_limit, p_tasks => p_tasks, p_scope => p_scope, p_now => v_now
+  );
   if v_limited.tids is null then
     v_taken := v_scanned;
   else

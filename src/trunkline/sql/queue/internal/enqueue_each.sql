@@ -19,12 +19,14 @@ begin
     order by j.tenant nulls first, j.idempotency_key nulls first, j.unique_key nulls first, j.task, j.ordinality
   loop
     v_answers[v_job.ordinality] := trunkline.enqueue(
-      p_task => v_job.task, p_payload => coalesce(v_job.payload, '{}'::jsonb), p_queue => v_job.queue,
-      p_priority => v_job.priority, p_run_at => v_job.run_at, p_delay => v_job.delay,
-      p_tenant => v_job.tenant, p_unique_key => v_job.unique_key,
+      p_payload => coalesce(v_job.payload, '{}'::jsonb),
+      -- <job arguments: v_job without payload>
+      p_task => v_job.task, p_queue => v_job.queue, p_priority => v_job.priority, p_run_at => v_job.run_at,
+      p_delay => v_job.delay, p_tenant => v_job.tenant, p_unique_key => v_job.unique_key,
       p_idempotency_key => v_job.idempotency_key, p_correlation_id => v_job.correlation_id,
-      p_max_attempts => v_job.max_attempts, p_tags => v_job.tags, p_cost => v_job.cost,
-      p_accepted => v_job.accepted
+      p_max_attempts => v_job.max_attempts, p_tags => v_job.tags, p_cost => v_job.cost, p_accepted => v_job.accepted,
+      p_expires_at => v_job.expires_at
+      -- </job>
     );
   end loop;
   return query select a.* from unnest(v_answers) as a;

@@ -81,7 +81,10 @@ begin
   ),
   asked as materialized (
     select
-      r.place, t.task, r.correlation_id, r.tags, r.cost,
+      r.place, t.task, r.cost,
+      -- <job shape: request of r>
+      r.unique_key, r.correlation_id, r.tags, r.expires_at,
+      -- </job>
       case
         when t.keys is null then null
         when cardinality(t.keys) = 0 then t.prefix
@@ -108,7 +111,7 @@ begin
           p_task => t.task, p_payload => coalesce(r.body, '{}'::jsonb), p_queue => r.queue, p_priority => r.priority,
           p_run_at => r.run_at, p_delay => r.delay, p_tenant => r.tenant, p_unique_key => r.unique_key,
           p_idempotency_key => r.idempotency_key, p_correlation_id => r.correlation_id,
-          p_max_attempts => r.max_attempts, p_tags => r.tags, p_max_bytes => v_max_bytes
+          p_max_attempts => r.max_attempts, p_tags => r.tags, p_max_bytes => v_max_bytes, p_expires_at => r.expires_at, p_now => v_now
         ) is not null
         or trunkline_internal.cost_fault(p_task => t.task, p_cost => r.cost, p_limits => t.limits) is not null
         or (v_scope is not null and (v_scope = '' or coalesce(r.tenant <> v_scope, false))) as is_suspect
@@ -194,7 +197,10 @@ begin
   stored as (
     insert into trunkline_internal.waiting (
       job_id, sequence, run_at, created_at, payload_day, max_attempts, lane, state, queue, task,
-      tenant, correlation_id, tags, payload, bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
+      tenant, payload, bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids,
+      -- <job columns: request to waiting>
+      unique_key, correlation_id, tags, expires_at
+      -- </job>
     )
     select
       j.job_id,
@@ -208,15 +214,16 @@ begin
       j.queue,
       j.task,
       j.tenant,
-      j.correlation_id,
-      j.tags,
       case when not j.is_large then j.payload end,
       j.bucket_ids[1],
       case when j.cost is null then j.requests else coalesce((j.cost ->> 'requests')::bigint, 1) end,
       case when j.cost is null then j.tokens else coalesce((j.cost ->> 'tokens')::bigint, 0) end,
       case when j.cost is null then j.units else coalesce((j.cost ->> 'units')::bigint, 0) end,
       j.limit_ids,
-      j.bucket_ids
+      j.bucket_ids,
+      -- <job values: j>
+      j.unique_key, j.correlation_id, j.tags, j.expires_at
+      -- </job>
     -- Joins may change the order, and the sequence numbers are drawn in this one.
     from (select j.* from jobs as j order by j.place) as j
   ),

@@ -15,7 +15,7 @@ begin
     state, finished_at, reason,
     -- <job columns: waiting to finished>
     job_id, task, queue, priority, tenant, attempt, failures, max_attempts, deferrals, created_at, run_at, unique_key,
-    correlation_id, retry_of, tags, last_error, payload, payload_day
+    correlation_id, retry_of, tags, last_error, payload, payload_day, expires_at
     -- </job>
   )
   values (
@@ -23,7 +23,7 @@ begin
     -- <job values: p_job>
     p_job.job_id, p_job.task, p_job.queue, p_job.lane >> 1, p_job.tenant, p_job.attempt, p_job.failures, p_job.max_attempts,
     p_job.deferrals, p_job.created_at, p_job.run_at, p_job.unique_key, p_job.correlation_id, p_job.retry_of, p_job.tags,
-    p_job.last_error, p_job.payload, p_job.payload_day
+    p_job.last_error, p_job.payload, p_job.payload_day, p_job.expires_at
     -- </job>
   );
   if p_job.unique_key is not null then

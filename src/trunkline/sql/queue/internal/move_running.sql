@@ -78,7 +78,7 @@ begin
       state, reason, run_at, failures, crashes, deferrals, last_error, sequence, deferred_since, lane,
       -- <job columns: running to waiting>
       job_id, task, queue, tenant, attempt, max_attempts, created_at, unique_key, correlation_id, retry_of, tags, payload,
-      payload_day, bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
+      payload_day, bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids, expires_at
       -- </job>
     )
     select
@@ -90,7 +90,7 @@ begin
       -- <job values: g>
       g.job_id, g.task, g.queue, g.tenant, g.attempt, g.max_attempts, g.created_at, g.unique_key, g.correlation_id,
       g.retry_of, g.tags, g.payload, g.payload_day, g.bucket_ids[1], g.cost_requests, g.cost_tokens, g.cost_units,
-      g.limit_ids, g.bucket_ids
+      g.limit_ids, g.bucket_ids, g.expires_at
       -- </job>
     from (select g.* from gone as g where g.to_state in ('ready', 'scheduled') order by g.sequence) as g
   ),
@@ -100,7 +100,7 @@ begin
       -- <job columns: running to dead>
       job_id, task, queue, priority, tenant, attempt, max_attempts, created_at, run_at, claimed_at, heartbeat_at, worker,
       unique_key, correlation_id, retry_of, tags, payload, payload_day, cost_requests, cost_tokens, cost_units, limit_ids,
-      bucket_ids
+      bucket_ids, expires_at
       -- </job>
     )
     select
@@ -109,7 +109,7 @@ begin
       -- <job values: g>
       g.job_id, g.task, g.queue, g.lane >> 1, g.tenant, g.attempt, g.max_attempts, g.created_at, g.run_at, g.claimed_at,
       g.heartbeat_at, g.worker, g.unique_key, g.correlation_id, g.retry_of, g.tags, g.payload, g.payload_day, g.cost_requests,
-      g.cost_tokens, g.cost_units, g.limit_ids, g.bucket_ids
+      g.cost_tokens, g.cost_units, g.limit_ids, g.bucket_ids, g.expires_at
       -- </job>
     from gone as g
     where g.to_state = 'dead'
@@ -119,7 +119,7 @@ begin
       state, finished_at, reason, failures, deferrals, last_error,
       -- <job columns: running to finished>
       job_id, task, queue, priority, tenant, attempt, max_attempts, created_at, run_at, claimed_at, heartbeat_at, worker,
-      unique_key, correlation_id, retry_of, tags, payload, payload_day
+      unique_key, correlation_id, retry_of, tags, payload, payload_day, expires_at
       -- </job>
     )
     select
@@ -127,7 +127,7 @@ begin
       coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error),
       -- <job values: g>
       g.job_id, g.task, g.queue, g.lane >> 1, g.tenant, g.attempt, g.max_attempts, g.created_at, g.run_at, g.claimed_at,
-      g.heartbeat_at, g.worker, g.unique_key, g.correlation_id, g.retry_of, g.tags, g.payload, g.payload_day
+      g.heartbeat_at, g.worker, g.unique_key, g.correlation_id, g.retry_of, g.tags, g.payload, g.payload_day, g.expires_at
       -- </job>
     from gone as g
     where g.to_state = 'cancelled'

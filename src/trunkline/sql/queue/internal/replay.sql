@@ -1,5 +1,5 @@
 -- Puts a dead letter, already taken out of dead by the caller, back to ready with failures, crashes and deferrals at zero.
--- dead -> ready. Its attempt number goes on, since that is the fence.
+-- dead -> ready. Its attempt number goes on, since that is the fence. It does not expire: a person has asked for it now.
 create or replace function trunkline_internal.replay(p_dead trunkline_internal.dead)
 returns trunkline.enqueued
 language plpgsql
@@ -25,14 +25,14 @@ begin
   end if;
   perform trunkline_internal.ensure_lane(p_queue => p_dead.queue, p_lane => p_dead.priority * 2);
   insert into trunkline_internal.waiting (
-    state, reason, run_at, sequence, failures, crashes, deferrals,
+    state, reason, run_at, sequence, failures, crashes, deferrals, expires_at,
     -- <job columns: dead to waiting>
     job_id, task, queue, tenant, attempt, max_attempts, created_at, unique_key, correlation_id, retry_of, tags, last_error,
     payload, payload_day, lane, bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
     -- </job>
   )
   values (
-    'ready', 'replayed', v_now, nextval('trunkline_internal.job_sequence'), 0, 0, 0,
+    'ready', 'replayed', v_now, nextval('trunkline_internal.job_sequence'), 0, 0, 0, null,
     -- <job values: p_dead>
     p_dead.job_id, p_dead.task, p_dead.queue, p_dead.tenant, p_dead.attempt, p_dead.max_attempts, p_dead.created_at,
     p_dead.unique_key, p_dead.correlation_id, p_dead.retry_of, p_dead.tags, p_dead.last_error, p_dead.payload,

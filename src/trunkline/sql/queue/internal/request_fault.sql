@@ -14,7 +14,9 @@ create or replace function trunkline_internal.request_fault(
   p_correlation_id text,
   p_max_attempts integer,
   p_tags text[],
-  p_max_bytes integer
+  p_max_bytes integer,
+  p_expires_at timestamptz default null,
+  p_now timestamptz default null
 )
 returns jsonb
 language sql
@@ -56,6 +58,12 @@ as $$
       then '{"argument": "p_correlation_id", "must_be": "at most 200 characters"}'::pg_catalog.jsonb
     when p_max_attempts not between 1 and 1000
       then '{"argument": "p_max_attempts", "must_be": "a whole number from 1 to 1000"}'::pg_catalog.jsonb
+    when p_expires_at is not null
+      and (
+        p_expires_at <= greatest(p_now, p_run_at, p_now + p_delay)
+        or p_expires_at > '9000-01-01 00:00:00+00'::timestamptz
+      )
+      then '{"argument": "p_expires_at", "must_be": "later than now and than the time from which the job may start"}'::pg_catalog.jsonb
     when p_tags is null then null
     when pg_catalog.cardinality(p_tags) > 20
       then '{"argument": "p_tags", "must_be": "at most 20 tags, none of them null"}'::pg_catalog.jsonb
@@ -65,4 +73,4 @@ as $$
       then '{"argument": "p_tags", "must_be": "at most 20 tags, none of them null"}'::pg_catalog.jsonb
   end
 $$;
-comment on function trunkline_internal.request_fault(text, jsonb, text, integer, timestamptz, interval, text, text, text, text, integer, text[], integer) is 'Returns why a request cannot be enqueued, as the name and detail of the refusal; null if it can. The only list of these rules.';
+comment on function trunkline_internal.request_fault(text, jsonb, text, integer, timestamptz, interval, text, text, text, text, integer, text[], integer, timestamptz, timestamptz) is 'Returns why a request cannot be enqueued, as the name and detail of the refusal; null if it can. The only list of these rules.';
