@@ -13,6 +13,7 @@ from tests.support.pause import Pauses, ended_or_blocked
 from tests.support.waiting import DEADLINE
 
 DUTIES = (
+    "expire",
     "maintain_partitions",
     "promote",
     "reclaim",

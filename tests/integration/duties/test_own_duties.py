@@ -16,7 +16,7 @@ from trunkline.schema import upgrade, verify
 
 CALLERS = 8
 BUILT_IN = {
-    *("maintain_partitions", "promote", "reclaim", "run_schedules"),
+    *("expire", "maintain_partitions", "promote", "reclaim", "run_schedules"),
     *("sweep_buckets", "sweep_idempotency"),
 }
 
