@@ -10,7 +10,7 @@ __all__ = ["hurry_duties", "make_duties_due", "make_schedules_due", "unguard_dut
 Superuser = psycopg.Connection[Any]
 
 _UNGUARDED = """
-create or replace function trunkline_internal.run_duty(
+create or replace function trunkline_internal.guard_duty(
   p_duty text, p_due_only boolean default false, p_limit integer default null,
   p_keep_rows boolean default false,
   out ran boolean, out done integer, out error text, out result jsonb

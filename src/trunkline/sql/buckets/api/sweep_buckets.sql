@@ -10,7 +10,7 @@ set timezone = 'UTC'
 as $$
 begin
   perform trunkline_internal.check_duty_limit(p_limit => p_limit, p_maximum => 100000);
-  return (select coalesce(r.done, 0) from trunkline_internal.run_duty(p_duty => 'sweep_buckets', p_limit => p_limit) as r);
+  return (select coalesce(r.done, 0) from trunkline_internal.guard_duty(p_duty => 'sweep_buckets', p_limit => p_limit) as r);
 end;
 $$;
 comment on function trunkline.sweep_buckets(integer) is 'Duty: closes buckets without waiting jobs, sets aside jobs that no longer fit their limits, frees those that fit again, and drops charges that no window counts any more; returns how many rows it changed.';

@@ -11,7 +11,7 @@ set default_tablespace = ''
 set default_table_access_method = 'heap'
 as $$
 begin
-  return (select coalesce(r.done, 0) from trunkline_internal.run_duty(p_duty => 'maintain_partitions') as r);
+  return (select coalesce(r.done, 0) from trunkline_internal.guard_duty(p_duty => 'maintain_partitions') as r);
 end;
 $$;
 comment on function trunkline.maintain_partitions() is 'Duty: creates partitions ahead of time, drops at most one past retention per table, and removes dead letters acknowledged long ago; returns how many changes it made.';

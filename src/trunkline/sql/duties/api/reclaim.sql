@@ -18,7 +18,7 @@ begin
   perform trunkline_internal.check_duty_limit(p_limit => p_limit, p_maximum => 10000);
   select r.result
   into v_lost
-  from trunkline_internal.run_duty(p_duty => 'reclaim', p_limit => p_limit, p_keep_rows => true) as r;
+  from trunkline_internal.guard_duty(p_duty => 'reclaim', p_limit => p_limit, p_keep_rows => true) as r;
   -- The run takes back the jobs of all tenants. A caller that acts for one tenant receives only its own.
   return query
   select l.*

@@ -19,7 +19,7 @@ begin
   loop
     return query
     select v_duty, r.ran, r.done, r.error
-    from trunkline_internal.run_duty(p_duty => v_duty, p_due_only => true) as r;
+    from trunkline_internal.guard_duty(p_duty => v_duty, p_due_only => true) as r;
   end loop;
 end;
 $$;

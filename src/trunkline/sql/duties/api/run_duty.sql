@@ -9,7 +9,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
-    select row(p_duty, r.ran, r.done, r.error)::trunkline.duty_run from trunkline_internal.run_duty(p_duty => p_duty) as r
+    select row(p_duty, r.ran, r.done, r.error)::trunkline.duty_run from trunkline_internal.guard_duty(p_duty => p_duty) as r
   );
 end;
 $$;

@@ -9,7 +9,7 @@ set timezone = 'UTC'
 as $$
 begin
   perform trunkline_internal.check_duty_limit(p_limit => p_limit, p_maximum => 100000);
-  return (select coalesce(r.done, 0) from trunkline_internal.run_duty(p_duty => 'sweep_idempotency', p_limit => p_limit) as r);
+  return (select coalesce(r.done, 0) from trunkline_internal.guard_duty(p_duty => 'sweep_idempotency', p_limit => p_limit) as r);
 end;
 $$;
 comment on function trunkline.sweep_idempotency(integer) is 'Duty: removes expired idempotency keys, at most p_limit in one run; returns how many.';

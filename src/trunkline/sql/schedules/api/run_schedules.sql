@@ -14,7 +14,7 @@ begin
   perform trunkline_internal.check_duty_limit(p_limit => p_limit, p_maximum => 1000);
   select r.result
   into v_runs
-  from trunkline_internal.run_duty(p_duty => 'run_schedules', p_limit => p_limit, p_keep_rows => true) as r;
+  from trunkline_internal.guard_duty(p_duty => 'run_schedules', p_limit => p_limit, p_keep_rows => true) as r;
   return query
   select r.schedule, r.due_at, r.job_id, r.error
   from jsonb_populate_recordset(null::trunkline.schedule_run, v_runs) as r;

@@ -3,7 +3,7 @@
 -- if the duty is disabled or not due any more. An error in the function undoes its work, is recorded, and does not reach the
 -- caller. The row is the lock because only the owner has rights on it; any login could take an advisory lock and keep it.
 -- The lock lasts until the transaction ends. It costs nothing extra, because recording the start updates the same row.
-create or replace function trunkline_internal.run_duty(
+create or replace function trunkline_internal.guard_duty(
   p_duty text,
   p_due_only boolean default false,
   p_limit integer default null,
@@ -78,4 +78,4 @@ begin
   end;
 end;
 $$;
-comment on function trunkline_internal.run_duty(text, boolean, integer, boolean) is 'Runs a duty unless another session is running it: locks its row, calls its function, and records how that ended.';
+comment on function trunkline_internal.guard_duty(text, boolean, integer, boolean) is 'Runs a duty unless another session is running it: locks its row, calls its function, and records how that ended.';
