@@ -1,4 +1,5 @@
--- Tells whether a document is a cost: requests, tokens and units as whole numbers, nothing else.
+-- Returns whether a document is a cost: requests, tokens and units as whole numbers, nothing else.
+-- 1.0 is refused: it could not be cast to bigint later.
 create or replace function trunkline_internal.is_cost(p_cost jsonb)
 returns boolean
 language plpgsql
@@ -14,9 +15,9 @@ begin
     from jsonb_each(p_cost) as c
     where case
       when jsonb_typeof(c.value) <> 'number' then true
-      else (c.value #>> '{}')::numeric % 1 <> 0 or (c.value #>> '{}')::numeric not between 0 and 1000000000000
+      else (c.value #>> '{}')::numeric not between 0 and 1000000000000 or (c.value #>> '{}') !~ '^[0-9]+$'
     end
   );
 end;
 $$;
-comment on function trunkline_internal.is_cost(jsonb) is 'Tells whether a document is a cost: requests, tokens and units as whole numbers, nothing else.';
+comment on function trunkline_internal.is_cost(jsonb) is 'Returns whether a document is a cost: requests, tokens and units as whole numbers, nothing else.';
