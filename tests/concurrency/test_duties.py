@@ -94,6 +94,7 @@ def test_all_duties_run_by_everybody(database: Database) -> None:
     assert look.value("select count(*) from trunkline.events where kind = 'lost'") == 100
     duties = observer.execute("select duty, runs > 0, failures from trunkline.duties order by 1")
     assert duties.fetchall() == [
+        ("expire", True, 0),
         ("maintain_partitions", True, 0),
         ("promote", True, 0),
         ("reclaim", True, 0),
