@@ -77,7 +77,7 @@ def test_jobs_that_a_limit_sets_aside_are_shown(cli: Cli, calls: Calls, database
     cli.run("limits", "set", "api", "--tokens-per-minute", "900")
     assert "2 set aside" in cli.text("limits", "list")
     shown = cli.text("limits", "show", "api")
-    assert "2 jobs, which cost more than the limit ever gives at once" in " ".join(shown.split())
+    assert "2 jobs, which cost more than the limit can ever allow" in " ".join(shown.split())
     found = cli.json("limits", "show", "api")
     assert (found["waiting"], found["set_aside"]) == (2, 2)
     assert [key["set_aside"] for key in found["keys"]] == [2]

@@ -88,7 +88,7 @@ async def test_a_grant_is_charged_and_settled_with_what_was_taken(scene: Scene, 
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_an_error_keeps_the_estimate_unless_it_was_settled(scene: Scene, kind: str) -> None:
-    """CP-60: failure never gives everything back."""
+    """CP-60: failure ncan ever allow everything back."""
     limit(scene, "api/{model}", '{"tokens_per_minute": 1000}')
 
     @scene.app.task

@@ -45,7 +45,7 @@ def of_set_aside(row: checks.HealthCheck) -> Finding:
         row.check,
         "warn",
         f"{_jobs(overdue, most)} set aside for too long, because they cost"
-        " more than their limit ever gives at once",
+        " more than their limit can ever allow",
         "Find the limits with: trunkline limits list; raise them, or cancel the jobs",
     )
 

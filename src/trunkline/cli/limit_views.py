@@ -177,7 +177,7 @@ def _set_aside(limit: LimitRow) -> Text | None:
     group = "quotas" if is_quota else "limits"
     return Text(
         f"{capped(limit.set_aside, limit.counted_up_to)} {jobs}, which {verb} more than the limit"
-        f" ever gives at once; raise the limit with trunkline {group} set, or cancel the {jobs}",
+        f" can ever allow; raise the limit with trunkline {group} set, or cancel the {jobs}",
         style="yellow",
     )
 

@@ -52,7 +52,7 @@ TrunklineError
 ├── Refusal                         the engine said no; one class for each SQLSTATE of ours
 │   ├── ArrayLengthMismatch         TL008  the arrays of a batch do not match
 │   ├── AttemptCancelled            TL040  the worker has received a cancel request
-│   ├── CostOverLimit               TL033  a job would take more than its limit ever gives
+│   ├── CostOverLimit               TL033  a job would take more than its limit can ever allow
 │   ├── IdempotencyMismatch         TL027  the idempotency key was used for another request
 │   ├── InvalidArgument             TL028  an argument is not what it must be
 │   ├── InvalidCost                 TL032  a cost is no whole number, or the task has no limits

@@ -23,7 +23,7 @@ class AttemptCancelled(Refusal):
 
 
 class CostOverLimit(Refusal):
-    """A job would take more than its limit ever gives at once."""
+    """A job would take more than its limit can ever allow."""
 
     code = "cost_over_limit"
     sqlstate = "TL033"

@@ -71,7 +71,7 @@ class LimitRow(NamedTuple):
     # Attempts of the last seven days that may have called late, and their tasks.
     late: int
     late_tasks: list[str]
-    # Waiting jobs that cost more than the limit ever gives at once.
+    # Waiting jobs that cost more than the limit can ever allow.
     set_aside: int
     # Jobs are counted up to this bound: a number that reaches it means that many or more.
     counted_up_to: int

@@ -42,7 +42,7 @@ begin
             detail = json_build_object(
               'code', 'installer_lacks_right', 'installer', current_user, 'right', 'createrole', 'role', v_role
             )::text,
-            hint = format('Let an administrator run: alter role %I createrole;', current_user);
+            hint = format('Ask an administrator to run: alter role %I createrole;', current_user);
       end;
     end loop;
 
@@ -62,7 +62,7 @@ begin
         errcode = 'TL091',
         message = 'role may do more than it should',
         detail = json_build_object('code', 'unsafe_role', 'role', v_role, 'attributes', v_flaws)::text,
-        hint = format('Row-level security and grants guard nothing from such a role. Let an administrator run: alter role %I %s;',
+        hint = format('Such a role bypasses row-level security or grants. Ask an administrator to run: alter role %I %s;',
           v_role, 'no' || array_to_string(v_flaws, ' no'));
     end if;
   end loop;
@@ -101,7 +101,7 @@ begin
           detail = json_build_object(
             'code', 'installer_lacks_right', 'installer', current_user, 'right', 'membership', 'role', 'trunkline_owner'
           )::text,
-          hint = format('Let an administrator run: %s;', c_grant);
+          hint = format('Ask an administrator to run: %s;', c_grant);
     end;
   end loop;
 end
@@ -128,7 +128,7 @@ begin
             detail = json_build_object(
               'code', 'installer_lacks_right', 'installer', current_user, 'right', 'create', 'database', current_database()
             )::text,
-            hint = format('Let an administrator run: grant create on database %I to %I;', current_database(), current_user);
+            hint = format('Ask an administrator to run: grant create on database %I to %I;', current_database(), current_user);
       end;
     end if;
     if v_owner <> 'trunkline_owner' then

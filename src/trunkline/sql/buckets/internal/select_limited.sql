@@ -4,7 +4,7 @@
 -- old: otherwise two claims used a capacity of one.
 -- With p_eager, buckets with far more room than p_limit needs are not locked yet: the caller locks them once it knows its
 -- charges (share_buckets, lock_wide_buckets). Otherwise claims of one limit would run one after the other, from their scan
--- to their commit, which cost four workers two fifths of their speed. The result's locking tells how they are locked.
+-- to their commit, which cost four workers two fifths of their speed. The result's column locking is how they are locked.
 -- Scans the buckets that are not known to be spent, in the order of their numbers, part by part, until there are enough
 -- jobs: with a thousand keys few are needed, and reading all of them was most of the claim. Within a part higher lanes go
 -- first, whatever their buckets; within a lane buckets in order, each by sequence.

@@ -35,7 +35,7 @@ select
   coalesce(s.refused, 0) as refused,
   s.refused_at,
   b.state as breaker,
-  -- Waiting jobs that cost more than the limit ever gives at once, counted up to counted_up_to.
+  -- Waiting jobs that cost more than the limit can ever allow, counted up to counted_up_to.
   a.jobs as set_aside,
   10000 as counted_up_to
 from (

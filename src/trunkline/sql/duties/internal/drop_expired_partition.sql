@@ -1,5 +1,5 @@
--- Drops the oldest partition of a table whose retention is over; says dropped, kept (still needed), busy (a reader is in the way) or none.
--- Gives up after the caller's lock_timeout: behind a reader a DROP would hold up every completion.
+-- Drops the oldest expired partition of a table; returns dropped, kept (still needed), busy (a reader holds it) or none.
+-- Waits at most the caller's lock_timeout: a DROP queued behind a reader would block every completion.
 create or replace function trunkline_internal.drop_expired_partition(p_parent text, p_now timestamptz)
 returns text
 language plpgsql
@@ -40,4 +40,4 @@ exception
     return 'busy';
 end;
 $$;
-comment on function trunkline_internal.drop_expired_partition(text, timestamptz) is 'Drops the oldest partition of a table whose retention is over; says dropped, kept (still needed), busy (a reader is in the way) or none.';
+comment on function trunkline_internal.drop_expired_partition(text, timestamptz) is 'Drops the oldest expired partition of a table; returns dropped, kept (still needed), busy (a reader holds it) or none.';

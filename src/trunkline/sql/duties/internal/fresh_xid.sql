@@ -1,4 +1,4 @@
--- Gives a transaction id that is above every one that had been given out when it was called.
+-- Returns a transaction id above every id that was assigned before the call.
 -- The caller's own may be older than others that run, and a snapshot's xmax is one past the last that *ended*: neither
 -- will do. A subtransaction draws a new id when it first writes; it writes the row of the duty, which the caller holds.
 create or replace function trunkline_internal.fresh_xid(p_duty text)
@@ -21,9 +21,9 @@ begin
     when no_data_found then
       raise exception using errcode = 'assert_failure', message = format('duty %s is not in the register', p_duty);
   end;
-  -- Without its epoch: that of the caller's id, or the next where the numbers began anew in between.
+  -- Without its epoch: that of the caller's id, or the next one if the numbers wrapped around in between.
   v_fresh := v_own - v_own % c_epoch + v_fresh;
   return (v_fresh + case when v_fresh < v_own then c_epoch else 0 end)::text::xid8;
 end;
 $$;
-comment on function trunkline_internal.fresh_xid(text) is 'Gives a transaction id that is above every one that had been given out when it was called.';
+comment on function trunkline_internal.fresh_xid(text) is 'Returns a transaction id above every id that was assigned before the call.';

@@ -1,5 +1,5 @@
--- Marks workers whose pulse was missed too often as gone and names the gone ones; forgets old ones.
--- Nobody is notified for a worker that is gone, stopped or forgotten.
+-- Marks workers that missed too many heartbeats as gone and returns all gone workers; deletes old rows.
+-- Workers that are gone, stopped or deleted receive no notifications.
 create or replace function trunkline_internal.notice_gone_workers(p_now timestamptz)
 returns text[]
 language plpgsql
@@ -35,4 +35,4 @@ begin
   return v_gone;
 end;
 $$;
-comment on function trunkline_internal.notice_gone_workers(timestamptz) is 'Marks workers whose pulse was missed too often as gone and names the gone ones; forgets old ones.';
+comment on function trunkline_internal.notice_gone_workers(timestamptz) is 'Marks workers that missed too many heartbeats as gone and returns all gone workers; deletes old rows.';

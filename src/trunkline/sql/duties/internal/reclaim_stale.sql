@@ -1,4 +1,4 @@
--- Takes back running jobs whose lease or hard limit is over, or whose worker is gone; tells which and where they went.
+-- Takes back running jobs whose lease or hard limit is over, or whose worker is gone; returns them with their new state.
 -- running -> scheduled (after a jitter, or the back-off where the task says so) | dead (out of attempts,
 -- or it killed too many workers) | cancelled where that was asked for. Skips locked rows, bounded.
 -- p_from is where the look by expiry starts: earlier ones were handled, see the duty reclaim.
@@ -116,4 +116,4 @@ begin
   perform trunkline_internal.move_running(p_moves => v_moves, p_now => v_now);
 end;
 $$;
-comment on function trunkline_internal.reclaim_stale(timestamptz, timestamptz, integer) is 'Takes back running jobs whose lease or hard limit is over, or whose worker is gone; tells which and where they went.';
+comment on function trunkline_internal.reclaim_stale(timestamptz, timestamptz, integer) is 'Takes back running jobs whose lease or hard limit is over, or whose worker is gone; returns them with their new state.';

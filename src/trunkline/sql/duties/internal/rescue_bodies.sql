@@ -1,4 +1,4 @@
--- Copies the payloads of a span of days that jobs still need to today; tells whether nothing refers to the span any more.
+-- Copies the payloads that jobs still need from a span of days to today; returns whether nothing refers to the span any more.
 -- Skips rows another call holds: the span is then dropped another time.
 create or replace function trunkline_internal.rescue_bodies(p_lower date, p_upper date, p_today date)
 returns boolean
@@ -66,4 +66,4 @@ begin
   );
 end;
 $$;
-comment on function trunkline_internal.rescue_bodies(date, date, date) is 'Copies the payloads of a span of days that jobs still need to today; tells whether nothing refers to the span any more.';
+comment on function trunkline_internal.rescue_bodies(date, date, date) is 'Copies the payloads that jobs still need from a span of days to today; returns whether nothing refers to the span any more.';

@@ -1,4 +1,4 @@
--- Removes dead letters whose acknowledgement is older than their retention, at most p_limit; tells how many.
+-- Removes dead letters whose acknowledgement is older than their retention, at most p_limit; returns how many.
 -- dead -> none.
 create or replace function trunkline_internal.sweep_dead(p_now timestamptz, p_limit integer)
 returns integer
@@ -31,4 +31,4 @@ begin
   return v_done;
 end;
 $$;
-comment on function trunkline_internal.sweep_dead(timestamptz, integer) is 'Removes dead letters whose acknowledgement is older than their retention, at most p_limit; tells how many.';
+comment on function trunkline_internal.sweep_dead(timestamptz, integer) is 'Removes dead letters whose acknowledgement is older than their retention, at most p_limit; returns how many.';

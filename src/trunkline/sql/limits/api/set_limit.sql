@@ -6,7 +6,7 @@
 -- A name with keys in braces, as in openai/{model}, is a separate limit for each value of them. A limit with a filled-in
 -- name takes precedence. A name that could produce the same filled-in name as another limit or task is refused.
 -- Applies from the next claim, also to jobs that wait already. A new part counts what is claimed from then on.
--- ready -> blocked for waiting jobs that cost more than the changed limit ever gives at once, blocked -> ready for jobs
+-- ready -> blocked for waiting jobs that cost more than the changed limit can ever allow, blocked -> ready for jobs
 -- that fit again: about 5,000 of each at most. The duty sweep_buckets does the rest.
 create or replace function trunkline.set_limit(
   p_limit text,

@@ -1,7 +1,7 @@
--- Returns what buckets mean for new jobs: by how much these are deferred, how many jobs wait, and whether the quota is spent.
+-- Returns how buckets affect new jobs: the delay, the number of waiting jobs, and whether the quota is spent.
 -- Returns only buckets whose limit has a rule for new jobs. Takes no lock. Waiting jobs are counted through indexes, up to
 -- the depth limit: those in the bucket's lane, ready or scheduled, and ready ones in the lane of another of their limits.
--- (An index of second buckets would make every enqueue slower by a fifth, also of jobs without limits.)
+-- (An index on second buckets would slow every enqueue by a fifth, even for jobs without limits.)
 create or replace function trunkline_internal.bucket_pressure(p_buckets bigint[], p_limits integer[], p_now timestamptz)
 returns table (
   bucket bigint,
@@ -26,7 +26,7 @@ begin
   if exists (select from trunkline_internal.limits as l where l.limit_id = any(p_limits) and l.depth_limit is not null)
     and exists (select from trunkline_internal.tasks as t where cardinality(t.limits) > 1)
   then
-    -- Without buckets of limits that tasks use alone: their jobs have no second bucket.
+    -- Skips buckets whose limit is only used alone: their jobs have no second bucket.
     v_beside := array(
       select distinct q.bucket
       from trunkline_internal.bucket_queues as q
@@ -39,7 +39,7 @@ begin
   select
     g.bucket,
     m,
-    -- As products, because a limit of zero has no share and defers no job.
+    -- Multiplied instead of divided: a limit of zero has no share and defers no job.
     case
       when m.status <> 'active' then null
       when (m.requests_per_minute > 0 and (r.charged).requests_of_minute > m.backpressure_threshold * m.requests_per_minute)
@@ -93,9 +93,9 @@ begin
       p_buckets => array[g.bucket], p_limits => array[g.limit_id], p_now => p_now, p_wanted => 0
     ) as r
     where (m.quota is not null and m.quota_refuses) or (m.backpressure_threshold is not null and m.status = 'active')
-    -- Keeps the subquery apart: joined, it would be computed for limits that do not use it.
+    -- Prevents the planner from flattening the subquery, which would compute it for limits that do not use it.
     offset 0
   ) as r on true;
 end;
 $$;
-comment on function trunkline_internal.bucket_pressure(bigint[], integer[], timestamptz) is 'Returns what buckets mean for new jobs: by how much these are deferred, how many jobs wait, and whether the quota is spent.';
+comment on function trunkline_internal.bucket_pressure(bigint[], integer[], timestamptz) is 'Returns how buckets affect new jobs: the delay, the number of waiting jobs, and whether the quota is spent.';

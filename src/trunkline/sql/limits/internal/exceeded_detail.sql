@@ -1,4 +1,4 @@
--- Describes a cost that is more than a bucket ever gives at once: the limit, the unit, the cost and the most it gives.
+-- Describes a cost that is more than a bucket can ever allow: the limit, the unit, the cost and the most it gives.
 -- template is the limit to raise where it has keys: one made for the bucket's own name would not have its other parts.
 -- quota is true where the quota is too small rather than a window.
 create or replace function trunkline_internal.exceeded_detail(p_bucket bigint, p_unit text, p_cost bigint, p_most bigint)
@@ -34,4 +34,4 @@ begin
   ));
 end;
 $$;
-comment on function trunkline_internal.exceeded_detail(bigint, text, bigint, bigint) is 'Describes a cost that is more than a bucket ever gives at once: the limit, the unit, the cost and the most it gives.';
+comment on function trunkline_internal.exceeded_detail(bigint, text, bigint, bigint) is 'Describes a cost that is more than a bucket can ever allow: the limit, the unit, the cost and the most it gives.';

@@ -1,4 +1,4 @@
--- Returns the first of a job's limits that never gives as much at once as the job costs; nulls if it fits all of them.
+-- Returns the first of a job's limits that can never allow the job's cost; nulls if it fits all of them.
 -- unit is the part of the cost that is too large. limit_id is the one that the job carries.
 create or replace function trunkline_internal.exceeded_limit(
   p_cost trunkline_internal.job_cost,
@@ -39,4 +39,4 @@ begin
   end loop;
 end;
 $$;
-comment on function trunkline_internal.exceeded_limit(trunkline_internal.job_cost) is 'Returns the first of a job''s limits that never gives as much at once as the job costs; nulls if it fits all of them.';
+comment on function trunkline_internal.exceeded_limit(trunkline_internal.job_cost) is 'Returns the first of a job''s limits that can never allow the job''s cost; nulls if it fits all of them.';

@@ -1,4 +1,4 @@
--- Explains a job that costs more than one of its limits ever gives at once: which, how much, since when, and what to do; no row for others.
+-- Explains a job that costs more than one of its limits can ever allow: which, how much, since when, and what to do; no row for others.
 -- Also explains such a job before it is set aside, and one that fits again but has not been freed yet. until is when it
 -- becomes a dead letter, where its task says so.
 create or replace function trunkline_internal.explain_exceeded(p_job uuid, p_cost trunkline_internal.job_cost, p_task text)
@@ -34,4 +34,4 @@ begin
   where o.bucket is not null or a.job_id is not null;
 end;
 $$;
-comment on function trunkline_internal.explain_exceeded(uuid, trunkline_internal.job_cost, text) is 'Explains a job that costs more than one of its limits ever gives at once: which, how much, since when, and what to do; no row for others.';
+comment on function trunkline_internal.explain_exceeded(uuid, trunkline_internal.job_cost, text) is 'Explains a job that costs more than one of its limits can ever allow: which, how much, since when, and what to do; no row for others.';

@@ -1,4 +1,4 @@
--- Returns the most requests, tokens and units that a limit ever gives at once; null means no bound.
+-- Returns the most requests, tokens and units that a limit can ever allow at once; null means no bound.
 -- A part of zero is a provider that is switched off for now. Jobs wait for it, so it is no bound here.
 create or replace function trunkline_internal.most_at_once(p_limit trunkline_internal.limits)
 returns trunkline_internal.amounts
@@ -23,4 +23,4 @@ as $$
     end
   )::trunkline_internal.amounts
 $$;
-comment on function trunkline_internal.most_at_once(trunkline_internal.limits) is 'Returns the most requests, tokens and units that a limit ever gives at once; null means no bound.';
+comment on function trunkline_internal.most_at_once(trunkline_internal.limits) is 'Returns the most requests, tokens and units that a limit can ever allow at once; null means no bound.';

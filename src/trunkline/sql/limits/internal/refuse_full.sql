@@ -1,4 +1,4 @@
--- Refuses new jobs for a bucket at which as many wait as may.
+-- Refuses new jobs for a bucket whose queue has reached its depth limit.
 create or replace function trunkline_internal.refuse_full(
   p_bucket bigint, p_limit trunkline_internal.limits, p_waiting bigint, p_jobs bigint
 )
@@ -17,4 +17,4 @@ begin
   );
 end;
 $$;
-comment on function trunkline_internal.refuse_full(bigint, trunkline_internal.limits, bigint, bigint) is 'Refuses new jobs for a bucket at which as many wait as may.';
+comment on function trunkline_internal.refuse_full(bigint, trunkline_internal.limits, bigint, bigint) is 'Refuses new jobs for a bucket whose queue has reached its depth limit.';

@@ -1,4 +1,4 @@
--- Refuses new jobs for a bucket whose quota is spent, or as much of it as is for low priorities; says when it will be free again.
+-- Refuses new jobs for a bucket whose quota, or its share for low priorities, is spent; the detail has the time when it is free again.
 create or replace function trunkline_internal.refuse_spent(
   p_bucket bigint, p_limit trunkline_internal.limits, p_is_low boolean, p_now timestamptz, p_index bigint
 )
@@ -32,4 +32,4 @@ begin
   );
 end;
 $$;
-comment on function trunkline_internal.refuse_spent(bigint, trunkline_internal.limits, boolean, timestamptz, bigint) is 'Refuses new jobs for a bucket whose quota is spent, or as much of it as is for low priorities; says when it will be free again.';
+comment on function trunkline_internal.refuse_spent(bigint, trunkline_internal.limits, boolean, timestamptz, bigint) is 'Refuses new jobs for a bucket whose quota, or its share for low priorities, is spent; the detail has the time when it is free again.';

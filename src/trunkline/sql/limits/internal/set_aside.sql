@@ -1,4 +1,4 @@
--- Sets aside those of the given ready jobs that cost more than one of their limits ever gives at once; returns how many.
+-- Sets aside those of the given ready jobs that cost more than one of their limits can ever allow; returns how many.
 -- ready -> blocked. They keep their place in the lane, and hold up nothing meanwhile. Locks the jobs in id order and
 -- skips locked ones. Wakes workers that sleep on their queues, since jobs behind them may start now.
 -- Called by claim for the heads it could not take, by set_limit and by the duty sweep_buckets.
@@ -59,4 +59,4 @@ begin
   return cardinality(v_jobs);
 end;
 $$;
-comment on function trunkline_internal.set_aside(uuid[], timestamptz) is 'Sets aside those of the given ready jobs that cost more than one of their limits ever gives at once; returns how many.';
+comment on function trunkline_internal.set_aside(uuid[], timestamptz) is 'Sets aside those of the given ready jobs that cost more than one of their limits can ever allow; returns how many.';

@@ -65,7 +65,7 @@ begin
     v_jobs := v_jobs[1:c_most];
     v_moved := trunkline_internal.set_aside(p_jobs => v_jobs, p_now => p_now);
     v_total := v_total + v_moved;
-    -- Heads alone are read of every bucket: how many of them go says nothing about those behind.
+    -- Only the head of each bucket is read; how many heads are set aside tells nothing about the jobs behind them.
     exit when v_moved = 0 or (v_depth > 1 and c_tenth * v_moved < v_read);
     select array_agg(g.bucket), array_agg(g.limit_id)
     into v_buckets, v_limits

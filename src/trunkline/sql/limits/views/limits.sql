@@ -94,7 +94,7 @@ select
   -- grant or a settlement, so calls through their own client may have exceeded the limit.
   coalesce(max(t.attempts), 0) as late,
   coalesce(max(t.tasks), '{}') as late_tasks,
-  -- Waiting jobs that cost more than the limit ever gives at once, counted up to counted_up_to.
+  -- Waiting jobs that cost more than the limit can ever allow, counted up to counted_up_to.
   least(coalesce(sum(g.set_aside), 0), 10000)::bigint as set_aside,
   10000 as counted_up_to
 from trunkline_internal.limits as l

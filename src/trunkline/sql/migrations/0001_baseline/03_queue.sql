@@ -31,7 +31,7 @@ comment on column trunkline_internal.tasks.lost_backoff is 'Whether a lost attem
 comment on column trunkline_internal.tasks.unique_until is 'Whether a unique key is free again when the job is claimed or when it ends.';
 comment on column trunkline_internal.tasks.limits is 'Names of the limits its jobs take from, with {keys} to be filled in from the payload; {tenant} is the tenant.';
 comment on column trunkline_internal.tasks.cost is 'What a job takes that does not say so itself: requests (1) and tokens (0).';
-comment on column trunkline_internal.tasks.alias_of is 'The task whose handler runs jobs of this old name. Null: it is a name of its own.';
+comment on column trunkline_internal.tasks.alias_of is 'The task whose handler runs jobs of this old name. Null: not an alias.';
 alter table trunkline_internal.tasks enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.tasks to trunkline_owner using (true) with check (true);
 

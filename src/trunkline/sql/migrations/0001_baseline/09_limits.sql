@@ -1,4 +1,4 @@
--- What providers allow, and jobs that cost more than their limit ever gives.
+-- What providers allow, and jobs that cost more than their limit can ever allow.
 
 create table trunkline_internal.limits (
   limit_id integer generated always as identity primary key,
@@ -84,7 +84,7 @@ create table trunkline_internal.set_aside (
   queue text not null,
   task text not null
 );
-comment on table trunkline_internal.set_aside is 'Jobs in state blocked that cost more than one of their limits ever gives at once; they are freed when it gives enough.';
+comment on table trunkline_internal.set_aside is 'Jobs in state blocked that cost more than one of their limits can ever allow; they are freed when it gives enough.';
 comment on column trunkline_internal.set_aside.bucket is 'The bucket that is too small, which need not be the one in whose lane the job waited.';
 comment on column trunkline_internal.set_aside.limit_id is 'The limit that the job was enqueued under; one with the bucket''s own name takes precedence.';
 comment on column trunkline_internal.set_aside.unit is 'The part of its cost that is too large: requests, tokens or units.';

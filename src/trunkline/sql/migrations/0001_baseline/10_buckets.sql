@@ -1,6 +1,6 @@
 -- Limits with their keys filled in: which have jobs waiting, and what was charged to each.
 
--- Not unique: an enqueue that sees no open row adds one and waits for nobody.
+-- Not unique: an enqueue that sees no open row adds one without waiting for another transaction.
 create table trunkline_internal.bucket_queues (
   bucket bigint not null,
   limit_id integer not null,

@@ -131,8 +131,8 @@ begin
       filter (where e.bucket_ids is not null and e.claimed_at < v_now - interval '15 seconds')
   into v_done, v_cancelled, v_keyed, v_audited, v_limited, v_costly, v_freed, v_late
   from ended as e;
-  -- What few jobs need is done apart: as parts of the statement above these three would cost every
-  -- batch the opening of two partitioned tables, a tenth of the whole.
+  -- Separate statements for what few jobs need: within the statement above, these three would open two partitioned
+  -- tables for every batch, a tenth of the whole.
   if v_large then
     insert into trunkline_internal.bodies (day, job_id, kind, body)
     select (v_now at time zone 'UTC')::date, a.job_id, 'result', v_results[width_bucket(a.job_id, v_jobs)]

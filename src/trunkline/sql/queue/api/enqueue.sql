@@ -1,12 +1,11 @@
 -- Enqueues one job in the caller's transaction; a duplicate returns the existing job and raises its priority.
--- none -> ready | scheduled. Locks: idempotency key, unique key, then nothing: the job is new.
+-- none -> ready | scheduled. Locks: idempotency key, then unique key. The job itself is new and needs no lock.
 -- A unique key counts within (tenant, task), or within (profile, tenant) if the task belongs to a profile. There the holder
 -- may be a job of another task, and the caller receives a notice. An idempotency key stands for one task and payload.
--- Notifies workers that sleep on the queue, also when the job is due within a minute: they reckoned
--- without it how long they may sleep, and poll once a minute.
--- With p_accepted it is not refused for want of room: it follows from a job that was taken, or was taken elsewhere, and
--- waits where a new request would be turned away: at a full or paused queue, a full lane, a spent quota. Who acts for a
--- tenant cannot say that.
+-- Also notifies when the job is due within a minute, because sleeping workers computed their wake-up time before it
+-- existed and poll once a minute.
+-- p_accepted: the job follows from accepted work, so it waits where a new request would be refused: at a full or paused
+-- queue, a full lane or a spent quota. Callers that act for one tenant cannot set it.
 create or replace function trunkline.enqueue(
   p_task text,
   p_payload jsonb default '{}',
@@ -61,7 +60,7 @@ begin
     v_tenant := p_tenant;
   else
     v_tenant := trunkline_internal.scoped_tenant(p_tenant => p_tenant);
-    -- Or a tenant could pass by its own budget.
+    -- Otherwise a tenant could bypass its own budget.
     if p_accepted then
       perform trunkline_internal.refuse(
         p_name => 'invalid_argument',
@@ -69,7 +68,7 @@ begin
       );
     end if;
   end if;
-  -- One look at all that decides about an ordinary job: a statement each would cost 10 µs each.
+  -- One statement reads everything that an ordinary job needs; separate statements would cost 10 µs each.
   select
     t.task, t.queue, t.profile, t.max_attempts, t.priority, t.audit, t.limits, t.cost,
     exists (select from trunkline_internal.queues as q where q.queue = coalesce(p_queue, t.queue)),
@@ -83,7 +82,7 @@ begin
   if v_policy.task is null
     or p_payload is null
     or jsonb_typeof(p_payload) <> 'object'
-    -- What is kept inline is below the least that the setting max_payload_bytes can be.
+    -- Every inline payload is smaller than the lowest allowed value of the setting max_payload_bytes.
     or pg_column_size(p_payload) > trunkline_internal.inline_limit()
     or pg_column_compression(p_payload) is not null
     or num_nonnulls(
@@ -111,9 +110,8 @@ begin
   end if;
   v_queue := coalesce(p_queue, v_policy.queue);
   v_priority := coalesce(p_priority, v_policy.priority);
-  -- A claim's position is only right when sequence and due time are drawn after the transaction
-  -- has its id: whoever looks later can then tell that this one was still on its way.
-  -- (An expression, since PERFORM runs a statement: 3 µs more.)
+  -- Assign the transaction id before drawing the sequence number and the due time: claims rely on that order to notice
+  -- that this transaction was still in progress. (An expression, because PERFORM runs a statement: 3 µs more.)
   v_now := case when pg_current_xact_id() is not null then trunkline.clock() end;
   if p_cost is not null then
     perform trunkline_internal.refuse_fault(
@@ -179,7 +177,7 @@ begin
   if v_is_special and p_accepted is not true then
     perform trunkline_internal.check_queue_open(p_queue => v_queue, p_jobs => 1);
   end if;
-  -- Only now: a request that was kept before is answered whatever its limits say today.
+  -- After the duplicate checks: a repeated request returns its job whatever the limits allow today.
   if v_is_guarded then
     v_admitted := trunkline_internal.admit(
       p_buckets => v_bucket_ids, p_limits => v_limit_ids, p_jobs => array_fill(1::bigint, array[cardinality(v_bucket_ids)]),
@@ -196,7 +194,7 @@ begin
       end if;
     end if;
   end if;
-  -- A task is registered together with its own lane, and lanes are for ever.
+  -- Registering a task creates its default lane, and lanes are never removed.
   if not v_is_known or num_nonnulls(p_queue, p_priority) > 0 then
     perform trunkline_internal.ensure_lane(p_queue => v_queue, p_lane => v_priority * 2);
   end if;
@@ -223,10 +221,10 @@ begin
     -- </job>
   );
   if v_bucket_ids is not null and v_state = 'ready' and not v_is_open then
-    -- As open_buckets does it, which would have to look the job up first.
+    -- The same row as open_buckets inserts; calling it would read the job again.
     insert into trunkline_internal.bucket_queues (bucket, limit_id, queue) values (v_bucket_ids[1], v_limit_ids[1], v_queue);
   end if;
-  -- Who waited for a key may have been waited for by a worker that went to sleep meanwhile.
+  -- If this call waited for a key, a worker may have gone to sleep since v_sleepers was read.
   if (v_sleepers or num_nonnulls(p_unique_key, p_idempotency_key) > 0) and v_run_at <= v_now + interval '1 minute' then
     perform trunkline_internal.wake_sleepers(p_queues => array[v_queue]);
   end if;

@@ -1,6 +1,6 @@
 -- Gives one job wherever it is, with payload, result and the errors of its attempts; no row when the caller cannot see it.
 -- One statement in a STABLE function, so that all tables are seen in one snapshot; finished from the
--- day of the id on, since a look over a year of days would visit each of them.
+-- day of the id on, because a scan of a year would visit every daily partition.
 create or replace function trunkline.job(p_job uuid)
 returns setof trunkline.job_detail
 language plpgsql

@@ -1,5 +1,5 @@
 -- Sends waiting jobs whose id is running already to dead under a new id, with an event that names the old one.
--- ready -> dead. The other jobs of the failed claim stay ready; the caller's position starts anew.
+-- ready -> dead. The other jobs of the failed claim stay ready; the caller's position starts again.
 create or replace function trunkline_internal.bury_collisions(p_tids tid[], p_now timestamptz)
 returns void
 language plpgsql

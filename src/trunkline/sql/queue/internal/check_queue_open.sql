@@ -1,4 +1,4 @@
--- Refuses new jobs for a queue that is paused against them or has no room for that many.
+-- Refuses new jobs for a queue that is closed to them or would exceed its depth limit.
 create or replace function trunkline_internal.check_queue_open(p_queue text, p_jobs integer)
 returns void
 language plpgsql
@@ -53,4 +53,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.check_queue_open(text, integer) is 'Refuses new jobs for a queue that is paused against them or has no room for that many.';
+comment on function trunkline_internal.check_queue_open(text, integer) is 'Refuses new jobs for a queue that is closed to them or would exceed its depth limit.';

@@ -1,4 +1,4 @@
--- Refuses a batch for queues that refuse new jobs or have no room for it; costs next to nothing while no queue is restricted.
+-- Refuses a batch if one of its queues is closed or would exceed its depth limit. Almost free while no queue is restricted.
 -- p_jobs is a document of requests or, with p_task, the payloads of one task.
 create or replace function trunkline_internal.check_queues_open(p_jobs jsonb, p_task text)
 returns void
@@ -23,4 +23,4 @@ begin
   where c.queue is not null;
 end;
 $$;
-comment on function trunkline_internal.check_queues_open(jsonb, text) is 'Refuses a batch for queues that refuse new jobs or have no room for it; costs next to nothing while no queue is restricted.';
+comment on function trunkline_internal.check_queues_open(jsonb, text) is 'Refuses a batch if one of its queues is closed or would exceed its depth limit. Almost free while no queue is restricted.';

@@ -1,4 +1,4 @@
--- Returns the bytes of the longest text of a list; null if there is none. A query of its own would keep request_fault from being inlined.
+-- Returns the length in bytes of the longest text in a list, or null. Separate, because a subquery would keep request_fault from being inlined.
 create or replace function trunkline_internal.longest_text(p_texts text[])
 returns integer
 language plpgsql
@@ -9,4 +9,4 @@ begin
   return (select max(octet_length(t.text)) from unnest(p_texts) as t (text));
 end;
 $$;
-comment on function trunkline_internal.longest_text(text[]) is 'Returns the bytes of the longest text of a list; null if there is none. A query of its own would keep request_fault from being inlined.';
+comment on function trunkline_internal.longest_text(text[]) is 'Returns the length in bytes of the longest text in a list, or null. Separate, because a subquery would keep request_fault from being inlined.';

@@ -10,7 +10,7 @@ as $$
 begin
   for v_index in 0..jsonb_array_length(p_jobs) - 1 loop
     begin
-      -- All columns, because columns that nobody reads need not be converted. The sum may overflow.
+      -- All columns, because PostgreSQL may skip converting unread columns. The sum may overflow.
       perform r, p_now + r.delay from jsonb_populate_record(null::trunkline_internal.request, p_jobs -> v_index) as r;
     exception
       when data_exception or feature_not_supported then

@@ -1,14 +1,13 @@
--- Moves a claim's position on over what this claim covered, by the rule that loses no late commit.
--- A position holds, per lane, an accepted and a candidate sequence number, the id of the transaction
--- that took the candidate and that time: [accepted, candidate, xid, seconds]. A claim scans from the
--- accepted one. Whoever drew a number up to the candidate had its transaction id before, and the
--- claim got its own after it had read the last number, so once no transaction below that id runs,
--- one more scan that reaches the candidate has seen them all and the candidate is accepted. (The end
--- of a snapshot would not do: it is one past the last that ended, and running ones lie beyond it.)
--- If that does not happen within 50 ms (a long writing transaction), it is accepted anyway and the
--- transactions in the way are kept under "late" with the floor to look from when one ends: one entry
--- a transaction, lowest floor. A claim without an id of its own takes no candidate.
--- The due time of promotions is one more lane, in microseconds.
+-- Advances a claim's position over the jobs that this claim covered, without losing a late commit.
+-- A position holds per lane [accepted, candidate, xid, seconds]: two sequence numbers, and the transaction and time at
+-- which the candidate was set. A claim scans from the accepted number.
+-- Every transaction that drew a number up to the candidate already had its id, and the claim's own id was assigned after it
+-- had read the last number. Once no transaction below that id is running, one more scan up to the candidate has seen all
+-- of them, and the candidate becomes the accepted number. (xmax of a snapshot would not do: it is one past the last
+-- transaction that ended, and running ones can lie beyond it.)
+-- If a long transaction delays this by more than 50 ms, the candidate is accepted anyway. "late" then lists the
+-- transactions still running, each with the lowest number to scan from when it ends.
+-- A claim without a transaction id sets no candidate. The due time of promotions is one more lane, in microseconds.
 create or replace function trunkline_internal.next_position(
   p_position jsonb,
   p_for text,
@@ -45,8 +44,8 @@ begin
   judged as materialized (
     select
       l.*,
-      -- Patience counts only once the candidate's own transaction ended: then the snapshot names
-      -- all that ran before it.
+      -- The 50 ms only count after the candidate's own transaction has ended: from then on the snapshot lists every
+      -- transaction that was running before it.
       coalesce(
         l.covered >= l.candidate
         and (v_xmin >= l.xid or (v_xmax > l.xid and v_seconds - l.since > c_patience)),
@@ -73,7 +72,7 @@ begin
     return jsonb_build_object('for', p_for, 'lanes', v_lanes);
   end if;
   with kept as (
-    -- A look from the floor of an ended transaction is done when it reached the accepted position.
+    -- The scan for an ended transaction is complete when it has reached the accepted number.
     select
       e.key as xid,
       f.key as name,
@@ -105,4 +104,4 @@ begin
   return jsonb_strip_nulls(jsonb_build_object('for', p_for, 'lanes', v_lanes, 'late', v_late));
 end;
 $$;
-comment on function trunkline_internal.next_position(jsonb, text, text[], bigint[], pg_snapshot, timestamptz) is 'Moves a claim''s position on over what this claim covered, by the rule that loses no late commit.';
+comment on function trunkline_internal.next_position(jsonb, text, text[], bigint[], pg_snapshot, timestamptz) is 'Advances a claim''s position over the jobs that this claim covered, without losing a late commit.';

@@ -1,4 +1,4 @@
--- Tells from where a claim scans a lane: its accepted position, or lower where a transaction that was in the way has ended since.
+-- Returns where a claim starts scanning a lane: at its accepted position, or lower if a late transaction has committed since.
 create or replace function trunkline_internal.position_floor(p_position jsonb, p_name text, p_snapshot pg_snapshot)
 returns bigint
 language plpgsql
@@ -17,4 +17,4 @@ begin
   return coalesce(v_floor, (p_position -> 'lanes' -> p_name ->> 0)::bigint, 0);
 end;
 $$;
-comment on function trunkline_internal.position_floor(jsonb, text, pg_snapshot) is 'Tells from where a claim scans a lane: its accepted position, or lower where a transaction that was in the way has ended since.';
+comment on function trunkline_internal.position_floor(jsonb, text, pg_snapshot) is 'Returns where a claim starts scanning a lane: at its accepted position, or lower if a late transaction has committed since.';

@@ -1,4 +1,4 @@
--- Tells whether a position is one that claim made; anything else is taken as none, which loses nothing.
+-- Returns whether a position has the form that claim returns. Any other is ignored, which loses nothing.
 create or replace function trunkline_internal.position_is_sound(p_position jsonb)
 returns boolean
 language plpgsql
@@ -25,4 +25,4 @@ begin
 end;
 $$;
 comment on function trunkline_internal.position_is_sound(jsonb) is
-  'Tells whether a position is one that claim made; anything else is taken as none, which loses nothing.';
+  'Returns whether a position has the form that claim returns. Any other is ignored, which loses nothing.';

@@ -43,7 +43,7 @@ begin
       p_detail => jsonb_build_object('argument', 'p_missed', 'value', p_missed, 'must_be', 'skip, once or all')
     );
   end if;
-  -- What enqueue would refuse every time is refused now, with the same code.
+  -- Refuse now, with the same code, what every enqueue would refuse.
   perform trunkline_internal.refuse_fault(p_fault => trunkline_internal.request_fault(
     p_task => p_task, p_payload => p_payload, p_queue => p_queue, p_priority => p_priority,
     p_run_at => null, p_delay => null, p_tenant => v_tenant, p_unique_key => null,

@@ -1,7 +1,7 @@
 -- Returns when quotas of a job's other limits have room for its call: null for now, infinity for never.
 -- What the claim has charged there and no call took over yet counts as room. Read without locks, because a call holds one
 -- bucket at a time: concurrent calls may exceed the quota by their estimates.
--- Refuses a cost that is more than such a quota ever gives.
+-- Refuses a cost that is more than such a quota can ever allow.
 create or replace function trunkline_internal.other_quotas_open_at(
   p_job trunkline_internal.running,
   p_other_limits integer[],
@@ -50,7 +50,7 @@ begin
       );
       continue when v_amount <= 0;
     end if;
-    -- A spent quota refuses even a cost of zero: calls with unknown costs would continue for ever otherwise.
+    -- A spent quota refuses even a cost of zero: calls with unknown costs would otherwise continue forever.
     if greatest(v_amount, 1) > v_room.units then
       v_opens_at := greatest(v_opens_at, trunkline_internal.quota_free_at(
         p_bucket => v_room.bucket, p_limit => v_room.allowed, p_state => v_room.state, p_amount => greatest(v_amount, 1),

@@ -32,7 +32,7 @@ begin
     perform clinical.refuse(
       p_code => 'invalid_estimate',
       p_message => format(
-        'estimated_tokens %s is more than %s/%s ever gives in a minute: %s', v_tokens::bigint, p_provider, p_endpoint, v_limit
+        'estimated_tokens %s is more than %s/%s can ever allow in a minute: %s', v_tokens::bigint, p_provider, p_endpoint, v_limit
       ),
       p_detail => jsonb_build_object(
         'estimated_tokens', v_tokens::bigint, 'tokens_per_minute', v_limit, 'limit', p_provider || '/' || p_endpoint
@@ -42,7 +42,7 @@ begin
   return v_tokens::bigint;
 end;
 $$;
-comment on function clinical.checked_estimate(jsonb, text, text) is 'The estimated tokens of a payload as a whole number, 1000 where it names none; refuses what is none, negative or more than the endpoint ever gives.';
+comment on function clinical.checked_estimate(jsonb, text, text) is 'The estimated tokens of a payload as a whole number, 1000 where it names none; refuses what is none, negative or more than the endpoint can ever allow.';
 
 create or replace function clinical.job_payload(p_payload jsonb, p_type clinical.job_types, p_tokens bigint)
 returns jsonb
