@@ -1,21 +1,15 @@
 """Lines over time: panels one above the other on one time axis, phases shaded and named."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.charts.svg import Drawing, shown, steps, text_width
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from bench.charts.paper import QUIET, sheet, shown, svg
 
 __all__ = ["Line", "Phase", "Plot", "lines"]
-
-_WIDTH = 960.0
-_LEFT = 76.0
-_RIGHT = 150.0
-_PLOT = 104.0
-_GAP = 44.0
-_LINE = 17.0
-# Labels at the ends of lines keep this far apart.
-_APART = 13.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +22,12 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One panel, of up to four lines."""
+    """One panel."""
 
     title: str
     unit: str
     lines: Sequence[Line]
-    # Powers of ten: for times that differ by more than that.
+    # For times that differ by powers of ten.
     log: bool = False
     goal: float | None = None
 
@@ -48,139 +42,42 @@ class Phase:
 
 
 def lines(title: str, plots: Sequence[Plot], phases: Sequence[Phase], *, note: str = "") -> str:
-    """Draw the panels; ``note`` stands below: date, machine, command. Lines are split at \\n."""
-    drawing = Drawing(_WIDTH)
-    drawing.text(24, 38, title, "heading")
-    end = max(
-        [
-            *(phase.end for phase in phases),
-            *(at for plot in plots for line in plot.lines for at, _ in line.points),
-            1.0,
-        ]
-    )
-    scale = (_WIDTH - _LEFT - _RIGHT) / end
-
-    def across(seconds: float) -> float:
-        return _LEFT + seconds * scale
-
-    named = _names(phases, scale)
-    top = 66.0 + _LINE * max((len(name) for name in named), default=1) + 22
-    bottom = top + len(plots) * (_PLOT + _GAP) - _GAP
-    for phase in phases[::2]:
-        width = (phase.end - phase.begin) * scale
-        drawing.rect(across(phase.begin), 56, width, bottom - 56, "shade")
-    for phase, rows in zip(phases, named, strict=True):
-        for row, text in enumerate(rows):
-            drawing.text(across(phase.begin) + 4, 72 + row * _LINE, text, "strong small")
-    times = steps(end / 60, 8) if end > 120 else [step / 60 for step in steps(end, 6)]
-    times = [minutes * 60 for minutes in times if minutes * 60 <= end * 1.001]
-    for number, plot in enumerate(plots):
-        _plot(drawing, plot, top + number * (_PLOT + _GAP), across, times)
-    for at in times:
-        drawing.text(across(at), bottom + 17, _clock(at), "quiet small", anchor="middle")
-    notes = note.splitlines()
-    for number, text in enumerate(notes):
-        drawing.text(24, bottom + 44 + number * _LINE, text, "quiet small")
-    height = bottom + 40 + _LINE * len(notes)
-    told = "; ".join(f"{p.title}: {', '.join(line.name for line in p.lines)}" for p in plots)
-    phased = ", ".join(f"{p.name} from {_clock(p.begin)} to {_clock(p.end)}" for p in phases)
-    return drawing.render(height, title, f"{told}. Phases: {phased}")
-
-
-def _plot(
-    drawing: Drawing,
-    plot: Plot,
-    top: float,
-    across: Callable[[float], float],
-    times: Sequence[float],
-) -> None:
-    axis, down = _scale(plot, top)
-    right = _WIDTH - _RIGHT
-    drawing.text(24, top - 10, plot.title, "title", aside=plot.unit)
-    for at in times:
-        drawing.line(across(at), top, across(at), top + _PLOT, "grid")
-    for step in axis:
-        drawing.line(_LEFT, down(step), right, down(step), "grid" if step else "axis")
-        drawing.text(_LEFT - 6, down(step) + 4, shown(step), "quiet small", anchor="end")
-    labels: list[tuple[float, str, str]] = []
-    if plot.goal is not None:
-        drawing.line(_LEFT, down(plot.goal), right, down(plot.goal), "goal")
-        labels.append((down(plot.goal), f"goal {shown(plot.goal)}", "goal"))
-    for number, line in enumerate(plot.lines):
-        parts = _unbroken(line.points)
-        for part in parts:
-            drawing.path([(across(at), down(value)) for at, value in part], f"line-{number}")
-        if parts:
-            labels.append((down(parts[-1][-1][1]), line.name, f"line-{number}"))
-    for y, text, css in _apart(labels, top, top + _PLOT):
-        drawing.text(right + 6, y + 4, text, f"small {css}")
-
-
-def _scale(plot: Plot, top: float) -> tuple[list[float], Callable[[float], float]]:
-    """The numbers of its axis, and how far down a value is."""
-    values = [v for line in plot.lines for _, v in line.points if math.isfinite(v)]
-    if plot.goal is not None:
-        values.append(plot.goal)
-    axis = _powers(values) if plot.log else steps(max(values, default=1.0), 3)
-
-    def down(value: float) -> float:
-        if plot.log:
-            low, high = math.log10(axis[0]), math.log10(axis[-1])
-            share = (math.log10(max(value, axis[0])) - low) / (high - low)
-        else:
-            share = value / axis[-1]
-        return top + _PLOT * (1 - share)
-
-    return axis, down
-
-
-def _unbroken(points: Sequence[tuple[float, float]]) -> list[list[tuple[float, float]]]:
-    parts: list[list[tuple[float, float]]] = [[]]
-    for at, value in points:
-        if math.isfinite(value):
-            parts[-1].append((at, value))
-        elif parts[-1]:
-            parts.append([])
-    return [part for part in parts if part]
-
-
-def _apart(
-    labels: Sequence[tuple[float, str, str]], top: float, bottom: float
-) -> list[tuple[float, str, str]]:
-    """Push labels apart that would lie on each other, within the panel if it is high enough."""
-    placed: list[tuple[float, str, str]] = []
-    for y, text, css in sorted(labels):
-        placed.append((max(y, placed[-1][0] + _APART) if placed else max(y, top), text, css))
-    beyond = placed[-1][0] - bottom if placed else 0.0
-    limit = bottom
-    for number in range(len(placed) - 1, -1, -1) if beyond > 0 else ():
-        y, text, css = placed[number]
-        placed[number] = (min(y, limit), text, css)
-        limit = placed[number][0] - _APART
-    return placed
-
-
-def _names(phases: Sequence[Phase], scale: float) -> list[list[str]]:
-    """Break the names of narrow phases into rows."""
-    named = []
+    """Draw the panels as SVG; ``note`` stands below: date, machine, command."""
+    figure = Figure(figsize=(11, 1.7 * len(plots) + 1.3))
+    places = figure.subplots(len(plots), 1, sharex=True, squeeze=False).flatten()
+    for axes, plot in zip(places, plots, strict=True):
+        _plot(axes, plot)
+        for phase in phases[::2]:
+            axes.axvspan(phase.begin, phase.end, color=QUIET, alpha=0.1, linewidth=0)
     for phase in phases:
-        room = (phase.end - phase.begin) * scale - 6
-        rows = [""]
-        for word in phase.name.split():
-            longer = f"{rows[-1]} {word}".strip()
-            if rows[-1] and text_width(longer, 11) > room:
-                rows.append(word)
-            else:
-                rows[-1] = longer
-        named.append(rows)
-    return named
+        middle = (phase.begin + phase.end) / 2
+        places[0].annotate(
+            phase.name.replace(" ", "\n"),
+            (middle, 1.0),
+            (0, 16),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            ha="center",
+            fontsize=7,
+        )
+    places[-1].xaxis.set_major_formatter(FuncFormatter(lambda at, _: _clock(at)))
+    sheet(figure, title, note)
+    return svg(figure)
 
 
-def _powers(values: Sequence[float]) -> list[float]:
-    positive = [value for value in values if value > 0]
-    low = math.floor(math.log10(min(positive, default=1.0)))
-    high = math.ceil(math.log10(max(positive, default=1.0)))
-    return [10.0**power for power in range(low, max(high, low + 1) + 1)]
+def _plot(axes: Axes, plot: Plot) -> None:
+    axes.set_title(f"{plot.title} ({plot.unit})", loc="left", fontsize=9)
+    for line in plot.lines:
+        axes.plot(*zip(*line.points, strict=True), label=line.name, linewidth=1)
+    if plot.goal is not None:
+        axes.axhline(plot.goal, color="black", linestyle="--", linewidth=0.8)
+        axes.text(1.0, plot.goal, f" goal {shown(plot.goal)}", transform=axes.get_yaxis_transform())
+    if plot.log:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.06, 1.0), fontsize=8, frameon=False)
+    axes.grid(alpha=0.3)
 
 
 def _clock(seconds: float) -> str:

@@ -49,7 +49,7 @@ def chart(record: Record) -> str:
     note = (
         f"{record.date}, {record.command}: {where}.\n"
         "Medians; whiskers from the lowest to the highest repetition. "
-        "Bars that end in strokes are cut."
+        "An arrow marks a bar that is longer than its axis."
     )
     return bars("Queues side by side in one run", panels, note=note)
 

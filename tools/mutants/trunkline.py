@@ -68,18 +68,18 @@ _DOMAINS = {
     "worker": Domain(
         [f"{_PACKAGE}/worker"],
         ["tests/worker"],
-        ["tests/review", "tests/chaos", "tests/client", "tests/cli", "tests/concurrency"],
+        ["tests/chaos", "tests/client", "tests/cli", "tests/concurrency"],
     ),
     "client": Domain(
         [f"{_PACKAGE}/client"],
         ["tests/unit/client", "tests/client"],
-        ["tests/testing", "tests/worker", "tests/flow", "tests/cli", "tests/review"],
+        ["tests/testing", "tests/worker", "tests/flow", "tests/cli"],
     ),
     "db": Domain(
         [f"{_PACKAGE}/db"],
         ["tests/unit/client", "tests/client"],
         [
-            *("tests/worker", "tests/review", "tests/cli", "tests/chaos", "tests/migrations"),
+            *("tests/worker", "tests/cli", "tests/chaos", "tests/migrations"),
             "tests/integration",
         ],
     ),
@@ -91,7 +91,7 @@ _DOMAINS = {
     "embedded": Domain(
         [f"{_PACKAGE}/embedded"],
         ["tests/integration/embedded"],
-        ["tests/review", "tests/chaos", "tests/cli"],
+        ["tests/chaos", "tests/cli"],
     ),
     "schema": Domain(
         [f"{_PACKAGE}/schema", f"{_ENGINE}/__init__.py"],

@@ -1,4 +1,4 @@
-"""``trunkline schema install``."""
+"""``trunkline schema install`` and ``trunkline schema upgrade``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from trunkline.schema.plan import LOCK_TIMEOUT, Options
 from trunkline.schema.runner import Report, bring_up_to_date
 
-__all__ = ["install"]
+__all__ = ["install", "upgrade"]
 
 
 def install(
@@ -20,3 +20,15 @@ def install(
     """
     options = Options(lock_timeout=lock_timeout, tenant_roles=tuple(tenant_roles))
     return bring_up_to_date(dsn, options, from_nothing=True)
+
+
+def upgrade(
+    dsn: str, *, lock_timeout: float = LOCK_TIMEOUT, tenant_roles: Sequence[str] = ()
+) -> Report:
+    """Apply the missing migrations, and create all functions, views and grants again.
+
+    Unlike ``install`` it refuses a database that has no schema, because then the name of the
+    database is probably wrong.
+    """
+    options = Options(lock_timeout=lock_timeout, tenant_roles=tuple(tenant_roles))
+    return bring_up_to_date(dsn, options, from_nothing=False)

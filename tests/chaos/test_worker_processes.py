@@ -1,18 +1,11 @@
 """Signals and deaths between a supervisor, its workers and the processes of handlers."""
 
-import asyncio
-import json
 import os
 import signal
 from pathlib import Path
 
 from tests.chaos.scene import Scene
-from tests.review import forking_app
 from tests.support.worker_process import WorkerProcess, descendants, lives
-from tests.worker import process_app
-from tests.worker.scene import eventually
-from tests.worker.stage import stage
-from trunkline.worker.report import End
 
 
 def test_one_ctrl_c_reaches_a_supervised_worker_twice_and_leaves_the_grace(scene: Scene) -> None:
@@ -62,29 +55,6 @@ def test_a_signal_to_the_process_of_a_handler_does_not_cancel_the_job(scene: Sce
     scene.until_all("completed")
     assert scene.job(held[0]).failures == 0
     scene.require_balance()
-
-
-async def test_a_process_that_leaves_gets_no_other_job(tmp_path: Path) -> None:
-    async with stage(process_app.app, concurrency=1) as on:
-        (held,) = on.submit("wait", json.dumps({"folder": str(tmp_path)}))
-        found = await eventually(lambda: list(tmp_path.glob("runs-*")), "it runs")
-        child = int(found[0].name.partition("-")[2])
-        on.submit("add", '{"a": 1, "b": 1}')
-        os.kill(child, signal.SIGTERM)
-        await on.until_reported(2)
-        report = on.report_of(held)
-        assert report is not None
-        assert (report.end, report.reason) == (End.RELEASE, "its process was asked to stop")
-        assert on.reports[1].result == "2"
-
-
-async def test_a_process_that_forked_and_died_is_noticed_at_once() -> None:
-    """Its child holds the other end of the socket: no end of the messages tells."""
-    async with stage(forking_app.app, concurrency=1) as on:
-        report = await asyncio.wait_for(on.run("forks"), 15)
-        assert report.error is not None
-        assert report.error["code"] == "handler_process_died"
-        assert (await on.run("add", '{"a": 1, "b": 2}')).result == "3"
 
 
 def test_the_process_of_a_handler_ends_with_a_worker_that_left_its_words_unread(

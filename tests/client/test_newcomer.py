@@ -20,11 +20,6 @@ from trunkline.errors import (
 from trunkline.testing import Sandbox
 
 
-@pytest.fixture
-def app(database: Database) -> Trunkline:
-    return Trunkline(database.dsn)
-
-
 def test_a_closed_connection_is_told_so(app: Trunkline, database: Database) -> None:
     @app.task
     def work() -> None: ...
