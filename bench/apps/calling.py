@@ -5,7 +5,7 @@ import os
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
-from trunkline import Backoff, Context, Trunkline
+from trunkline import Backoff, SyncContext, Trunkline
 
 __all__ = ["LIMIT", "MODEL", "PROVIDER_VARIABLE", "app"]
 
@@ -20,7 +20,7 @@ app = Trunkline()
 
 
 @app.task(limit=LIMIT, max_attempts=1000, crash_limit=1000, backoff=_AT_ONCE)
-def ask(ctx: Context, tokens: int, settles: bool = False) -> int:
+def ask(ctx: SyncContext, tokens: int, settles: bool = False) -> int:
     """Ask the model something that takes so many tokens, as the provider counts them."""
     connection = HTTPConnection(urlsplit(os.environ[PROVIDER_VARIABLE]).netloc, timeout=_TIMEOUT)
     try:

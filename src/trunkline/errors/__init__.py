@@ -11,9 +11,7 @@ TrunklineError
 │   ├── RestoreRefused              the target cannot take the backup
 │   └── RestoreTargetNotEmpty       the target already has objects
 ├── CallError                       a call of a handler to a provider went wrong
-│   ├── BadStatus                   it answered with an error, and that was asked to be one
-│   ├── HttpFailed                  no answer, or none that is HTTP
-│   │   └── HttpTimeout             it took too long
+│   ├── HttpNotInstalled            ctx.http without the extra `http`
 │   ├── LimitExhausted              the limit has no room, and the handler does not wait
 │   └── RateLimited                 the provider said: not now
 ├── DatabaseProblem                 the server said no for a reason of its own
@@ -143,12 +141,13 @@ from trunkline.errors.base import (
     TrunklineError,
 )
 from trunkline.errors.calls import (
-    BadStatus,
+    HTTP_ERRORS,
     CallError,
-    HttpFailed,
-    HttpTimeout,
+    HttpError,
+    HttpNotInstalled,
     LimitExhausted,
     RateLimited,
+    http_error_of,
 )
 from trunkline.errors.database import (
     AccessDenied,
@@ -268,6 +267,7 @@ from trunkline.errors.testing import (
 )
 
 __all__ = [
+    "HTTP_ERRORS",
     "SQLSTATES",
     "AccessDenied",
     "AppNotFound",
@@ -279,7 +279,6 @@ __all__ = [
     "BackupHidesRows",
     "BackupProgramsMissing",
     "BackupUnreadable",
-    "BadStatus",
     "CallError",
     "ConnectionLost",
     "CostOverLimit",
@@ -301,8 +300,8 @@ __all__ = [
     "ForeignSchema",
     "HandlerProcessDied",
     "HardLimitExceeded",
-    "HttpFailed",
-    "HttpTimeout",
+    "HttpError",
+    "HttpNotInstalled",
     "IdempotencyMismatch",
     "InstallationRefused",
     "InstallerLacksRight",
@@ -389,4 +388,5 @@ __all__ = [
     "WrongResult",
     "WrongState",
     "from_sqlstate",
+    "http_error_of",
 ]

@@ -1,6 +1,7 @@
 """How a call that a handler makes to a provider can go wrong."""
 
 from datetime import datetime
+from typing import Final, NamedTuple
 
 from trunkline.errors.base import TrunklineError
 
@@ -11,34 +12,11 @@ class CallError(TrunklineError):
     code = "call_error"
 
 
-class BadStatus(CallError):
-    """A provider answered with a status that is an error, and raise_for_status was called."""
+class HttpNotInstalled(CallError):
+    """A handler uses ctx.http, and the extra `http` is not installed."""
 
-    code = "bad_status"
-    hint = "Look at the answer; raise Discard where another attempt would not help."
-
-    def __init__(self, message: str, *, status: int = 0, hint: str | None = None) -> None:
-        super().__init__(message, hint=hint)
-        self.status = status
-
-
-class HttpFailed(CallError):
-    """No answer: no connection, a broken one, or something that is not HTTP."""
-
-    code = "http_failed"
-    hint = "The attempt is repeated by the policy of its task; look whether the provider is up."
-
-    def __init__(self, message: str, *, received: int = 0, hint: str | None = None) -> None:
-        super().__init__(message, hint=hint)
-        # Bytes that had arrived by then.
-        self.received = received
-
-
-class HttpTimeout(HttpFailed, TimeoutError):
-    """Connecting, headers and body together took longer than they may."""
-
-    code = "http_timeout"
-    hint = 'The provider is slow, or the answer is long: pass timeout="30s" if it may take longer.'
+    code = "http_not_installed"
+    hint = "Run `pip install 'trunkline[http]'` where the worker runs."
 
 
 class LimitExhausted(CallError):
@@ -46,7 +24,7 @@ class LimitExhausted(CallError):
 
     code = "limit_exhausted"
     hint = (
-        "Uncaught, the attempt is put off until there is room, which is no failure. Wait longer "
+        "Uncaught, it defers the attempt until there is room, which is no failure. Wait longer "
         'with wait="10m" or wait=True, or look at `trunkline limits list`.'
     )
 
@@ -68,12 +46,12 @@ class LimitExhausted(CallError):
 
 
 class RateLimited(CallError):
-    """A provider said: not now. Its limit is held for everybody, and the attempt is put off."""
+    """A provider refused a call for now; its bucket is paused for everyone."""
 
     code = "rate_limited"
     hint = (
-        "Uncaught, it is no failure: the attempt is put off. Pass raise_for_limit=False to look at "
-        "the answer yourself."
+        "Uncaught, it defers the attempt, which is no failure. Pass raise_for_limit=False to "
+        "ctx.http_client to read the answer yourself."
     )
 
     def __init__(
@@ -88,3 +66,47 @@ class RateLimited(CallError):
         self.status = status
         # In how many seconds to come back, where the provider said so.
         self.retry_after = retry_after
+
+
+class HttpError(NamedTuple):
+    """A class of httpx2 that has a code with us."""
+
+    code: str
+    # Its name in httpx2.
+    name: str
+    meaning: str
+    hint: str
+
+
+# The first that fits counts. Other errors of httpx2 have no code: they are mistakes of the caller.
+HTTP_ERRORS: Final = (
+    HttpError(
+        "http_timeout",
+        "TimeoutException",
+        "Connecting, headers and body together took longer than the timeout of the call.",
+        "The provider is slow, or the answer is long: pass timeout=30 if it may take longer.",
+    ),
+    HttpError(
+        "bad_status",
+        "HTTPStatusError",
+        "A provider answered with a status that is no success, and raise_for_status was called.",
+        "Read the answer; raise Discard if another attempt would not help.",
+    ),
+    HttpError(
+        "http_failed",
+        "HTTPError",
+        "No answer: no connection, a broken one, one that is too large, or something that is not "
+        "HTTP.",
+        "The policy of the task decides on another attempt. Check whether the provider is up.",
+    ),
+)
+
+
+def http_error_of(error: BaseException) -> HttpError | None:
+    """Return what we know about an error of httpx2, without importing it."""
+    names = {kind.__name__ for kind in type(error).__mro__ if _is_of_httpx2(kind)}
+    return next((known for known in HTTP_ERRORS if known.name in names), None)
+
+
+def _is_of_httpx2(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] == "httpx2"

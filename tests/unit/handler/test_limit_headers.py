@@ -3,12 +3,12 @@
 import math
 from email.utils import formatdate
 
+import httpx2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunkline.client.http.incoming import Headers
-from trunkline.client.http.ratelimit import Observed, read
+from trunkline.handler.http.limit_headers import Observed, read
 
 NOW = 1_800_000_000.0
 _NAMES = [
@@ -159,9 +159,12 @@ def test_nothing_a_provider_sends_raises_or_means_a_wait_without_an_end(
 @settings(deadline=None)
 @given(st.integers(0, 10**9), st.integers(0, 86400))
 def test_what_makes_sense_is_read_exactly(remaining: int, reset: int) -> None:
-    headers = Headers()
-    headers.add("X-RateLimit-Remaining-Tokens", str(remaining))
-    headers.add("X-RateLimit-Reset-Tokens", f"{reset}s")
+    headers = httpx2.Headers(
+        {
+            "X-RateLimit-Remaining-Tokens": str(remaining),
+            "X-RateLimit-Reset-Tokens": f"{reset}s",
+        }
+    )
     found = read(headers, NOW)
     assert (found.remaining_tokens, found.reset_tokens) == (remaining, reset)
     assert found.nonsense == ()

@@ -1,4 +1,4 @@
-"""Grants and settlements of one attempt."""
+"""Grants, settlements and calls to providers of one attempt."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import random
 import re
 import time
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from decimal import Decimal
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from uuid import UUID
 
 import msgspec
 
-from trunkline.client._async.http import AsyncConnections, AsyncHttp
-from trunkline.client.flow import AsyncAnswer, Grant, GrantRequest, Patience, Wait, patience
 from trunkline.db.call import Call
 from trunkline.db.calls import flow
 from trunkline.errors import (
@@ -24,34 +26,43 @@ from trunkline.errors import (
     Refusal,
     SchemaError,
 )
+from trunkline.handler._async.connections import AsyncConnections
+from trunkline.handler.amounts import amounts
+from trunkline.handler.http.extra import require_httpx2
+from trunkline.handler.http.terms import Terms
+from trunkline.handler.mistakes import AsyncOnly
+from trunkline.handler.patience import Patience, Wait, patience
 from trunkline.model import ClaimedJob, Duration, seconds
 
-__all__ = ["AsyncFlow", "AsyncLink"]
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["AsyncGrants", "AsyncLink", "Grant", "GrantRequest"]
 
 T = TypeVar("T")
 
 _KEY: Final = re.compile(r"\{([^{}]+)\}")
-# Between looks for a free slot, which nobody announces.
+# Between requests for a free slot, which nobody announces.
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 1.0
-# Where the time is known; not longer, since a limit can be raised meanwhile.
+# If the time is known; no longer, because an operator may raise the limit meanwhile.
 _LONGEST_WAIT: Final = 10.0
 
 _log = logging.getLogger("trunkline.flow")
 
 
 class AsyncLink(Protocol):
-    """The worker behind a handler."""
+    """The worker behind a handler, as grants need it."""
 
     async def run(self, call: Call[T]) -> T:
         """Call the engine."""
 
     async def pause(self, seconds: float) -> None:
-        """Wait; raises Cancel or StaleAttempt where the attempt is to stop."""
+        """Wait; raises Cancel or StaleAttempt if the attempt has to stop."""
 
 
-class AsyncFlow:
-    """What one attempt may take of limits."""
+class AsyncGrants:
+    """What one attempt takes of limits."""
 
     def __init__(
         self,
@@ -62,14 +73,17 @@ class AsyncFlow:
     ) -> None:
         self._link = link
         self._job = job
-        # Of calls that name none.
+        # Default limit for calls that do not name one.
         self.limit = limit
         self._connections = connections
 
-    @cached_property
-    def http(self) -> AsyncHttp:
-        """See Context.http."""
-        return AsyncHttp(self, self._connections)
+    def http_client(self, terms: Terms) -> httpx2.AsyncClient:
+        """See Context.http_client."""
+        require_httpx2()
+        # Not before a handler calls a provider: httpx2 is an extra and takes time to load.
+        from trunkline.handler._async.transport import open_client  # noqa: PLC0415
+
+        return open_client(self, self._connections, terms)
 
     def grant(
         self,
@@ -90,20 +104,17 @@ class AsyncFlow:
             ttl=seconds(ttl),
             tenant=self._job.tenant,
         )
-        return AsyncGrantRequest(self._link, limit, call, patience(wait))
+        return GrantRequest(self._link, limit, call, patience(wait))
 
-    def settle(self, actual: Mapping[str, Any]) -> AsyncAnswer[bool]:
+    async def settle(self, actual: Mapping[str, Any]) -> bool:
         """See Context.settle."""
-        return AsyncAnswer(self._settle(actual))
-
-    async def _settle(self, actual: Mapping[str, Any]) -> bool:
         call = flow.settle_job(self._job.job_id, self._job.attempt, actual)
         return await self._link.run(call) == "settled"
 
     async def observe(
         self, limit: str, observed: Mapping[str, Any], keys: Mapping[str, Any]
     ) -> None:
-        """Tell everybody what a provider said of its limit."""
+        """Tell everyone what a provider says about its limit."""
         call = flow.observe_limit(
             limit,
             observed,
@@ -115,19 +126,15 @@ class AsyncFlow:
             await self._link.run(call)
         except (DatabaseProblem, DatabaseUnreachable, Refusal, SchemaError) as error:
             # No reason to fail the job: the provider repeats it in its next response.
-            _log.warning("what a provider said of %s could not be told: %s", limit, error)
+            _log.warning("what a provider says about %s could not be recorded: %s", limit, error)
 
     def keys(self, limit: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What fills the keys of a limit's name in: what was given, then the payload."""
-        found = dict(given)
+        """Return the keys of a limit's name: those given, the others from the payload."""
+        keys = dict(given)
         for name in _KEY.findall(limit):
-            if name in found:
-                continue
-            if name == "tenant":
-                found[name] = self._job.tenant
-            else:
-                found[name] = self._payload.get(name)
-        return found
+            if name not in keys:
+                keys[name] = self._job.tenant if name == "tenant" else self._payload.get(name)
+        return keys
 
     @cached_property
     def _payload(self) -> dict[str, Any]:
@@ -135,28 +142,32 @@ class AsyncFlow:
         return payload
 
 
-class AsyncGrantRequest(GrantRequest):
-    """Asks, waits, and asks again."""
+class GrantRequest(AsyncOnly, AbstractAsyncContextManager["Grant"]):
+    """Waits for room in a limit and gives a Grant; leaving the block settles it.
+
+    If the handler did not settle it, also after an error, the estimate stays charged.
+    """
+
+    _call = "ctx.grant()"
 
     def __init__(
         self, link: AsyncLink, limit: str, call: Call[flow.GrantAnswer], patience: Patience
     ) -> None:
         self._link = link
         self._limit = limit
-        self._call = call
+        self._acquire = call
         self._patience = patience
 
     async def __aenter__(self) -> Grant:
         begin = time.monotonic()
-        for times in range(1_000_000_000):
-            answer = await self._link.run(self._call)
-            if answer.granted:
-                self._grant = AsyncGrant(self._link, answer)
-                break
+        times = 0
+        while not (answer := await self._link.run(self._acquire)).granted:
             waited = time.monotonic() - begin
             if self._patience.ends(answer.reason, answer.free_in, waited):
                 raise _exhausted(self._limit, answer)
             await self._link.pause(self._patience.pause(_pause(answer, times), waited))
+            times += 1
+        self._grant = Grant(self._link, answer)
         return self._grant
 
     async def __aexit__(
@@ -168,26 +179,40 @@ class AsyncGrantRequest(GrantRequest):
         await self._grant.close()
 
 
-class AsyncGrant(Grant):
-    """One that was given."""
+class Grant:
+    """Room in a limit for one call, until it is settled or expires, or the attempt ends."""
 
     def __init__(self, link: AsyncLink, answer: flow.GrantAnswer) -> None:
         assert answer.grant_id is not None  # noqa: S101 - every grant has one
         self._link = link
-        self.id = answer.grant_id
-        self.expires_at = answer.expires_at
+        self.id: UUID = answer.grant_id
+        self.expires_at: datetime | None = answer.expires_at
         self._actual: Mapping[str, Any] | None = None
         self._settled = False
 
-    def _settle(self, actual: Mapping[str, Any]) -> AsyncAnswer[bool]:
-        # Kept from here on: who forgets to await has said it nevertheless.
-        first = self._actual is None
-        if first:
-            self._actual = dict(actual)
-        return AsyncAnswer(self._send() if first else self._refuse())
+    async def settle(
+        self,
+        *,
+        tokens: int | None = None,
+        requests: int | None = None,
+        units: int | None = None,
+        cost: float | Decimal | None = None,
+    ) -> bool:
+        """Report what the call really took; amounts that are left out stay as estimated.
 
-    async def _refuse(self) -> bool:
-        return False
+        Only the first settlement counts, and returns True.
+        """
+        return await self._settle(amounts(tokens=tokens, requests=requests, units=units, cost=cost))
+
+    async def settle_answer(self, actual: Mapping[str, Any], received: int) -> bool:
+        """Settle with the bytes that arrived as well, which a quota in bytes counts."""
+        return await self._settle({**amounts(**actual), "bytes": received})
+
+    async def _settle(self, actual: Mapping[str, Any]) -> bool:
+        if self._actual is not None:
+            return False
+        self._actual = dict(actual)
+        return await self._send()
 
     async def _send(self) -> bool:
         if self._settled:

@@ -11,7 +11,7 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Self
 
-__all__ = ["Server", "answer"]
+__all__ = ["Server", "answer", "cut_off"]
 
 Answer = Callable[[socket.socket, bytes], bool]
 
@@ -26,6 +26,17 @@ def answer(
     def reply(connection: socket.socket, _request: bytes) -> bool:
         connection.sendall(data)
         return not close
+
+    return reply
+
+
+def cut_off(*parts: bytes) -> Answer:
+    """Sends these bytes and ends the connection."""
+
+    def reply(connection: socket.socket, _request: bytes) -> bool:
+        for part in parts:
+            connection.sendall(part)
+        return False
 
     return reply
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from trunkline.client.flow import amounts, patience
 from trunkline.db.calls.flow import settle
 from trunkline.errors import InvalidCost, InvalidDuration
+from trunkline.handler.amounts import amounts
+from trunkline.handler.patience import patience
 
 _GRANT: Any = "00000000-0000-0000-0000-000000000000"
 
