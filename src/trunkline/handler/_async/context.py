@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from trunkline.handler._async.grants import AsyncGrants, GrantRequest
 from trunkline.handler.amounts import amounts
-from trunkline.handler.http.terms import Limit, terms
+from trunkline.handler.http.terms import terms
 from trunkline.handler.job_context import JobBackend, JobContext
-from trunkline.handler.patience import Wait
 from trunkline.handler.transactions import Transaction
 from trunkline.model import ClaimedJob, Duration
 
@@ -68,7 +67,7 @@ class Context(JobContext):
         requests: int | None = None,
         units: int | None = None,
         keys: Mapping[str, Any] | None = None,
-        wait: Wait = None,
+        wait: bool | Duration | None = None,
         ttl: Duration = "5m",
     ) -> GrantRequest:
         """Take room in a limit for one call: `async with ctx.grant("openai") as grant`.
@@ -112,12 +111,12 @@ class Context(JobContext):
     def http_client(
         self,
         *,
-        limit: Limit = None,
+        limit: str | Literal[False] | None = None,
         keys: Mapping[str, Any] | None = None,
         tokens: int | None = None,
         requests: int = 1,
         units: int | None = None,
-        wait: Wait = None,
+        wait: bool | Duration | None = None,
         settle: Callable[[httpx2.Response], Mapping[str, Any]] | None = None,
         raise_for_limit: bool = True,
     ) -> httpx2.AsyncClient:

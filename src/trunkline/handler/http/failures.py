@@ -50,7 +50,11 @@ def _message(request: httpx2.Request, exchange: Exchange, error: Exception) -> s
 def bad_status(response: httpx2.Response) -> httpx2.HTTPStatusError:
     """Return the error of an answer with a bad status, with the beginning of its text."""
     message = f"{place(response.url)} answered {response.status_code} {response.reason_phrase}"
-    text = response.text[:_EXCERPT].strip() if response.is_closed else ""
+    try:
+        text = response.text[:_EXCERPT].strip()
+    except httpx2.ResponseNotRead:
+        # A stream: the handler has not read it yet.
+        text = ""
     return httpx2.HTTPStatusError(
         f"{message}: {text}" if text else message, request=response.request, response=response
     )
