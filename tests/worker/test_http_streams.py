@@ -11,6 +11,7 @@ from tests.support.http_server import Answer, Server, answer
 from tests.worker.scene import Scene, eventually
 from tests.worker.test_http import KINDS, bucket, limit
 from trunkline import Context, SyncContext
+from trunkline.handler.grants import AsyncGrants
 
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 PART = b"5\r\nparts\r\n"
@@ -223,3 +224,28 @@ async def test_the_status_of_a_stream_can_be_checked_before_it_is_read(scene: Sc
             found = await scene.until_state(job, "dead")
     assert found.last_error["code"] == "bad_status"
     assert found.last_error["message"].endswith("answered 404 Not Found")
+
+
+async def test_a_call_that_stops_while_it_reports_gives_everything_back(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the attempt is cancelled between the headers of a refusal and its body."""
+    limit(scene, "openai", '{"concurrency": 1}')
+    refusal = answer(b"x" * 1000, "Retry-After: 30", status="429 Too Many Requests")
+
+    async def observe(*_: object) -> None:
+        raise InterruptedError("stopped")
+
+    monkeypatch.setattr(AsyncGrants, "observe", observe)
+    with Server(refusal) as server:
+
+        @scene.app.task(max_attempts=1)
+        async def work(ctx: Context) -> None:
+            await ctx.http_client(limit="openai").get(server.url)
+
+        async with scene.working():
+            (job,) = await scene.enqueue("work")
+            found = await scene.until_state(job, "dead")
+            assert server.closed.wait(30)
+    assert found.last_error["type"] == "InterruptedError"
+    assert bucket(scene, "openai").in_use == 0

@@ -81,12 +81,16 @@ class AsyncLimitedTransport(httpx2.AsyncBaseTransport):
         call = AsyncCall(terms, grant, journey, Exchange(timeout, journey.spent))
         try:
             response = await self._send(request, call)
+        except BaseException:
+            await call.settle(None)
+            raise
+        try:
             observed = _observed(response)
             call.refused = observed.refuses(response.status_code)
             if limit:
                 await self._tell(limit, observed, response)
         except BaseException:
-            await call.settle(None)
+            await response.aclose()
             raise
         if call.refused and terms.raise_for_limit:
             await _discard(response)

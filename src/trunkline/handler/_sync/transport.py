@@ -80,12 +80,16 @@ class SyncLimitedTransport(httpx2.BaseTransport):
         call = SyncCall(terms, grant, journey, Exchange(timeout, journey.spent))
         try:
             response = self._send(request, call)
+        except BaseException:
+            call.settle(None)
+            raise
+        try:
             observed = _observed(response)
             call.refused = observed.refuses(response.status_code)
             if limit:
                 self._tell(limit, observed, response)
         except BaseException:
-            call.settle(None)
+            response.close()
             raise
         if call.refused and terms.raise_for_limit:
             _discard(response)
