@@ -1,7 +1,7 @@
-"""What a provider says about its limits in the headers of an answer.
+"""Reads what a provider says about its limits in the headers of an answer.
 
-Providers agree on nothing: seconds, durations such as 6m0s, points in time. What cannot be
-understood is left out and named in `nonsense`; nothing a provider sends raises an error here.
+Providers use seconds, durations such as 6m0s, or points in time. Values that cannot be understood
+are left out and their headers named in `nonsense`; nothing a provider sends raises an error here.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ __all__ = ["Observed", "read"]
 
 _TOO_MANY: Final = 429
 _UNAVAILABLE: Final = 503
-# Below this share of its limit what remains is worth telling the others.
+# Below this share of its limit, what remains is reported to other workers.
 _LOW: Final = 0.1
 # A number larger than this is a point in time; one still larger counts milliseconds (2001).
 _EPOCH: Final = 1e9
 _EPOCH_MILLISECONDS: Final = 1e11
-# No provider means a longer pause; who says so is not believed.
+# A longer pause is not credible and is ignored.
 _LONGEST: Final = 31 * 86400.0
 _MOST: Final = 10**15
 _LONGEST_TEXT: Final = 200
@@ -37,7 +37,7 @@ _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _FIELD: Final = re.compile(r"(?:^|[;,\s])(limit|remaining|reset|r|t|q)\s*=\s*\"?([^;,\s\"]+)")
 _FIELDS: Final = {"r": "remaining", "t": "reset", "q": "limit"}
 
-# The first of them that makes sense counts.
+# The first header that can be understood counts.
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     **{
         f"{fact}_requests": (
@@ -56,7 +56,7 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What was understood; resets and retry_after are seconds from now on."""
+    """The facts that were understood; resets and retry_after are seconds from now."""
 
     retry_after: float | None = None
     limit_requests: int | None = None
@@ -65,21 +65,21 @@ class Observed:
     limit_tokens: int | None = None
     remaining_tokens: int | None = None
     reset_tokens: float | None = None
-    # Names of headers with values that mean nothing.
+    # Names of headers whose values could not be understood.
     nonsense: tuple[str, ...] = ()
 
     def refuses(self, status: int) -> bool:
-        """Whether an answer of this status says: not now."""
+        """Whether an answer with this status refuses the call for now."""
         return status == _TOO_MANY or (status == _UNAVAILABLE and self.retry_after is not None)
 
     def is_low(self) -> bool:
-        """Whether little or nothing is left: others should hear of it."""
+        """Whether little or nothing is left, so that other workers should know."""
         return _is_low(self.remaining_requests, self.limit_requests) or _is_low(
             self.remaining_tokens, self.limit_tokens
         )
 
     def pause(self) -> float | None:
-        """How long a refused caller waits: what was asked for, or until something is left again."""
+        """Return how long to wait after a refusal: as asked for, or until the reset."""
         if self.retry_after is not None:
             return self.retry_after
         resets = [
@@ -93,7 +93,7 @@ class Observed:
         return max(resets, default=None)
 
     def as_json(self) -> dict[str, Any]:
-        """As observe_limit takes it."""
+        """Return the argument of observe_limit."""
         names = (
             "retry_after",
             "remaining_requests",
@@ -114,7 +114,7 @@ def _is_low(remaining: int | None, limit: int | None) -> bool:
 def read(headers: Mapping[str, str], now: float) -> Observed:
     """Read the headers of an answer, by names in lower case; `now` is Unix time.
 
-    Times are compared with the provider's own clock where it tells it.
+    Points in time are compared with the provider's own clock if it sends a date.
     """
     own = _date(headers.get("date", ""))
     return _Reading(headers, now if own is None else own).observed()
@@ -143,7 +143,7 @@ class _Reading:
         return None
 
     def _value(self, header: str, name: str, text: str) -> float | None:
-        # `100, 100;w=60` says more than a number; the first one counts. A date has a comma too.
+        # Of `100, 100;w=60` the first number counts. A date has a comma too.
         first = re.split(r"[,;]", text[:_LONGEST_TEXT])[0].strip()
         value: float | None
         if name.startswith("reset"):
@@ -156,7 +156,7 @@ class _Reading:
         return value
 
     def _combined(self) -> dict[str, str]:
-        """The facts of the one header that the newer drafts have."""
+        """Return the facts of the combined header of newer drafts."""
         found: dict[str, str] = {}
         for header in ("ratelimit", "ratelimit-policy"):
             text = self._headers.get(header, "")[:_LONGEST_TEXT].lower()
@@ -180,7 +180,7 @@ class _Reading:
         return found
 
     def _wait(self, text: str) -> float | None:
-        """Seconds from now on, out of seconds, a duration, Unix time or an HTTP date."""
+        """Return seconds from now, given seconds, a duration, Unix time or an HTTP date."""
         if len(text) > _LONGEST_TEXT:
             return None
         found = _number(text)
@@ -214,7 +214,7 @@ def _date(text: str) -> float | None:
         return None
     try:
         date = parsedate_to_datetime(text)
-        # Without a zone it is meant as GMT, the only one that HTTP has.
+        # Dates of HTTP are in GMT, also without a zone.
         found = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
     except (ValueError, TypeError, IndexError, OverflowError, AttributeError):
         return None
