@@ -138,18 +138,6 @@ def test_proxy_variables_are_ignored(
     assert len(server.requests) == 1
 
 
-def test_passwords_of_netrc_are_not_sent(
-    send: Send, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    netrc = tmp_path / "netrc"
-    netrc.write_text("machine localhost login me password secret\n")
-    netrc.chmod(0o600)
-    monkeypatch.setenv("NETRC", str(netrc))
-    with Server() as server:
-        send("GET", server.url)
-    assert b"authorization" not in server.requests[0].lower()
-
-
 def test_a_certificate_of_an_unknown_authority_is_refused(send: Send, tls: ssl.SSLContext) -> None:
     with (
         Server(tls=tls) as server,

@@ -48,7 +48,7 @@ def open_client(grants: SyncGrants, connections: SyncConnections, terms: Terms) 
         transport=SyncLimitedTransport(grants, connections, terms),
         headers={"User-Agent": f"trunkline/{__version__}"},
         timeout=DEFAULT_TIMEOUT,
-        # Neither proxies nor passwords of .netrc: what is sent where is in the handler.
+        # No proxies of the environment: the handler decides where its credentials go.
         trust_env=False,
     )
 
