@@ -67,22 +67,6 @@ _NOT_YET = {
     "property/still.py",
     "worker/test_lost_answers.py",
     "client/test_waiting.py",
-    "sql/backoff/grows_to_its_cap_with_jitter.sql",
-    "sql/claim/looks_behind_its_place.sql",
-    "sql/claim/puts_an_id_aside_that_is_running_already.sql",
-    "sql/claim/takes_only_what_is_due.sql",
-    "sql/complete/keeps_large_results_apart.sql",
-    "sql/complete/keeps_the_result_and_leaves_the_live_tables.sql",
-    "sql/enqueue/keeps_large_payloads_apart.sql",
-    "sql/job/tells_the_time_of_each_state.sql",
-    "sql/maintain_partitions/drops_what_is_past_retention.sql",
-    "sql/maintain_partitions/makes_partitions_ahead_and_empties_the_default.sql",
-    "sql/maintain_partitions/rescues_payloads_that_jobs_still_need.sql",
-    "sql/reclaim/records_its_own_failure_and_tries_again.sql",
-    "sql/reclaim/takes_a_job_whose_task_lost_its_policy.sql",
-    "sql/register_tasks/registers_many_and_writes_only_what_changed.sql",
-    "sql/sleep/keeps_one_flag_per_queue_and_tells_the_next_due_time.sql",
-    "sql/wake/takes_back_the_flags_of_one_worker.sql",
 }
 
 
