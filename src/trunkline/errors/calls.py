@@ -1,4 +1,4 @@
-"""How a call that a handler makes to a provider can go wrong."""
+"""Errors of calls that a handler makes to a provider."""
 
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -7,7 +7,7 @@ from trunkline.errors.base import TrunklineError
 
 
 class CallError(TrunklineError):
-    """Something about a call to a provider."""
+    """A call to a provider failed."""
 
     code = "call_error"
 
@@ -20,12 +20,13 @@ class HttpNotInstalled(CallError):
 
 
 class LimitExhausted(CallError):
-    """A limit has no room now, and the handler does not wait for it, or not that long."""
+    """A limit has no room now, and the handler does not wait, or not long enough."""
 
     code = "limit_exhausted"
     hint = (
-        "Uncaught, it defers the attempt until there is room, which is no failure. Wait longer "
-        'with wait="10m" or wait=True, or look at `trunkline limits list`.'
+        "If the handler does not catch this, the attempt is deferred until there is room; that is "
+        'not a failure. Wait longer with wait="10m" or wait=True. `trunkline limits list` shows '
+        "the limits."
     )
 
     def __init__(
@@ -38,20 +39,20 @@ class LimitExhausted(CallError):
         hint: str | None = None,
     ) -> None:
         super().__init__(message, hint=hint)
-        # The part of the limit that is used up, or held, breaker, maintenance, disabled.
+        # The part of the limit that is used up, or paused, breaker, maintenance, disabled.
         self.reason = reason
-        # When there will be room, by the server's clock, and in how many seconds; None: unknown.
+        # When there will be room, by the server's clock, and in how many seconds. None: unknown.
         self.free_at = free_at
         self.free_in = free_in
 
 
 class RateLimited(CallError):
-    """A provider refused a call for now; its bucket is paused for everyone."""
+    """A provider refused a call for now. Its limit is paused for all workers."""
 
     code = "rate_limited"
     hint = (
-        "Uncaught, it defers the attempt, which is no failure. Pass raise_for_limit=False to "
-        "ctx.http_client to read the answer yourself."
+        "If the handler does not catch this, the attempt is deferred; that is not a failure. Pass "
+        "raise_for_limit=False to ctx.http_client to read the response yourself."
     )
 
     def __init__(
@@ -64,7 +65,7 @@ class RateLimited(CallError):
     ) -> None:
         super().__init__(message, hint=hint)
         self.status = status
-        # In how many seconds to come back, where the provider said so.
+        # Seconds to wait, if the provider returned them.
         self.retry_after = retry_after
 
 
@@ -83,21 +84,21 @@ HTTP_ERRORS: Final = (
     HttpError(
         "http_timeout",
         "TimeoutException",
-        "Connecting, headers and body together took longer than the timeout of the call.",
-        "The provider is slow, or the answer is long: pass timeout=30 if it may take longer.",
+        "The call, from connecting to the end of the body, took longer than its timeout.",
+        "The provider is slow, or the response is long. To wait longer, pass timeout=30.",
     ),
     HttpError(
         "bad_status",
         "HTTPStatusError",
-        "A provider answered with a status that is no success, and raise_for_status was called.",
-        "Read the answer; raise Discard if another attempt would not help.",
+        "The provider's response has no success status, and raise_for_status was called.",
+        "Read the response. Raise Discard if another attempt would not help.",
     ),
     HttpError(
         "http_failed",
         "HTTPError",
-        "No answer: no connection, a broken one, one that is too large, or something that is not "
-        "HTTP.",
-        "The policy of the task decides on another attempt. Check whether the provider is up.",
+        "There was no usable response: no connection, a broken one, a response that is too large, "
+        "or data that is not HTTP.",
+        "Check that the provider is up. The policy of the task decides when to try again.",
     ),
 )
 
