@@ -32,7 +32,10 @@ _DOMAINS = {
     ),
     "duties": Domain(
         [f"{_ENGINE}/duties"],
-        ["tests/sql", "tests/concurrency/test_duties.py", "tests/chaos/test_clock.py"],
+        [
+            *("tests/integration/duties", "tests/sql", "tests/concurrency/test_duties.py"),
+            "tests/chaos/test_clock.py",
+        ],
         [*_REFUSALS, "tests/concurrency", "tests/plans", "tests/migrations", *_CALLERS],
     ),
     "schedules": Domain(
