@@ -27,7 +27,7 @@ _DOMAINS = {
             f"{_ENGINE}/{name}"
             for name in ("limits", "buckets", "shared_charging", "usage", "breakers")
         ],
-        ["tests/flow", "tests/property"],
+        ["tests/flow", "tests/sql/flow", "tests/property"],
         [*_REFUSALS, "tests/plans", "tests/sql", "tests/concurrency", *_CALLERS],
     ),
     "duties": Domain(
