@@ -1,6 +1,6 @@
 -- CP-30, CP-38: a claimed job comes with all that was enqueued, and with a lease that never outlasts its hard limit.
 \ir ../helpers/tools.sql
-\ir ../helpers/frozen.sql
+\ir ../../support/internals/frozen.sql
 select plan(7);
 
 set session authorization trunkline_producer;

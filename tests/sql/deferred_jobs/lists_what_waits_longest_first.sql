@@ -1,6 +1,6 @@
 -- CP-44: jobs that were deferred or set aside, the one that has waited longest first, up to a number.
 \ir ../helpers/tools.sql
-\ir ../helpers/frozen.sql
+\ir ../../support/internals/frozen.sql
 select plan(9);
 
 set session authorization trunkline_operator;

@@ -1,6 +1,6 @@
 -- EX-36: the rows of explain are complete: reason, until when, and all that is known about it.
 \ir ../helpers/tools.sql
-\ir ../helpers/frozen.sql
+\ir ../../support/internals/frozen.sql
 select plan(11);
 
 create function t.explained(p_job uuid) returns jsonb

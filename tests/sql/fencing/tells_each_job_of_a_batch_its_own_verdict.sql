@@ -1,6 +1,6 @@
 -- TA-21, RC-32: every call about attempts returns one row for each, in the order of the request, and moves only the live ones.
 \ir ../helpers/tools.sql
-\ir ../helpers/frozen.sql
+\ir ../../support/internals/frozen.sql
 select plan(16);
 
 -- Three jobs of w1 in attempt 2, one of w2, one of another tenant, one that has ended and one that never was. The

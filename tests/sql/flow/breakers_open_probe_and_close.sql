@@ -1,6 +1,6 @@
 -- RF-140: a breaker opens after so many failures and such a share of them within its window, lets one probe through, and closes by its success.
 \ir ../helpers/tools.sql
-\ir ../helpers/frozen.sql
+\ir ../../support/internals/frozen.sql
 select plan(47);
 
 -- All that a breaker shows, without what is empty and without its settings.

@@ -1,6 +1,6 @@
 -- RF-131, I6: a bucket gives what each of its windows and its slots have, no more, and the view, explain and the next claim agree about it.
 \ir ../helpers/tools.sql
-\ir ../helpers/frozen.sql
+\ir ../../support/internals/frozen.sql
 select plan(30);
 
 -- All that a bucket shows, without what is empty.

@@ -1,6 +1,6 @@
 -- RF-133, CP-61: at enqueue a limit defers or refuses jobs that would wait too long, alike for single requests and for batches.
 \ir ../helpers/tools.sql
-\ir ../helpers/frozen.sql
+\ir ../../support/internals/frozen.sql
 select plan(34);
 
 -- What becomes of jobs of a task: state and due time of each, or the refusal. `p_way` is one, set or batch.

@@ -1,7 +1,7 @@
 -- RF-137, RF-138: a grant is given while there is room, is settled once, and the ledger has each call once for each limit.
 \ir ../helpers/tools.sql
 \ir ../helpers/cases.sql
-\ir ../helpers/frozen.sql
+\ir ../../support/internals/frozen.sql
 select plan(47);
 
 create function t.bucket(p_name text) returns jsonb

@@ -1,7 +1,7 @@
 -- RF-130: each part of a limit is accepted up to both of its bounds and refused beyond them; the view shows all parts with their defaults.
 \ir ../helpers/tools.sql
 \ir ../helpers/cases.sql
-\ir ../helpers/frozen.sql
+\ir ../../support/internals/frozen.sql
 select plan(16);
 
 create function t.parts(p_limit text) returns jsonb

@@ -1,7 +1,7 @@
 -- RF-132, I8: the keys of a limit's name are filled in so that different values never meet, and a tenant reaches only its own.
 \ir ../helpers/tools.sql
 \ir ../helpers/cases.sql
-\ir ../helpers/frozen.sql
+\ir ../../support/internals/frozen.sql
 select plan(12);
 
 set session authorization trunkline_operator;

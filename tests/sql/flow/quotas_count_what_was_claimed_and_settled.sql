@@ -1,6 +1,6 @@
 -- RF-135, CP-60: a quota counts what was claimed and settled by the hour, keeps a share from low priorities, and refuses once it is spent.
 \ir ../helpers/tools.sql
-\ir ../helpers/frozen.sql
+\ir ../../support/internals/frozen.sql
 select plan(31);
 
 create function t.quota(p_name text) returns jsonb

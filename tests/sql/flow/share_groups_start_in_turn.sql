@@ -1,6 +1,6 @@
 -- TA-19: the keys of a share group start in turn, by what runs for each of them and its weight; a cap holds while others wait.
 \ir ../helpers/tools.sql
-\ir ../helpers/frozen.sql
+\ir ../../support/internals/frozen.sql
 select plan(22);
 
 create function t.put(p_tenant text, p_jobs integer, p_more jsonb default '{}') returns void
@@ -130,9 +130,7 @@ select is(
   'of a queue that is open again'
 );
 -- Ageing turns the order of priorities around, in one claim of sixteen.
-set session authorization default;
-create or replace function trunkline_internal.draw() returns double precision language sql volatile as 'select 0.0624::float8';
-set session authorization trunkline_operator;
+select t.draw(0.0624) \g /dev/null
 select t.finish(array(select unnest(string_to_array(t.all_running(), ' ')))) \g /dev/null
 select trunkline.enqueue('plain', p_correlation_id => 'p' || p, p_priority => p) from unnest(array[-9, -1, 0, 3, 7]) as p \g /dev/null
 select trunkline.enqueue('plain', p_correlation_id => 'q' || p, p_priority => p, p_queue => 'aged') from unnest(array[-9, -1, 0, 3, 7]) as p \g /dev/null
@@ -152,9 +150,7 @@ select is(
   'q-1 p-1 p-9',
   'both'
 );
-set session authorization default;
-create or replace function trunkline_internal.draw() returns double precision language sql volatile as 'select 0.0625::float8';
-set session authorization trunkline_operator;
+select t.draw(0.0625) \g /dev/null
 select trunkline.enqueue('plain', p_correlation_id => 'q' || p, p_priority => p, p_queue => 'aged') from unnest(array[-9, 3, 0]) as p \g /dev/null
 select is(
   t.claim(3),

@@ -1,6 +1,6 @@
 -- EX-35: cancel is answered to the attempt it was asked for, past the hard limit as well, and its first time is kept.
 \ir ../helpers/tools.sql
-\ir ../helpers/frozen.sql
+\ir ../../support/internals/frozen.sql
 select plan(10);
 
 set session authorization trunkline_worker;

@@ -1,6 +1,6 @@
 -- CP-23: large payloads and results of jobs of the same day are never mixed up, wherever the job is.
 \ir ../helpers/tools.sql
-\ir ../helpers/frozen.sql
+\ir ../../support/internals/frozen.sql
 select plan(12);
 
 create function t.body(p_kind text, p_name text) returns jsonb language sql immutable as $$

@@ -1,6 +1,6 @@
 -- RC-27, I8: a worker row is complete, is alive until just so many pulses were missed, and belongs to the tenant of its session.
 \ir ../helpers/tools.sql
-\ir ../helpers/frozen.sql
+\ir ../../support/internals/frozen.sql
 select plan(29);
 
 -- All columns of a worker, with times after noon.

@@ -1,6 +1,6 @@
 -- EX-37, EX-40: what an operator does to one job is answered and recorded in full, and refused with the state it is in.
 \ir ../helpers/tools.sql
-\ir ../helpers/frozen.sql
+\ir ../../support/internals/frozen.sql
 select plan(27);
 
 create function t.events(p_job uuid) returns jsonb

@@ -1,7 +1,7 @@
 -- CP-38, CP-64: each setting is accepted up to both of its bounds and refused beyond them, with all that is known of it.
 \ir ../helpers/tools.sql
 \ir ../helpers/cases.sql
-\ir ../helpers/frozen.sql
+\ir ../../support/internals/frozen.sql
 select plan(9);
 
 set session authorization trunkline_operator;

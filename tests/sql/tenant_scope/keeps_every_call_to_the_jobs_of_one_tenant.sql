@@ -1,7 +1,7 @@
 -- EX-36, I8: a session that acts for tenant a reaches the jobs, workers and lists of a, and none of b or of nobody.
 \ir ../helpers/tools.sql
 \ir ../helpers/cases.sql
-\ir ../helpers/frozen.sql
+\ir ../../support/internals/frozen.sql
 select plan(40);
 
 -- Three jobs of one worker: of a, of b and of nobody. `t.others` is how the others look, which no call may change.
@@ -20,7 +20,7 @@ begin
 end;
 $$;
 create function t.others() returns text language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select string_agg(j::text, ',' order by j.job_id) from trunkline_internal.all_jobs as j join t.trio as o on o.job_id = j.job_id where o.place > 1
+  select string_agg(j::text, ',' order by j.job_id) from trunkline.jobs as j join t.trio as o on o.job_id = j.job_id where o.place > 1
 $$;
 create function t.made(p_state text) returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -85,7 +85,9 @@ select is(
   (select array_agg(o.tenant || ' ' || v.verdict || ' ' || v.state) from trunkline.release_forgotten('w1', '{}') as v join t.trio as o on o.job_id = v.job_id),
   array['a ok ready'], 'release_forgotten'
 );
+reset trunkline.tenant;
 select is(t.others(), :'before', 'the others are as they were');
+set trunkline.tenant = 'a';
 select is((select array_agg(c.tenant) from trunkline.claim('w1', p_limit => 10) as c), array['a', 'a', 'a'], 'claim');
 select is((select array_agg(c.tenant) from trunkline.claim('w1', p_limit => 10, p_position => '{}') as c where c.job_id is not null), null, 'claim with a position');
 
