@@ -40,7 +40,7 @@ _DOMAINS = {
     ),
     "schedules": Domain(
         [f"{_ENGINE}/schedules"],
-        ["tests/integration/schedules", "tests/property/test_cron.py"],
+        ["tests/integration/schedules", "tests/sql/schedules", "tests/property/test_cron.py"],
         ["tests/sql", *_REFUSALS, "tests/concurrency", *_CALLERS],
     ),
     "workers": Domain(
