@@ -56,8 +56,8 @@ select is(
 set session authorization trunkline_worker;
 set client_min_messages = error;
 select is(
-  (select array_agg(concat_ws(' ', r.duty, r.ran, r.rows, r.error) order by r.place) from (select r.*, row_number() over () as place from trunkline.run_duties() as r) as r),
-  '{"fails t 0 division by zero","nothing t","ok t 7","rows t 3","expire t 0","promote t 0","reclaim t 0","run_schedules t 0","sweep_buckets t 0","sweep_idempotency t 0","maintain_partitions t 0"}',
+  (select array_agg(concat_ws(' ', r.duty, r.ran, case when r.duty <> 'maintain_partitions' then r.rows end, r.error) order by r.place) from (select r.*, row_number() over () as place from trunkline.run_duties() as r) as r),
+  '{"fails t 0 division by zero","nothing t","ok t 7","rows t 3","expire t 0","promote t 0","reclaim t 0","run_schedules t 0","sweep_buckets t 0","sweep_idempotency t 0","maintain_partitions t"}',
   'all of them run, users'' first, partitions last'
 );
 select is(
