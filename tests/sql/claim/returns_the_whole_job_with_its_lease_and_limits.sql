@@ -1,4 +1,4 @@
--- CP-30, CP-38: a claimed job comes with all that was enqueued, and with a lease that never outlasts its hard limit.
+-- A claimed job comes with all that was enqueued, and with a lease that never outlasts its hard limit.
 \ir ../helpers/tools.sql
 \ir ../../support/internals/frozen.sql
 select plan(7);

@@ -1,4 +1,4 @@
--- CP-44: jobs that were deferred or set aside, the one that has waited longest first, up to a number.
+-- Jobs that were deferred or set aside, the one that has waited longest first, up to a number.
 \ir ../helpers/tools.sql
 \ir ../../support/internals/frozen.sql
 select plan(9);

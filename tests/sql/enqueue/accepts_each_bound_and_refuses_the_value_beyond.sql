@@ -1,4 +1,4 @@
--- CP-20, CP-22: each argument of a request is accepted up to its bound, alone and in a batch, and refused beyond it.
+-- Each argument of a request is accepted up to its bound, alone and in a batch, and refused beyond it.
 \ir ../helpers/tools.sql
 \ir ../helpers/cases.sql
 select plan(6);

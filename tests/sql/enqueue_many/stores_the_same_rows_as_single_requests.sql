@@ -1,4 +1,4 @@
--- CP-20, CP-21: a request is stored alike by enqueue, as one of a set, and as one of a batch that is enqueued one by one.
+-- A request is stored alike by enqueue, as one of a set, and as one of a batch that is enqueued one by one.
 \ir ../helpers/tools.sql
 \ir ../../support/internals/frozen.sql
 select plan(15);

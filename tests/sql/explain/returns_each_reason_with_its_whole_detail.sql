@@ -1,4 +1,4 @@
--- EX-36: the rows of explain are complete: reason, until when, and all that is known about it.
+-- The rows of explain are complete: reason, until when, and all that is known about it.
 \ir ../helpers/tools.sql
 \ir ../../support/internals/frozen.sql
 select plan(11);

@@ -1,4 +1,4 @@
--- TA-21, RC-32: every call about attempts returns one row for each, in the order of the request, and moves only the live ones.
+-- Every call about attempts returns one row for each, in the order of the request, and moves only the live ones.
 \ir ../helpers/tools.sql
 \ir ../../support/internals/frozen.sql
 select plan(16);

@@ -1,4 +1,4 @@
--- RF-140: a breaker opens after so many failures and such a share of them within its window, lets one probe through, and closes by its success.
+-- A breaker opens after so many failures and such a share of them within its window, lets one probe through, and closes by its success.
 \ir ../helpers/tools.sql
 \ir ../../support/internals/frozen.sql
 select plan(47);

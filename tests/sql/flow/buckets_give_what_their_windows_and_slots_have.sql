@@ -1,4 +1,4 @@
--- RF-131, I6: a bucket gives what each of its windows and its slots have, no more, and the view, explain and the next claim agree about it.
+-- A bucket gives what each of its windows and its slots have, no more, and the view, explain and the next claim agree about it.
 \ir ../helpers/tools.sql
 \ir ../../support/internals/frozen.sql
 select plan(30);

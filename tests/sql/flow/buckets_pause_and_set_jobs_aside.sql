@@ -1,4 +1,4 @@
--- RF-134, RF-139: a provider's answer pauses a bucket or takes what it has left; a job that no longer fits is set aside and comes back in its place.
+-- A provider's answer pauses a bucket or takes what it has left; a job that no longer fits is set aside and comes back in its place.
 \ir ../helpers/tools.sql
 \ir ../helpers/cases.sql
 \ir ../../support/internals/frozen.sql

@@ -1,4 +1,4 @@
--- RF-133, CP-61: at enqueue a limit defers or refuses jobs that would wait too long, alike for single requests and for batches.
+-- At enqueue a limit defers or refuses jobs that would wait too long, alike for single requests and for batches.
 \ir ../helpers/tools.sql
 \ir ../../support/internals/frozen.sql
 select plan(34);

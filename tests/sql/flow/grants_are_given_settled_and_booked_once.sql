@@ -1,4 +1,4 @@
--- RF-137, RF-138: a grant is given while there is room, is settled once, and the ledger has each call once for each limit.
+-- A grant is given while there is room, is settled once, and the ledger has each call once for each limit.
 \ir ../helpers/tools.sql
 \ir ../helpers/cases.sql
 \ir ../../support/internals/frozen.sql

@@ -1,4 +1,4 @@
--- RF-130: each part of a limit is accepted up to both of its bounds and refused beyond them; the view shows all parts with their defaults.
+-- Each part of a limit is accepted up to both of its bounds and refused beyond them; the view shows all parts with their defaults.
 \ir ../helpers/tools.sql
 \ir ../helpers/cases.sql
 \ir ../../support/internals/frozen.sql

@@ -1,4 +1,4 @@
--- RF-132, I8: the keys of a limit's name are filled in so that different values never meet, and a tenant reaches only its own.
+-- The keys of a limit's name are filled in so that different values never meet, and a tenant reaches only its own.
 \ir ../helpers/tools.sql
 \ir ../helpers/cases.sql
 \ir ../../support/internals/frozen.sql

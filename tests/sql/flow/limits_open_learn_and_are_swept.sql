@@ -1,4 +1,4 @@
--- RF-136: a worker learns when the next limit opens, later calls are charged what earlier ones used, and the duty leaves what still counts.
+-- A worker learns when the next limit opens, later calls are charged what earlier ones used, and the duty leaves what still counts.
 \ir ../helpers/tools.sql
 \ir ../../support/internals/frozen.sql
 select plan(27);

@@ -1,4 +1,4 @@
--- RF-135, CP-60: a quota counts what was claimed and settled by the hour, keeps a share from low priorities, and refuses once it is spent.
+-- A quota counts what was claimed and settled by the hour, keeps a share from low priorities, and refuses once it is spent.
 \ir ../helpers/tools.sql
 \ir ../../support/internals/frozen.sql
 select plan(31);

@@ -1,4 +1,4 @@
--- TA-19: the keys of a share group start in turn, by what runs for each of them and its weight; a cap holds while others wait.
+-- The keys of a share group start in turn, by what runs for each of them and its weight; a cap holds while others wait.
 \ir ../helpers/tools.sql
 \ir ../../support/internals/frozen.sql
 select plan(22);

@@ -1,4 +1,4 @@
--- EX-35: cancel is answered to the attempt it was asked for, past the hard limit as well, and its first time is kept.
+-- Cancel is answered to the attempt it was asked for, past the hard limit as well, and its first time is kept.
 \ir ../helpers/tools.sql
 \ir ../../support/internals/frozen.sql
 select plan(10);

@@ -1,4 +1,4 @@
--- CP-23: large payloads and results of jobs of the same day are never mixed up, wherever the job is.
+-- Large payloads and results of jobs of the same day are never mixed up, wherever the job is.
 \ir ../helpers/tools.sql
 \ir ../../support/internals/frozen.sql
 select plan(12);

@@ -1,4 +1,4 @@
--- CP-64: each argument of a policy is accepted up to its bound, and refused with its name beyond it.
+-- Each argument of a policy is accepted up to its bound, and refused with its name beyond it.
 \ir ../helpers/tools.sql
 \ir ../helpers/cases.sql
 select plan(4);

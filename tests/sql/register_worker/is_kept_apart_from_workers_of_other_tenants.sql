@@ -1,4 +1,4 @@
--- RC-27, I8: a worker row is complete, is alive until just so many pulses were missed, and belongs to the tenant of its session.
+-- A worker row is complete, is alive until just so many pulses were missed, and belongs to the tenant of its session.
 \ir ../helpers/tools.sql
 \ir ../../support/internals/frozen.sql
 select plan(29);

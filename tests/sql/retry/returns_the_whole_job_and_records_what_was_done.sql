@@ -1,4 +1,4 @@
--- EX-37, EX-40: what an operator does to one job is answered and recorded in full, and refused with the state it is in.
+-- What an operator does to one job is answered and recorded in full, and refused with the state it is in.
 \ir ../helpers/tools.sql
 \ir ../../support/internals/frozen.sql
 select plan(27);

@@ -1,4 +1,4 @@
--- CP-35, RC-26: what a duty did is recorded in full, runs are bounded, and health reports what is late, failing or switched off.
+-- What a duty did is recorded in full, runs are bounded, and health reports what is late, failing or switched off.
 \ir ../helpers/tools.sql
 \ir ../helpers/cases.sql
 \ir ../../support/internals/frozen.sql

@@ -1,4 +1,4 @@
--- RF-80: cron expressions in all their forms, in zones whose clocks change, and with what is wrong with those that are refused.
+-- Cron expressions in all their forms, in zones whose clocks change, and with what is wrong with those that are refused.
 \ir ../helpers/tools.sql
 select plan(32);
 

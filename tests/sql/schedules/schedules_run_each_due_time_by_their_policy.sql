@@ -1,4 +1,4 @@
--- RF-81, RF-82: a schedule shows all that it was set with, runs each due time as its policy for missed ones says, and belongs to its tenant.
+-- A schedule shows all that it was set with, runs each due time as its policy for missed ones says, and belongs to its tenant.
 \ir ../helpers/tools.sql
 \ir ../helpers/cases.sql
 \ir ../../support/internals/frozen.sql

@@ -1,4 +1,4 @@
--- CP-38, CP-64: each setting is accepted up to both of its bounds and refused beyond them, with all that is known of it.
+-- Each setting is accepted up to both of its bounds and refused beyond them, with all that is known of it.
 \ir ../helpers/tools.sql
 \ir ../helpers/cases.sql
 \ir ../../support/internals/frozen.sql

@@ -1,4 +1,4 @@
--- EX-36, I8: a session that acts for tenant a reaches the jobs, workers and lists of a, and none of b or of nobody.
+-- A session that acts for tenant a reaches the jobs, workers and lists of a, and none of b or of nobody.
 \ir ../helpers/tools.sql
 \ir ../helpers/cases.sql
 \ir ../../support/internals/frozen.sql

@@ -1,4 +1,4 @@
--- CP-20: every argument of the calls that workers and operators make is accepted up to its bound, and refused beyond it.
+-- Every argument of the calls that workers and operators make is accepted up to its bound, and refused beyond it.
 \ir ../helpers/tools.sql
 \ir ../helpers/cases.sql
 select plan(8);
