@@ -179,14 +179,16 @@ select is(
 select trunkline_test.move_time('24 hours') \g /dev/null
 select trunkline.sweep_buckets() from generate_series(1, 4) \g /dev/null
 select is(
-  t.shown(),
+  -- When its name goes depends on transactions of other databases of the server.
+  t.shown() - 'key/b',
   '{"day": {"spent": 0, "waiting": 1}, "rpm": {"waiting": 1}, "hour": {"waiting": 3}, "key/a": {"waiting": 1}, "pages": {"spent": 140}, "slots": {"waiting": 1}}',
   'a day later'
 );
 select trunkline_test.move_time('24 hours') \g /dev/null
 select trunkline.sweep_buckets() from generate_series(1, 4) \g /dev/null
 select is(
-  t.shown(),
+  -- When its name goes depends on transactions of other databases of the server.
+  t.shown() - 'key/b',
   '{"day": {"spent": 0, "waiting": 1}, "rpm": {"waiting": 1}, "hour": {"waiting": 3}, "key/a": {"waiting": 1}, "pages": {"spent": 0}, "slots": {"waiting": 1}}',
   'two days later'
 );
