@@ -1,7 +1,7 @@
 -- A breaker opens after so many failures and such a share of them within its window, lets one probe through, and closes by its success.
 \ir ../helpers/tools.sql
 \ir ../../support/internals/frozen.sql
-select plan(47);
+select plan(49);
 
 -- All that a breaker shows, without what is empty and without its settings.
 create function t.breaker(p_name text) returns jsonb
@@ -226,6 +226,17 @@ select is(
   '{"share": 1.0000, "state": "open", "reason": "3 of 3 attempts failed within 00:10:00", "waiting": 0, "attempts": 3, "failures": 3, "probe_at": "00:22:32.999", "opened_at": "00:22:02.999", "changed_at": "00:22:02.999", "changed_by": "trunkline_operator"}',
   'and open it'
 );
+-- Attempts count by the minute in which they started, as long as it touches the window.
+select trunkline.reset_breaker('api'), trunkline_test.move_time('57.001 seconds') \g /dev/null
+select t.run('ask', 4, 'complete') \g /dev/null
+select trunkline_test.move_time('10 minutes') \g /dev/null
+select t.run('ask', 3, 'fail') \g /dev/null
+select is(t.breaker('api') ->> 'state' || ' ' || (t.breaker('api') ->> 'attempts'), 'closed 7', 'attempts of the minute in which the window begins');
+select trunkline_test.move_time('1 minute') \g /dev/null
+select t.run('ask', 1, 'fail') \g /dev/null
+select is(t.breaker('api') ->> 'state' || ' ' || (t.breaker('api') ->> 'attempts'), 'open 4', 'not those of an earlier one');
+select trunkline.reset_breaker('api') \g /dev/null
+select trunkline.trip_breaker('api') \g /dev/null
 -- Each key has a breaker.
 select is(
   t.run('model', 2, 'fail', 'x'),
@@ -235,7 +246,7 @@ select is(
 select t.run('model', 1, 'fail', 'y') \g /dev/null
 select is(
   t.breaker('model/x'),
-  '{"share": 1.0000, "state": "open", "reason": "2 of 2 attempts failed within 00:01:00", "waiting": 0, "attempts": 2, "failures": 2, "probe_at": "00:22:12.999", "opened_at": "00:22:02.999", "changed_at": "00:22:02.999", "changed_by": "trunkline_operator"}',
+  '{"share": 1.0000, "state": "open", "reason": "2 of 2 attempts failed within 00:01:00", "waiting": 0, "attempts": 2, "failures": 2, "probe_at": "00:34:10", "opened_at": "00:34:00", "changed_at": "00:34:00", "changed_by": "trunkline_operator"}',
   'open its breaker'
 );
 select is(
@@ -252,27 +263,27 @@ select is(
 select trunkline.enqueue('both', '{"model": "x"}') \g /dev/null
 select is(
   t.explained('both'),
-  '[["breaker", "00:22:32.999", {"since": "00:22:02.999", "state": "open", "reason": "3 of 3 attempts failed within 00:10:00", "breaker": "api", "failures": 3}], ["breaker", "00:22:12.999", {"since": "00:22:02.999", "state": "open", "reason": "2 of 2 attempts failed within 00:01:00", "breaker": "model/x", "failures": 2}]]',
+  '[["breaker", "00:34:30", {"since": "00:34:00", "state": "open", "reason": "opened by hand", "breaker": "api", "failures": 4}], ["breaker", "00:34:10", {"since": "00:34:00", "state": "open", "reason": "2 of 2 attempts failed within 00:01:00", "breaker": "model/x", "failures": 2}]]',
   'a job of both is explained by each'
 );
 select is(
   t.after_noon(trunkline.trip_breaker('model/y', 'provider is down')),
-  '00:22:12.999',
+  '00:34:10',
   'by hand'
 );
 select is(
   t.breaker('model/y'),
-  '{"share": 0.2500, "state": "open", "reason": "provider is down", "waiting": 0, "attempts": 4, "failures": 1, "probe_at": "00:22:12.999", "opened_at": "00:22:02.999", "changed_at": "00:22:02.999", "changed_by": "trunkline_operator"}',
+  '{"share": 0.2500, "state": "open", "reason": "provider is down", "waiting": 0, "attempts": 4, "failures": 1, "probe_at": "00:34:10", "opened_at": "00:34:00", "changed_at": "00:34:00", "changed_by": "trunkline_operator"}',
   'with a reason'
 );
 select is(
   t.after_noon(trunkline.trip_breaker('model/y', '', '5 minutes')),
-  '00:27:02.999',
+  '00:39:00',
   'or for longer'
 );
 select is(
   t.breaker('model/y'),
-  '{"share": 0.2500, "state": "open", "reason": "opened by hand", "waiting": 0, "attempts": 4, "failures": 1, "probe_at": "00:27:02.999", "opened_at": "00:22:02.999", "changed_at": "00:22:02.999", "changed_by": "trunkline_operator"}',
+  '{"share": 0.2500, "state": "open", "reason": "opened by hand", "waiting": 0, "attempts": 4, "failures": 1, "probe_at": "00:39:00", "opened_at": "00:34:00", "changed_at": "00:34:00", "changed_by": "trunkline_operator"}',
   'since the first time'
 );
 select is(

@@ -1,7 +1,7 @@
 -- At enqueue a limit defers or refuses jobs that would wait too long, alike for single requests and for batches.
 \ir ../helpers/tools.sql
 \ir ../../support/internals/frozen.sql
-select plan(34);
+select plan(35);
 
 -- What becomes of jobs of a task: state and due time of each, or the refusal. `p_way` is one, set or batch.
 create function t.tried(p_way text, p_task text, p_jobs integer default 1, p_more jsonb default '{}') returns text
@@ -185,6 +185,11 @@ select is(
   t.refusal('select trunkline.enqueue_many(''[{"task": "free"}, {"task": "free"}, {"task": "spent"}, {"task": "deep"}, {"task": "deep"}]'')') - 'message' - 'hint' - 'free_at',
   '{"code": "limit_queue_full", "asked": 2, "limit": "deep", "waiting": 7, "sqlstate": "TL034", "depth_limit": 7}',
   'of a batch the first job that is refused is named'
+);
+select is(
+  t.refusal('select trunkline.enqueue_many(''[{"task": "free"}, {"task": "spent", "queue": "other"}, {"task": "spent"}, {"task": "spent", "queue": "third"}]'')') ->> 'index',
+  '1',
+  'also where they are for several queues'
 );
 set session authorization trunkline_operator;
 -- Costs that never fit, and missing names.

@@ -2,7 +2,7 @@
 \ir ../helpers/tools.sql
 \ir ../helpers/cases.sql
 \ir ../../support/internals/frozen.sql
-select plan(16);
+select plan(17);
 
 create function t.parts(p_limit text) returns jsonb
 language sql stable security definer set search_path = pg_catalog, pg_temp
@@ -69,7 +69,7 @@ select is(
 );
 
 -- Names that could be filled in to the same.
-select trunkline.set_limit('model/{model}'), trunkline.set_limit('x-{a}-y/{b}'), trunkline.register_task('asks', p_limits => array['tenants/{tenant}']) \g /dev/null
+select trunkline.set_limit('frail', '{"breaker_failures": 1}'), trunkline.set_limit('model/{model}'), trunkline.set_limit('x-{a}-y/{b}'), trunkline.register_task('asks', p_limits => array['tenants/{tenant}']) \g /dev/null
 delete from t.cases;
 insert into t.cases (call, expected)
 select format('set_limit(%L)', n.name), case when n.free then 'accepted' else 'p_limit' end
@@ -82,7 +82,11 @@ insert into t.cases (call, expected) values
   ($$register_task('other', p_limits => array['model/{m}'])$$, 'p_limits'), ($$register_task('other', p_limits => array['model/{model}'])$$, 'accepted'),
   ($$register_task('other', p_limits => array['tenants/{key}'])$$, 'p_limits'), ($$register_task('asks', p_limits => array['tenants/{key}'])$$, 'accepted'),
   ($$register_task('other', p_limits => array['b/{x}', 'b/{y}'])$$, 'p_limits');
-select is_empty('select * from t.surprises()', 'names that overlap are refused');
+insert into t.cases (call, expected) values
+  ($$trip_breaker('frail', p_for => '1 second')$$, 'accepted'), ($$trip_breaker('frail', p_for => '0.999 seconds')$$, 'p_for'), ($$trip_breaker('frail', p_for => '30 days')$$, 'accepted'),
+  ($$trip_breaker('frail', p_for => '30 days 1 second')$$, 'p_for'), ($$trip_breaker('frail', repeat('x', 1000))$$, 'accepted'), ($$trip_breaker('frail', repeat('x', 1001))$$, 'p_reason'),
+  ($$trip_breaker('model/{model}')$$, 'p_name'), ($$trip_breaker('plain')$$, 'p_name'), ($$reset_breaker('plain')$$, 'p_name'), ($$reset_breaker('frail')$$, 'accepted');
+select is_empty('select * from t.surprises()', 'names that overlap are refused, and breakers opened within their bounds');
 select is(
   t.refusal($$select trunkline.set_limit('{a}/{b}')$$) ->> 'must_be', 'a name that cannot be filled in to the same as another limit: model/{model} overlaps', 'with the first that does'
 );
@@ -129,6 +133,11 @@ select pg_temp.declare('{"b": {"concurrency": 1, "requests_per_minute": 6, "toke
 select is(
   (select array_agg(concat_ws(' ', name, concurrency, requests_per_minute, tokens_per_minute) order by name) from trunkline.limits where name in ('a', 'b', 'full')),
   array['a', 'b 9 6 7', 'full 1 3'], 'what an operator changed or made stays, what is no longer declared goes'
+);
+select is(
+  t.refusal($$select pg_temp.declare('{"b": {"x": 1}, "a": {"x": 1}, "C": {"x": 1}}')$$) - 'message' - 'must_be',
+  '{"sqlstate": "TL022", "code": "invalid_policy", "argument": "declares", "task": "asks", "limit": "C"}'::jsonb,
+  'the first of several that are refused, by its name, is told'
 );
 
 select * from finish();

@@ -22,7 +22,8 @@ begin
       if v_state not like 'TL%' then
         return v_state || ' ' || sqlerrm;
       end if;
-      return coalesce(v_detail::jsonb ->> 'argument', v_detail::jsonb ->> 'code');
+      return coalesce(v_detail::jsonb ->> 'argument', v_detail::jsonb ->> 'code')
+        || case when v_detail::jsonb ? 'argument' and v_detail::jsonb ->> 'must_be' is null then ' without what it must be' else '' end;
   end;
 end;
 $$;
