@@ -2,7 +2,7 @@
 \ir ../helpers/tools.sql
 \ir ../helpers/cases.sql
 \ir ../../support/internals/frozen.sql
-select plan(47);
+select plan(48);
 
 create function t.bucket(p_name text) returns jsonb
 language sql stable security definer set search_path = pg_catalog, pg_temp
@@ -154,6 +154,7 @@ select is(
   '{"in_use": 0, "tokens": 130, "free_at": "00:02:02", "refused": 1, "requests": 2, "refused_at": "00:01:00"}',
   'than there were'
 );
+select is(pg_temp.settle('t3', '{"bytes": 70}'), 'settled', 'bytes are no units of a limit that does not count them');
 select is(
   pg_temp.ask('off', 'off'),
   '{"reason": "maintenance", "granted": false}',
@@ -255,7 +256,7 @@ select is(
 set session authorization trunkline_operator;
 select is(
   t.usage(),
-  '[["bytes", null, null, 1, 1, 0, 120000, 0], ["own/{tenant}", "ask", "acme", 2, 4, 30, 0, 0], ["slots", null, null, 2, 2, 0, 0, 0], ["tpm", "ask", "acme", 2, 4, 30, 0, 2], ["tpm", null, null, 1, 1, 90, 0, 1.25]]',
+  '[["bytes", null, null, 1, 1, 0, 120000, 0], ["own/{tenant}", "ask", "acme", 2, 4, 30, 0, 0], ["slots", null, null, 2, 2, 0, 0, 0], ["tpm", "ask", "acme", 2, 4, 30, 0, 2], ["tpm", null, null, 2, 2, 130, 0, 1.25]]',
   'the ledger'
 );
 select is(
