@@ -38,9 +38,7 @@ def raced(desk: Desk) -> Desk:
     desk.database.draw(0.5)
     desk.database.move_to_noon()
     desk.limit("key/{key}", **TEMPLATE).task("key/{key}", cost={"tokens": 60})
-    sessions = [
-        desk.database.connect("trunkline_producer", autocommit=False) for _ in range(2)
-    ]
+    sessions = [desk.database.connect("trunkline_producer", autocommit=False) for _ in range(2)]
     for session, name in zip(sessions, ["first", "second"], strict=True):
         Calls(session).enqueue(payload={"key": "a"}, correlation_id=name)
     desk.limit("key/a", **EXACT)
@@ -69,9 +67,10 @@ def test_views_show_the_bucket_once_with_the_newest_limit(two: Desk) -> None:
     assert rows(two, 'select name, "limit", tokens_of_minute, waiting from trunkline.buckets') == [
         ("key/a", "key/a", 60, 1)
     ]
-    assert rows(
-        two, 'select name, "limit", quota, spent from trunkline.quotas order by quota'
-    ) == [("key/a", "key/a", 500, 60), ("key/{key}", "key/{key}", 900, 0)]
+    assert rows(two, 'select name, "limit", quota, spent from trunkline.quotas order by quota') == [
+        ("key/a", "key/a", 500, 60),
+        ("key/{key}", "key/{key}", 900, 0),
+    ]
     assert rows(two, 'select name, "limit", waiting from trunkline.breakers') == [
         ("key/a", "key/a", 1)
     ]
@@ -87,9 +86,7 @@ def test_the_newest_limit_holds_back_every_job(two: Desk) -> None:
     started = [row.correlation_id for row in two.worker.claim("w", 10).rows]
     assert len(started) == 1
     [waiting] = {"first", "second"} - set(started)
-    explained = rows(
-        two, "select reason, detail from trunkline.explain(%s)", job(two, waiting)
-    )
+    explained = rows(two, "select reason, detail from trunkline.explain(%s)", job(two, waiting))
     [detail] = [detail for reason, detail in explained if reason == "limit"]
     assert (detail["limit"], detail["tokens_left"]) == ("key/a", 40)
 
