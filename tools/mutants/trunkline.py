@@ -27,17 +27,20 @@ _DOMAINS = {
             f"{_ENGINE}/{name}"
             for name in ("limits", "buckets", "shared_charging", "usage", "breakers")
         ],
-        ["tests/flow", "tests/property"],
+        ["tests/flow", "tests/sql/flow", "tests/property"],
         [*_REFUSALS, "tests/plans", "tests/sql", "tests/concurrency", *_CALLERS],
     ),
     "duties": Domain(
         [f"{_ENGINE}/duties"],
-        ["tests/sql", "tests/concurrency/test_duties.py", "tests/chaos/test_clock.py"],
+        [
+            *("tests/integration/duties", "tests/sql", "tests/concurrency/test_duties.py"),
+            "tests/chaos/test_clock.py",
+        ],
         [*_REFUSALS, "tests/concurrency", "tests/plans", "tests/migrations", *_CALLERS],
     ),
     "schedules": Domain(
         [f"{_ENGINE}/schedules"],
-        ["tests/integration/schedules", "tests/property/test_cron.py"],
+        ["tests/integration/schedules", "tests/sql/schedules", "tests/property/test_cron.py"],
         ["tests/sql", *_REFUSALS, "tests/concurrency", *_CALLERS],
     ),
     "workers": Domain(
