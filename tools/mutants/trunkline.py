@@ -77,7 +77,7 @@ _DOMAINS = {
     ),
     "db": Domain(
         [f"{_PACKAGE}/db"],
-        ["tests/unit/client", "tests/client"],
+        ["tests/unit/db", "tests/unit/client", "tests/client"],
         [
             *("tests/worker", "tests/cli", "tests/chaos", "tests/migrations"),
             "tests/integration",
