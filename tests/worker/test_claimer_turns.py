@@ -140,7 +140,8 @@ async def test_after_a_full_claim_it_goes_on_from_its_place(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limited", "taken", "again"), [(2, 2, True), (2, 1, False), (3, 2, False), (0, 0, True)]
+    ("limited", "taken", "again"),
+    [(2, 2, True), (2, 1, False), (3, 2, False), (0, 0, True)],
 )
 async def test_a_claim_that_took_all_limited_jobs_it_could_may_have_left_others(
     desk: Desk, limited: int, taken: int, again: bool
