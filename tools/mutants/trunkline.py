@@ -90,7 +90,7 @@ _DOMAINS = {
     ),
     "embedded": Domain(
         [f"{_PACKAGE}/embedded"],
-        ["tests/integration/embedded"],
+        ["tests/unit/embedded", "tests/integration/embedded"],
         ["tests/chaos", "tests/cli"],
     ),
     "schema": Domain(
