@@ -95,7 +95,7 @@ _DOMAINS = {
     ),
     "schema": Domain(
         [f"{_PACKAGE}/schema", f"{_ENGINE}/__init__.py"],
-        ["tests/migrations"],
+        ["tests/unit/schema", "tests/migrations"],
         ["tests/cli", "tests/integration/catalog", "tests/profiles"],
     ),
     "backup": Domain([f"{_PACKAGE}/backup"], ["tests/backup"], ["tests/docs/test_backup.py"]),
