@@ -1,0 +1,490 @@
+"""Starting, stopping and looking after a server, with programs that are made up."""
+
+import fcntl
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import psycopg
+import pytest
+
+from trunkline.embedded import binaries, cluster, launcher, postmaster, server, service
+from trunkline.embedded.binaries import Binaries
+from trunkline.embedded.folder import Folder
+from trunkline.embedded.launcher import Launcher
+from trunkline.embedded.server import EmbeddedServer, connection_string
+from trunkline.errors import EmbeddedInUse, EmbeddedNotRunning, EmbeddedStartFailed
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path / "home")
+    made.create()
+    return made
+
+
+def _locked(folder: Folder, name: str = "start.lock") -> bool:
+    with (folder.home / name).open("r+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+
+
+class World:
+    """A server that runs or does not, and what was done to it."""
+
+    def __init__(self, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.running = True
+        self.accepts = True
+        self.done: list[str] = []
+        monkeypatch.setattr(Folder, "postmaster", property(lambda _: 7 if self.running else None))
+        monkeypatch.setattr(cluster, "accepts", lambda _: self.accepts)
+        monkeypatch.setattr(cluster, "stop", self._stop)
+
+    def _stop(self, folder: Folder, *, timeout: float) -> None:
+        assert _locked(folder)
+        assert timeout == 60.0
+        self.done.append("stop")
+        self.running = False
+
+
+@pytest.fixture
+def world(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> World:
+    return World(folder, monkeypatch)
+
+
+def test_a_stop_takes_the_pin_away_and_says_whether_it_ran(world: World) -> None:
+    world.folder.pinned = True
+    assert service.stop(world.folder.home) is True
+    assert world.done == ["stop"]
+    assert not world.folder.pinned
+    assert service.stop(world.folder.home) is False
+    assert service.stop(world.folder.home / "missing") is False
+    assert not (world.folder.home / "missing").exists()
+
+
+def test_a_server_in_use_is_stopped_only_by_force(world: World) -> None:
+    user = world.folder.join()
+    with pytest.raises(EmbeddedInUse, match="^Other processes use the embedded server$"):
+        service.stop(world.folder.home)
+    assert world.done == []
+    assert service.stop(world.folder.home, force=True) is True
+    # Down, it is not in use.
+    assert service.stop(world.folder.home) is False
+    world.folder.leave(user)
+
+
+def test_a_reset_stops_and_moves_the_data_aside(world: World) -> None:
+    assert service.reset(world.folder.home) is None
+    assert service.reset(world.folder.home / "missing") is None
+    assert world.done == []
+    world.folder.data.mkdir()
+    aside = service.reset(world.folder.home)
+    assert aside is not None
+    assert aside.exists()
+    assert world.done == ["stop"]
+    assert not world.folder.has_data
+    assert not _locked(world.folder, "server.lock")
+
+
+@pytest.mark.parametrize(
+    ("pinned", "used", "stopped"),
+    [(False, False, True), (True, False, False), (False, True, False)],
+)
+def test_only_an_unused_server_is_stopped_unasked(
+    world: World, pinned: bool, used: bool, stopped: bool
+) -> None:
+    world.folder.pinned = pinned
+    user = world.folder.join()
+    if not used:
+        world.folder.leave(user)
+    service.stop_if_unused(world.folder.home)
+    assert (world.done == ["stop"]) is stopped
+
+
+def test_the_status_is_that_of_a_server_that_answers(world: World) -> None:
+    world.folder.pinned = True
+    world.folder.port = 5
+    world.folder.data.mkdir()
+    (world.folder.data / "PG_VERSION").write_text("18\n")
+    home, log = world.folder.home, world.folder.log
+    assert service.status(home) == service.Status(home, True, 7, 5, "18", True, False, log)
+    user = world.folder.join()
+    assert service.status(home).in_use
+    world.accepts = False
+    assert service.status(home) == service.Status(home, False, None, 5, "18", False, False, log)
+    world.folder.leave(user)
+
+
+def test_a_connection_string_needs_a_server_that_was_started(folder: Folder) -> None:
+    with pytest.raises(EmbeddedNotRunning) as refused:
+        service.dsn(folder.home)
+    assert str(refused.value) == f"There is no server in {folder.home} yet"
+    folder.port = 5
+    (folder.home / "password").touch(mode=0o600)
+    (folder.home / "password").write_text("a/b")
+    assert service.dsn(folder.home, tcp=True) == (
+        "postgresql://trunkline_installer:a%2Fb@127.0.0.1:5/trunkline"
+    )
+    where = str(folder.socket_directory).replace("/", "%2F")
+    assert service.dsn(folder.home) == (
+        f"postgresql://trunkline_installer@/trunkline?host={where}&port=5"
+    )
+    assert connection_string(folder, user="postgres").startswith("postgresql://postgres@/")
+
+
+def test_psql_is_looked_for_beside_the_server(
+    folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(binaries, "find", lambda *_: Binaries(tmp_path, 18))
+    assert service.psql_program(folder.home) is None
+    (tmp_path / "psql").touch()
+    assert service.psql_program(folder.home) == tmp_path / "psql"
+
+
+class Users:
+    """What users of a server do when they come and go."""
+
+    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.world = world
+        world.running = False
+        ours = Launcher(os.geteuid(), os.getegid())
+        monkeypatch.setattr(binaries, "find", lambda *_: Binaries(Path("/b"), 18))
+        monkeypatch.setattr(launcher, "choose", lambda *_: ours)
+        monkeypatch.setattr(cluster, "initialise", self._initialise)
+        monkeypatch.setattr(cluster, "start", self._start)
+        monkeypatch.setattr(server, "_prepare", lambda _: world.done.append("prepare"))
+        monkeypatch.setattr(server.keeper, "watch", lambda _: world.done.append("watch"))
+        monkeypatch.setattr(server.atexit, "register", lambda _: world.done.append("register"))
+        monkeypatch.setattr(server.atexit, "unregister", lambda _: None)
+        self.error: Exception | None = None
+
+    def _initialise(self, folder: Folder, *_: Any) -> None:
+        self.world.done.append("initialise")
+        folder.data.mkdir()
+
+    def _start(self, folder: Folder, *_: Any, **limits: float) -> None:
+        assert _locked(folder)
+        assert folder.has_users()
+        assert limits == {"timeout": 60.0, "recovery_timeout": 600.0}
+        self.world.done.append("start")
+        if self.error is not None:
+            raise self.error
+        self.world.running = True
+
+    def join(self) -> EmbeddedServer:
+        return server.acquire(self.world.folder.home)
+
+    def taken(self) -> list[str]:
+        done, self.world.done[:] = list(self.world.done), []
+        return done
+
+
+@pytest.fixture
+def users(world: World, monkeypatch: pytest.MonkeyPatch) -> Users:
+    return Users(world, monkeypatch)
+
+
+def test_the_first_user_starts_the_server_and_the_last_one_stops_it(users: Users) -> None:
+    folder = users.world.folder
+    first = users.join()
+    assert users.taken() == ["initialise", "start", "prepare", "watch", "register"]
+    assert first.pid == 7
+    assert first.bindir == Path("/b")
+    folder.port = 5
+    assert first.dsn == connection_string(folder)
+    assert first.superuser_dsn == connection_string(folder, user="postgres")
+    second = users.join()
+    assert users.taken() == ["watch", "register"]
+    first.close()
+    first.close()
+    assert users.taken() == []
+    with second:
+        users.world.running = False
+        second.ensure_running()
+        assert users.taken() == ["start", "prepare"]
+        second.ensure_running()
+        assert users.taken() == []
+    assert users.taken() == ["stop"]
+    assert not folder.has_users()
+
+
+def test_a_server_that_does_not_answer_is_started(users: Users) -> None:
+    users.world.running = True
+    users.world.accepts = False
+    users.world.folder.data.mkdir()
+    with users.join():
+        assert users.taken() == ["start", "prepare", "watch", "register"]
+
+
+def test_a_pinned_server_outlives_its_users_and_has_no_keeper(users: Users) -> None:
+    users.world.folder.pinned = True
+    users.join().close()
+    assert users.taken() == ["initialise", "start", "prepare", "register"]
+    status = service.pin(users.world.folder.home)
+    assert status.pinned
+    assert users.taken() == ["register"]
+
+
+def test_a_start_that_fails_leaves_no_user(users: Users) -> None:
+    users.error = EmbeddedStartFailed("no", log=Path("/l"), tail="")
+    with pytest.raises(EmbeddedStartFailed):
+        users.join()
+    assert not users.world.folder.has_users()
+
+
+def test_a_fork_does_not_leave_for_its_parent(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
+    used = users.join()
+    users.taken()
+    monkeypatch.setattr(server.os, "getpid", lambda: 1)
+    used.close()
+    assert users.taken() == []
+    assert users.world.folder.has_users()
+    monkeypatch.undo()
+
+
+class Programs:
+    """A launcher that plays initdb and pg_ctl."""
+
+    def __init__(self, folder: Folder, *steps: Callable[[], Any]) -> None:
+        self.folder = folder
+        self.ran: list[list[str]] = []
+        self.steps = list(steps)
+        self.uid, self.gid, self.drops = os.geteuid(), os.getegid(), False
+        self.code = 0
+
+    def run(self, arguments: Any, **_: Any) -> Any:
+        self.ran.append([str(argument) for argument in arguments])
+        if self.steps:
+            self.steps.pop(0)()
+        return subprocess.CompletedProcess([], self.code, "said")
+
+
+@pytest.mark.parametrize(
+    ("major", "locale"),
+    [
+        (18, ["--locale-provider=builtin", "--locale=C.UTF-8"]),
+        (17, ["--locale-provider=builtin", "--locale=C.UTF-8"]),
+        (16, ["--locale=C.UTF-8"]),
+    ],
+)
+def test_data_is_made_under_another_name(folder: Folder, major: int, locale: list[str]) -> None:
+    draft = folder.home / "data.new"
+    (draft / "left over").mkdir(parents=True)
+
+    def initdb() -> None:
+        assert not draft.exists()
+        draft.mkdir(mode=0o700)
+        (draft / "postgresql.conf").touch(mode=0o600)
+
+    programs: Any = Programs(folder, initdb)
+    cluster.initialise(folder, Binaries(Path("/b"), major), programs)
+    ((program, data, *rest),) = programs.ran
+    assert (program, data) == ("/b/initdb", f"--pgdata={draft}")
+    assert rest == ["--username=postgres", "--encoding=UTF8", "--auth=trust", *locale]
+    assert "reject" in (folder.data / "pg_hba.conf").read_text()
+    included = (folder.data / "postgresql.conf").read_text()
+    assert included == "\ninclude_if_exists = 'trunkline.conf'\n"
+    assert not draft.exists()
+
+
+def test_a_failed_initdb_is_told_with_its_words(folder: Folder) -> None:
+    programs: Any = Programs(folder)
+    programs.code = 1
+    with pytest.raises(EmbeddedStartFailed) as failed:
+        cluster.initialise(folder, Binaries(Path("/b"), 18), programs)
+    assert "initdb failed" in str(failed.value)
+    assert "said" in f"{failed.value} {failed.value.hint}"
+    assert not folder.has_data
+
+
+def _log(folder: Folder, text: str) -> None:
+    with folder.log.open("a") as file:
+        file.write(text)
+    folder.log.chmod(0o600)
+
+
+class Starts:
+    """A data folder whose server starts when the test says so."""
+
+    def __init__(self, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+        folder.data.mkdir(mode=0o700)
+        self.folder = folder
+        self.ready = False
+        self.alive = False
+        self.pauses: list[float] = []
+        monkeypatch.setattr(Folder, "postmaster", property(lambda _: 7 if self.alive else None))
+        monkeypatch.setattr(cluster, "accepts", lambda _: self.ready)
+        monkeypatch.setattr(cluster.time, "sleep", self.pauses.append)
+
+    def start(self, programs: Any, *, timeout: float = 60.0, recovery: float = 60.0) -> None:
+        found = Binaries(Path("/b"), 18)
+        cluster.start(
+            *(self.folder, found, programs, {}), timeout=timeout, recovery_timeout=recovery
+        )
+
+    def come_up(self) -> None:
+        assert _locked(self.folder, "server.lock")
+        self.alive = self.ready = True
+
+
+@pytest.fixture
+def starts(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Starts:
+    return Starts(folder, monkeypatch)
+
+
+def test_a_server_is_started_with_its_settings(starts: Starts) -> None:
+    starts.folder.log.write_text("x" * (16 * 1024 * 1024 + 1))
+    starts.folder.log.chmod(0o600)
+    (starts.folder.data / "postmaster.pid").write_text(f"{os.getpid()}\n")
+    programs = Programs(starts.folder, starts.come_up)
+    starts.start(programs)
+    data = str(starts.folder.data)
+    assert programs.ran == [["/b/pg_ctl", "start", "--wait", "--timeout=5", "-D", data]]
+    assert (starts.folder.data / "trunkline.conf").exists()
+    assert not (starts.folder.data / "postmaster.pid").exists()
+    assert (starts.folder.home / "postgres.log.old").exists()
+    assert starts.folder.socket_directory.exists()
+    assert not _locked(starts.folder, "server.lock")
+    assert starts.pauses == []
+
+
+@pytest.mark.parametrize("passing", cluster._PASSING)  # noqa: SLF001
+def test_a_passing_failure_is_tried_again(starts: Starts, passing: str) -> None:
+    starts.start(Programs(starts.folder, lambda: _log(starts.folder, passing), starts.come_up))
+    assert starts.pauses == [0.05]
+
+
+def test_a_lasting_failure_is_told_with_the_log(starts: Starts) -> None:
+    _log(starts.folder, f"before: {cluster._PASSING[0]}")  # noqa: SLF001
+    programs = Programs(starts.folder, lambda: _log(starts.folder, "bad setting"))
+    with pytest.raises(EmbeddedStartFailed) as failed:
+        starts.start(programs)
+    assert "The server did not start" in str(failed.value)
+    assert "bad setting" in f"{failed.value} {failed.value.hint}"
+    assert "before" not in f"{failed.value} {failed.value.hint}"
+    assert len(programs.ran) == 1
+    # A passing one, when the time is over.
+    again = Programs(
+        starts.folder,
+        lambda: _log(starts.folder, cluster._PASSING[0]),  # noqa: SLF001
+    )
+    with pytest.raises(EmbeddedStartFailed):
+        starts.start(again, timeout=-1.0)
+    assert not _locked(starts.folder, "server.lock")
+
+
+def test_a_server_that_recovers_is_waited_for(starts: Starts) -> None:
+    def recover() -> None:
+        starts.alive = True
+        original = starts.pauses.append
+
+        def later(seconds: float) -> None:
+            original(seconds)
+            starts.ready = len(starts.pauses) > 1
+
+        cluster.time.sleep = later  # type: ignore[assignment]
+
+    starts.start(Programs(starts.folder, recover))
+    assert starts.pauses == [0.05, 0.05]
+    starts.ready = False
+    with pytest.raises(EmbeddedStartFailed):
+        starts.start(Programs(starts.folder), recovery=-1.0)
+
+
+def test_processes_of_an_earlier_server_are_not_joined(starts: Starts) -> None:
+    lock = starts.folder.server_lock(0.0)
+    assert lock is not None
+    with pytest.raises(EmbeddedStartFailed) as failed:
+        starts.start(Programs(starts.folder), timeout=-1.0)
+    assert "Processes of an earlier server still use the data" in str(failed.value)
+    os.close(lock)
+
+
+def test_a_server_is_interrupted_and_waited_for(
+    starts: Starts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, bool]] = []
+    monkeypatch.setattr(
+        postmaster, "interrupt", lambda pid, still: asked.append((pid, bool(still())))
+    )
+    cluster.stop(starts.folder, timeout=1.0)
+    assert asked == []
+    starts.alive = True
+
+    def end(seconds: float) -> None:
+        starts.pauses.append(seconds)
+        starts.alive = False
+
+    monkeypatch.setattr(cluster.time, "sleep", end)
+    cluster.stop(starts.folder, timeout=60.0)
+    assert asked == [(7, True)]
+    assert starts.pauses == [0.05]
+    starts.alive = True
+    with pytest.raises(EmbeddedStartFailed, match="The server did not stop"):
+        cluster.stop(starts.folder, timeout=-1.0)
+
+
+class Catalog:
+    """A server with or without the installer and its database."""
+
+    def __init__(self, roles: bool, database: bool) -> None:
+        self.found = {"pg_roles": roles, "pg_database": database}
+        self.ran: list[str] = []
+        self.pgconn = SimpleNamespace(encrypt_password=lambda password, *_: b"hash of " + password)
+
+    def __enter__(self) -> "Catalog":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def execute(self, query: Any, _: Any = None) -> Any:
+        text = query if isinstance(query, str) else query.as_string(None)
+        for table, found in self.found.items():
+            if table in text:
+                return SimpleNamespace(fetchone=lambda found=found: (1,) if found else None)
+        self.ran.append(text)
+        return None
+
+
+@pytest.mark.parametrize(
+    ("roles", "database", "password", "expected"),
+    [
+        (False, False, None, ["create role", "alter role", "create database"]),
+        (True, True, "x", []),
+        (True, True, None, ["alter role"]),
+        (True, False, "x", ["create database"]),
+    ],
+)
+def test_what_is_missing_in_a_server_is_created(
+    folder: Folder,
+    monkeypatch: pytest.MonkeyPatch,
+    roles: bool,
+    database: bool,
+    password: str | None,
+    expected: list[str],
+) -> None:
+    folder.port = 5
+    if password:
+        folder.new_password()
+    catalog = Catalog(roles, database)
+    asked: list[str] = []
+
+    def connect(dsn: str, *, autocommit: bool) -> Catalog:
+        asked.append(dsn)
+        return catalog
+
+    monkeypatch.setattr(psycopg, "connect", connect)
+    server._prepare(folder)  # noqa: SLF001
+    assert [text.rsplit(' "', 2)[0].split(' "')[0] for text in catalog.ran] == expected
+    assert asked[0].startswith("postgresql://postgres@/postgres?")
+    assert folder.password is not None
+    altered = [text for text in catalog.ran if text.startswith("alter")]
+    assert all(f"'hash of {folder.password}'" in text for text in altered)
