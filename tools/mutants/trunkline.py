@@ -98,8 +98,10 @@ _DOMAINS = {
         ["tests/unit/schema", "tests/migrations"],
         ["tests/cli", "tests/integration/catalog", "tests/profiles"],
     ),
-    "backup": Domain([f"{_PACKAGE}/backup"], ["tests/backup"], ["tests/docs/test_backup.py"]),
-    "testing": Domain([f"{_PACKAGE}/testing"], ["tests/testing"]),
+    "backup": Domain(
+        [f"{_PACKAGE}/backup"], ["tests/unit/backup", "tests/backup"], ["tests/docs/test_backup.py"]
+    ),
+    "testing": Domain([f"{_PACKAGE}/testing"], ["tests/unit/testing", "tests/testing"]),
     "model": Domain(
         [f"{_PACKAGE}/{name}" for name in ("model", "errors", "telemetry")],
         ["tests/unit", "tests/client"],
