@@ -24,7 +24,9 @@ class Engine:
         self._answers: dict[str, list[Any]] = {}
         engine = self
 
-        async def run(_: LastingConnection, call: Call[Any], *, patience: float = CALL_TIMEOUT) -> Any:
+        async def run(
+            _: LastingConnection, call: Call[Any], *, patience: float = CALL_TIMEOUT
+        ) -> Any:
             return await engine.answer(call, patience)
 
         monkeypatch.setattr(LastingConnection, "run", run)

@@ -137,8 +137,10 @@ async def test_verdicts_are_counted_and_logged(
     assert said == [
         (
             logging.INFO,
-            f"job {cancelled.job_id} was cancelled while it ran; the result of attempt 2 was"
-            " dropped",
+            (
+                f"job {cancelled.job_id} was cancelled while it ran; the result of attempt 2 was"
+                " dropped"
+            ),
         ),
         (
             logging.WARNING,
@@ -146,8 +148,10 @@ async def test_verdicts_are_counted_and_logged(
         ),
         (
             logging.WARNING,
-            f"the server has no job {gone.job_id}; the end of attempt 4 was refused. It was"
-            " discarded, or the server lost transactions, as in an asynchronous failover",
+            (
+                f"the server has no job {gone.job_id}; the end of attempt 4 was refused. It was"
+                " discarded, or the server lost transactions, as in an asynchronous failover"
+            ),
         ),
     ]
     for record, job in zip(caplog.records, (cancelled, lost, gone), strict=True):
@@ -174,8 +178,10 @@ async def test_a_payload_that_does_not_fit_is_logged_with_who_may_fit(
         Report(c, End.HAND_OVER),
     )
     assert [one.getMessage() for one in caplog.records] == [
-        "attempt 1 of work was handed back: field x of the payload does not fit the code of this"
-        " worker; worker other has another version of the task",
+        (
+            "attempt 1 of work was handed back: field x of the payload does not fit the code of"
+            " this worker; worker other has another version of the task"
+        ),
         "attempt 2 of work failed: PayloadMismatch: too many",
     ]
     assert {one.levelno for one in caplog.records} == {logging.WARNING}

@@ -212,8 +212,8 @@ async def test_after_an_error_duties_wait_for_two_pulses_first(
     assert pauses == [7.0, 5.0]
     await duties.turn()
     assert pauses == [7.0, 5.0, 5.0]
+    engine.say("run_duties", ConnectionLost("gone"))
     with pytest.raises(ConnectionLost):
-        engine.say("run_duties", ConnectionLost("gone"))
         await duties.turn()
     duties.stopping.set()
     engine.taken()

@@ -131,7 +131,7 @@ class Supervisor:
         options = replace(self._options, processes=1, name=name)
         # Through a pipe: every user can read a command line, and the DSN may contain a password.
         reader, writer = os.pipe()
-        # A child that died at once is noticed by its exit code; closing the pipe fails like writing.
+        # A child that died at once is noticed by its exit code. Closing the pipe may fail, too.
         with contextlib.suppress(BrokenPipeError), os.fdopen(writer, "wb") as pipe:
             try:
                 place.process = subprocess.Popen(

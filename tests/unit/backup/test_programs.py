@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from trunkline.backup import programs
-from trunkline.backup.programs import Program, find, running
+from trunkline.backup.programs import Process, Program, find, running
 from trunkline.errors import BackupError, BackupFailed, BackupProgramsMissing
 
 
@@ -96,19 +96,26 @@ def test_a_program_that_fails_is_told_with_its_last_words(tmp_path: Path) -> Non
 
 def test_a_program_that_stops_reading_is_told_by_its_own_words(tmp_path: Path) -> None:
     program = _script(tmp_path, "sys.stdin.close(); sys.stderr.write('full'); sys.exit(1)")
-    with (
-        pytest.raises(BackupFailed, match="^pg_dump failed: full$"),
-        running(program, "host=h", [], reads=True) as process,
-    ):
-        for _ in range(1000):
-            process.input.write(b"x" * 100_000)
+
+    def feed() -> None:
+        with running(program, "host=h", [], reads=True) as process:
+            for _ in range(1000):
+                process.input.write(b"x" * 100_000)
+
+    with pytest.raises(BackupFailed, match=r"^pg_dump failed: full$"):
+        feed()
 
 
 def test_a_program_does_not_outlive_an_error(tmp_path: Path) -> None:
-    program = _script(tmp_path, "print('ready', flush=True); sys.stdin.read(); import time; time.sleep(600)")
-    seen = []
-    with pytest.raises(KeyError), running(program, "host=h", []) as process:
-        process.output.readline()
-        seen.append(process._process)  # noqa: SLF001
-        raise KeyError("x")
-    assert seen[0].returncode == -9
+    program = _script(tmp_path, "import time\nprint('ready', flush=True)\ntime.sleep(600)")
+    seen: list[Process] = []
+
+    def fail() -> None:
+        with running(program, "host=h", []) as process:
+            process.output.readline()
+            seen.append(process)
+            raise KeyError("x")
+
+    with pytest.raises(KeyError):
+        fail()
+    assert seen[0]._process.returncode == -9  # noqa: SLF001

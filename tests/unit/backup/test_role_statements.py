@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.backup.target import Target, a_manifest
-from trunkline.backup import catalog, restoring, roles
+from trunkline.backup import catalog, roles
 from trunkline.backup.compared import Compared
 from trunkline.backup.restoring import _become_owners, _counted, _owning, _require_fit
 from trunkline.backup.roles import Outcome
@@ -149,7 +149,7 @@ def test_a_role_that_was_confined_must_be_so_here() -> None:
     # The setting of the database comes before the role's own.
     assert compared.obstacle("m") == (
         "role m has other settings than in the backup; if it is the same role, run this first:"
-        " alter role \"m\" set \"app\".\"tenant\" = 'b'"
+        ' alter role "m" set "app"."tenant" = \'b\''
     )
     rows[0] = ("m", True, "app.tenant", "b")
     compared = Compared(target, a_manifest(settings=settings))
@@ -197,8 +197,10 @@ def test_the_installer_becomes_a_member_of_the_owner(
     assert target.ran == [
         *granted,
         "set local role trunkline_owner",
-        "insert into trunkline_internal.installers (role) values (%s) on conflict do nothing"
-        f" ('{name}',)",
+        (
+            "insert into trunkline_internal.installers (role) values (%s) on conflict do nothing"
+            f" ('{name}',)"
+        ),
     ]
 
 
@@ -288,7 +290,7 @@ def test_a_target_that_is_not_empty_is_refused_with_what_it_has(contents: list[s
         _require_fit(target, a_manifest(), 16)
     assert str(refused.value) == "d is not empty: it has t1, t2, t3, t4, t5"
     contents.append("t6")
-    with pytest.raises(RestoreTargetNotEmpty, match="t4, t5, …$"):
+    with pytest.raises(RestoreTargetNotEmpty, match=r"t4, t5, …$"):
         _require_fit(target, a_manifest(), 16)
 
 
@@ -307,7 +309,7 @@ def test_a_target_must_be_new_enough_and_have_the_extensions(contents: list[str]
 def test_rows_are_counted_after_a_restore(monkeypatch: pytest.MonkeyPatch) -> None:
     target: Any = Target()
     rows = {"b.t": 1, "a.t": 2}
-    monkeypatch.setattr(restoring.catalog, "count_rows", lambda _: rows)
+    monkeypatch.setattr(catalog, "count_rows", lambda _: rows)
     assert _counted(target, a_manifest(rows=dict(rows))) == rows
     assert target.ran == ["set transaction isolation level repeatable read"]
     with pytest.raises(RestoreIncomplete) as refused:

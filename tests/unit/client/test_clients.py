@@ -13,7 +13,6 @@ import pytest
 
 from trunkline import Trunkline
 from trunkline.client._async.jobs import AsyncJobHandle
-from trunkline.db.calls.produce import EnqueuedBatch
 from trunkline.db.pool import AsyncPool
 from trunkline.errors import (
     ConnectionLost,
@@ -29,7 +28,7 @@ from trunkline.errors import (
     UnsupportedConnection,
     WaitTimeout,
 )
-from trunkline.model import Enqueued, JobState
+from trunkline.model import Enqueued, EnqueuedBatch, JobState
 
 _AT = datetime(2026, 5, 1, tzinfo=UTC)
 _FUNCTION = re.compile(r"trunkline\.(\w+)\(")
@@ -138,7 +137,7 @@ def test_names_that_the_application_does_not_know_are_not_registered(
         assert [name for name, _ in engine.calls] == ["register_tasks", "enqueue_many"]
         (policy,) = json.loads(engine.calls[0][1][0])
         assert (policy["task"], policy["alias_of"]) == ("old", "two")
-        with pytest.raises(PayloadMismatch, match="^The payload of t is not JSON: object is not"):
+        with pytest.raises(PayloadMismatch, match=r"^The payload of t is not JSON: object is not"):
             await app.jobs.enqueue("t", {"x": object()})
         engine.taken()
         await app.jobs.enqueue("old", {"s": {30, 1, 200}}, idempotency_key="k")
@@ -161,7 +160,8 @@ def test_options_for_all_do_not_replace_those_of_one(engine: Engine, app: Trunkl
 
 def test_what_is_no_list_of_requests_is_refused(engine: Engine, app: Trunkline) -> None:
     one: Any = app.tasks["one"]
-    for wrong in (5, one, [5], [one.request(1), None], one.request(1), "ab"):
+    mistakes: list[Any] = [5, one, [5], [one.request(1), None], one.request(1), "ab"]
+    for wrong in mistakes:
         with pytest.raises(InvalidArgument) as refused:
             _run(app.enqueue_many(wrong))
         assert refused.value.message == "enqueue_many takes a list of requests"
@@ -225,7 +225,7 @@ def test_jobs_are_listed_by_what_is_given(engine: Engine, app: Trunkline) -> Non
 
 
 def test_changes_name_the_job_however_it_is_given(engine: Engine, app: Trunkline) -> None:
-    engine.answers |= {name: lambda *_: name for name in ("cancel", "retry", "explain")}
+    engine.answers |= dict.fromkeys(("cancel", "retry", "explain"), lambda *_: None)
 
     async def story() -> None:
         handle: AsyncJobHandle[Any] = await app.tasks["two"].enqueue()
@@ -304,9 +304,7 @@ def test_a_handle_decodes_its_result(engine: Engine, app: Trunkline, time: Time)
     _run(story())
 
 
-def test_a_wait_raises_what_became_of_the_job(
-    engine: Engine, app: Trunkline, time: Time
-) -> None:
+def test_a_wait_raises_what_became_of_the_job(engine: Engine, app: Trunkline, time: Time) -> None:
     engine.answers["job"] = lambda _: _job(JobState.CANCELLED)
     with pytest.raises(JobCancelled, match="r"):
         _run(app.jobs.wait(uuid4()))
@@ -376,7 +374,11 @@ def test_another_database_is_used_within_a_block(
     engine: Engine, app: Trunkline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left: list[AsyncPool] = []
-    monkeypatch.setattr(AsyncPool, "abandon", lambda pool: left.append(pool))
+
+    def abandon(pool: AsyncPool) -> None:
+        left.append(pool)
+
+    monkeypatch.setattr(AsyncPool, "abandon", abandon)
 
     async def story() -> None:
         await app.tasks["one"].enqueue(1)

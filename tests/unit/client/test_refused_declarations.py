@@ -20,6 +20,10 @@ def app() -> Trunkline:
 def _work() -> None: ...
 
 
+def _breaker(**wrong: Any) -> Breaker:
+    return Breaker(**wrong)
+
+
 _CONCURRENCY = 'Pass how many run at once: 3, or by key {"document/{document}": 1}.'
 _BREAKER = "See the reference of Breaker."
 _ALIASES = 'Pass a list of names: aliases=["old_name"].'
@@ -63,7 +67,7 @@ _ALIAS_ONCE = "Name each old name once, and not the name that the task has now."
         ),
         *(
             (
-                {"breaker": Breaker(failures=wrong)},
+                {"breaker": _breaker(failures=wrong)},
                 f"breaker of t: failures is {wrong!r}, not a number from 1 on",
                 _BREAKER,
             )
@@ -71,7 +75,7 @@ _ALIAS_ONCE = "Name each old name once, and not the name that the task has now."
         ),
         *(
             (
-                {"breaker": Breaker(share=wrong)},
+                {"breaker": _breaker(share=wrong)},
                 f"breaker of t: share is {wrong!r}, not from 0 to 1",
                 _BREAKER,
             )
@@ -109,7 +113,7 @@ _ALIAS_ONCE = "Name each old name once, and not the name that the task has now."
             'Name what it takes from: limit="openai".',
         ),
         (
-            {"cost": lambda: {}, "limit": []},
+            {"cost": dict, "limit": []},
             "Task t has a cost and no limit",
             'Name what it takes from: limit="openai".',
         ),
@@ -129,7 +133,7 @@ def test_arguments_that_make_no_sense(
     app: Trunkline, arguments: dict[str, Any], message: str, hint: str
 ) -> None:
     with pytest.raises(InvalidTask) as refused:
-        app.task(**({"name": "t"} | arguments))(_work)  # type: ignore[arg-type]
+        app.task(**({"name": "t"} | arguments))(_work)
     assert (str(refused.value), refused.value.hint) == (message, hint)
     assert list(app.tasks) == []
 
@@ -147,7 +151,7 @@ def test_arguments_that_make_no_sense(
     ],
 )
 def test_arguments_at_their_bounds(app: Trunkline, arguments: dict[str, Any]) -> None:
-    app.task(**({"name": "t"} | arguments))(_work)  # type: ignore[arg-type]
+    app.task(**({"name": "t"} | arguments))(_work)
 
 
 def test_the_order_of_limits(app: Trunkline) -> None:
@@ -233,9 +237,9 @@ def test_what_cannot_be_a_handler(
 def test_an_object_and_a_task_are_no_functions(app: Trunkline) -> None:
     with pytest.raises(InvalidTask, match="is not a function"):
         app.task(_Callable())
-    task = app.task(_work)
+    task: Any = app.task(_work)
     with pytest.raises(InvalidTask) as refused:
-        app.task(task)  # type: ignore[call-overload]
+        app.task(task)
     assert str(refused.value) == "<task _work> is a task already"
 
 
@@ -247,7 +251,7 @@ def test_two_tasks_of_one_name_are_told_apart(app: Trunkline) -> None:
     assert str(refused.value) == f"Task t is defined twice: {place} and {place}"
     for arguments in ({"name": "old"}, {"name": "u", "aliases": ["old"]}):
         with pytest.raises(DuplicateTask) as refused:
-            app.task(**arguments)(_work)  # type: ignore[call-overload]
+            app.task(**arguments)(_work)
         second = arguments["name"]
         assert str(refused.value) == (
             f"Two tasks have the name or alias old: t and {second}, {place} and {place}"
@@ -266,7 +270,9 @@ def test_the_embedded_server_is_wanted_or_not(wrong: Any) -> None:
     assert refused.value.detail == {"embedded": repr(wrong)}
 
 
-_APP = "from trunkline import Trunkline\napp = Trunkline()\nclass N:\n  inner = Trunkline()\nx = 5\n"
+_APP = (
+    "from trunkline import Trunkline\napp = Trunkline()\nclass N:\n  inner = Trunkline()\nx = 5\n"
+)
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,23 @@ def test_a_claim_reads_jobs_and_the_position_of_the_last_row() -> None:
     call = work.claim("w", ("b", "a"), 5, None, "{}", limited=2)
     assert call.parameters == ("w", ["b", "a"], 5, None, "{}", 2)
     blank = (None,) * 15
-    job = (_IDS[0], 2, "work", "{}", "default", None, None, None, 0, 5, _NOW, _NOW, _NOW, None, None)
+    job = (
+        _IDS[0],
+        2,
+        "work",
+        "{}",
+        "default",
+        None,
+        None,
+        None,
+        0,
+        5,
+        _NOW,
+        _NOW,
+        _NOW,
+        None,
+        None,
+    )
     claimed = call.decode([(*job, None), (*blank, '{"a":1}')])
     assert [one.job_id for one in claimed.jobs] == [_IDS[0]]
     assert claimed.position == '{"a":1}'
@@ -115,7 +131,21 @@ def test_what_happened_lately_is_told_apart_by_its_time() -> None:
     before = recent.recently(datetime(1960, 1, 1, tzinfo=UTC), task=None, queue=None, most=None)
     assert before.parameters[3] == UUID(int=0)
     job = (None, None, _IDS[0], "ready", "t", "q", None, 1, _NOW, *(None,) * 4, "w", None, None)
-    event = (_NOW, "kind", _IDS[1], "dead", "t", "q", "x", 4, *(None,) * 4, "w", None, None, {"a": 1})
+    event = (
+        _NOW,
+        "kind",
+        _IDS[1],
+        "dead",
+        "t",
+        "q",
+        "x",
+        4,
+        *(None,) * 4,
+        "w",
+        None,
+        None,
+        {"a": 1},
+    )
     found = call.decode([(_NOW, *(None,) * 15), job, event])
     assert found.now == _NOW
     assert [one.job_id for one in found.jobs] == [_IDS[0]]
@@ -144,10 +174,10 @@ def test_dead_letters_are_bounded_only_with_a_limit() -> None:
 def test_lists_of_jobs_name_states_and_leave_empty_rows_out() -> None:
     nobody = {"task": None, "queue": None, "tenant": None, "before": None}
     for make in (read.list_jobs, read.find_jobs):
-        call = make(states=[JobState.DEAD, JobState.READY], limit=3, **nobody)  # type: ignore[operator]
+        call = make(states=[JobState.DEAD, JobState.READY], limit=3, **nobody)
         assert call.parameters == (["dead", "ready"], None, None, None, 3, None)
-        assert make(states=None, limit=3, **nobody).parameters[0] is None  # type: ignore[operator]
-    page = read.find_jobs(states=None, limit=3, **nobody).decode(  # type: ignore[arg-type]
+        assert make(states=None, limit=3, **nobody).parameters[0] is None
+    page = read.find_jobs(states=None, limit=3, **nobody).decode(
         [(_IDS[0], *(None,) * len(read._LIST_NAMES))]  # noqa: SLF001
     )
     assert page == read.JobPage([], _IDS[0])

@@ -3,6 +3,7 @@
 import json
 import logging
 from types import SimpleNamespace
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -37,14 +38,14 @@ def _other(job: UUID, task: str = "t", other: str = "u") -> str:
     return json.dumps({"task": task, "job": str(job), "job_task": other, "profile": "p"})
 
 
-def test_a_late_call_is_logged_once_an_hour(
-    clock: Clock, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_late_call_is_logged_once_an_hour(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     notices.log_notice(_LATE, _late())
     assert caplog.messages == [
-        "an attempt of t ended 7 s after it was charged to limit openai, without ctx.http,"
-        " ctx.grant or ctx.settle: a call it made late may have exceeded the limit. See `trunkline"
-        " limits show openai`; further ones are only counted there for an hour"
+        (
+            "an attempt of t ended 7 s after it was charged to limit openai, without ctx.http,"
+            " ctx.grant or ctx.settle: a call it made late may have exceeded the limit. See"
+            " `trunkline limits show openai`; further ones are only counted there for an hour"
+        )
     ]
     clock.now += 3599
     notices.log_notice(_LATE, _late())
@@ -67,17 +68,17 @@ def test_a_job_of_another_task_is_logged_and_remembered(
     notices.log_notice(_OTHER, _other(first))
     notices.log_notice(_OTHER, _other(second))
     assert caplog.messages == [
-        f"enqueuing t returned job {first} of task u, which holds the same unique key: within"
-        " profile p a key counts for all tasks. Include the name of the task in the key; further"
-        " ones are not logged for an hour"
+        (
+            f"enqueuing t returned job {first} of task u, which holds the same unique key: within"
+            " profile p a key counts for all tasks. Include the name of the task in the key;"
+            " further ones are not logged for an hour"
+        )
     ]
     assert notices.task_in_notice(first) == notices.task_in_notice(second) == "u"
     assert notices.task_in_notice(uuid4()) is None
 
 
-def test_only_the_newest_jobs_are_remembered(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_newest_jobs_are_remembered(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notices, "_MOST_OTHER_TASKS", 2)
     jobs = [uuid4() for _ in range(3)]
     for job in jobs:
@@ -105,7 +106,7 @@ def test_a_notice_that_is_not_understood_is_dropped(
 
 
 def test_a_connection_is_heeded(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
-    handlers: list = []
+    handlers: list[Any] = []
     connection = SimpleNamespace(add_notice_handler=handlers.append)
     notices.heed(connection)  # type: ignore[arg-type]
     (handler,) = handlers

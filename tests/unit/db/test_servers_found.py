@@ -74,7 +74,7 @@ def test_a_given_string_comes_before_the_variable(
 
 def test_an_empty_or_unreadable_string_is_refused(server: Server) -> None:
     for wrong in ("", "  "):
-        with pytest.raises(DatabaseUnreachable, match="^The connection string is empty$"):
+        with pytest.raises(DatabaseUnreachable, match=r"^The connection string is empty$"):
             module.given(wrong)
     with pytest.raises(DatabaseUnreachable, match="cannot be read"), module.resolve("nonsense"):
         pass

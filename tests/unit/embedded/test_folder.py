@@ -63,7 +63,7 @@ def test_small_files_are_read_as_they_were_written(folder: Folder) -> None:
     # Of another boot.
     (folder.home / "pinned").write_text("another")
     assert not folder.pinned
-    folder.pinned = False
+    folder.pinned = False  # type: ignore[unreachable]
     folder.pinned = False
     assert not (folder.home / "pinned").exists()
     for text in ("", "x", "5433 "):
@@ -97,7 +97,7 @@ def test_the_data_tells_its_version_and_its_recorded_process(folder: Folder) -> 
     assert folder.data_version is None
     (folder.data / "PG_VERSION").write_text("18\n")
     assert folder.data_version == "18"
-    record = folder.data / "postmaster.pid"
+    record = folder.data / "postmaster.pid"  # type: ignore[unreachable]
     # This process is no server, and nobody has the other numbers.
     for text in ("", "x\n", "-1\n", "٣\n"):
         record.write_text(text)
@@ -191,7 +191,7 @@ def test_a_socket_path_that_would_be_too_long_is_elsewhere(
     monkeypatch.setattr(tempfile, "tempdir", "/tmp")  # noqa: S108
     # With "/run/.s.PGSQL.65535.lock" 103 bytes are the most.
     longest = 103 - len("/run/.s.PGSQL.65535.lock")
-    root = Path(tempfile.mkdtemp(dir="/tmp"))  # noqa: S108
+    root = Path(tempfile.mkdtemp(dir="/tmp"))
     try:
         fits = root / ("x" * (longest - len(str(root)) - 1))
         folder = Folder(fits)

@@ -128,7 +128,8 @@ def test_a_program_inherits_only_what_it_is_given(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.set_inheritable(reader, True)
     run = ours.run(["/bin/sh", "-c", "ls /proc/$$/fd; echo bad >&2"], log=log, inherit=[writer])
-    assert run.stdout is None
+    written: str | None = run.stdout
+    assert not written
     said = (tmp_path / "log").read_text().split()
     assert str(writer) in said
     assert str(reader) not in said
@@ -179,7 +180,7 @@ def test_an_ordinary_user_runs_the_server_itself(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uid, gid = os.geteuid(), os.getegid()
-    monkeypatch.setattr(launcher.os, "geteuid", lambda: uid or 1000)
+    monkeypatch.setattr(os, "geteuid", lambda: uid or 1000)
     assert launcher.choose(folder, Path("/p")) == Launcher(uid or 1000, gid)
 
 

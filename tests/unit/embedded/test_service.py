@@ -1,17 +1,19 @@
 """Starting, stopping and looking after a server, with programs that are made up."""
 
+import atexit
 import fcntl
 import os
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 import pytest
 
-from trunkline.embedded import binaries, cluster, launcher, postmaster, server, service
+from trunkline.embedded import binaries, cluster, keeper, launcher, postmaster, server, service
 from trunkline.embedded.binaries import Binaries
 from trunkline.embedded.folder import Folder
 from trunkline.embedded.launcher import Launcher
@@ -71,7 +73,7 @@ def test_a_stop_takes_the_pin_away_and_says_whether_it_ran(world: World) -> None
 
 def test_a_server_in_use_is_stopped_only_by_force(world: World) -> None:
     user = world.folder.join()
-    with pytest.raises(EmbeddedInUse, match="^Other processes use the embedded server$"):
+    with pytest.raises(EmbeddedInUse, match=r"^Other processes use the embedded server$"):
         service.stop(world.folder.home)
     assert world.done == []
     assert service.stop(world.folder.home, force=True) is True
@@ -160,9 +162,9 @@ class Users:
         monkeypatch.setattr(cluster, "initialise", self._initialise)
         monkeypatch.setattr(cluster, "start", self._start)
         monkeypatch.setattr(server, "_prepare", lambda _: world.done.append("prepare"))
-        monkeypatch.setattr(server.keeper, "watch", lambda _: world.done.append("watch"))
-        monkeypatch.setattr(server.atexit, "register", lambda _: world.done.append("register"))
-        monkeypatch.setattr(server.atexit, "unregister", lambda _: None)
+        monkeypatch.setattr(keeper, "watch", lambda _: world.done.append("watch"))
+        monkeypatch.setattr(atexit, "register", lambda _: world.done.append("register"))
+        monkeypatch.setattr(atexit, "unregister", lambda _: None)
         self.error: Exception | None = None
 
     def _initialise(self, folder: Folder, *_: Any) -> None:
@@ -239,10 +241,12 @@ def test_a_start_that_fails_leaves_no_user(users: Users) -> None:
     assert not users.world.folder.has_users()
 
 
-def test_a_fork_does_not_leave_for_its_parent(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fork_does_not_leave_for_its_parent(
+    users: Users, monkeypatch: pytest.MonkeyPatch
+) -> None:
     used = users.join()
     users.taken()
-    monkeypatch.setattr(server.os, "getpid", lambda: 1)
+    monkeypatch.setattr(os, "getpid", lambda: 1)
     used.close()
     assert users.taken() == []
     assert users.world.folder.has_users()
@@ -321,13 +325,19 @@ class Starts:
         self.pauses: list[float] = []
         monkeypatch.setattr(Folder, "postmaster", property(lambda _: 7 if self.alive else None))
         monkeypatch.setattr(cluster, "accepts", lambda _: self.ready)
-        monkeypatch.setattr(cluster.time, "sleep", self.pauses.append)
+        monkeypatch.setattr(time, "sleep", self._pause)
+        # What happens during a pause.
+        self.meanwhile: Callable[[], None] = lambda: None
 
     def start(self, programs: Any, *, timeout: float = 60.0, recovery: float = 60.0) -> None:
         found = Binaries(Path("/b"), 18)
         cluster.start(
             *(self.folder, found, programs, {}), timeout=timeout, recovery_timeout=recovery
         )
+
+    def _pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.meanwhile()
 
     def come_up(self) -> None:
         assert _locked(self.folder, "server.lock")
@@ -383,13 +393,11 @@ def test_a_lasting_failure_is_told_with_the_log(starts: Starts) -> None:
 def test_a_server_that_recovers_is_waited_for(starts: Starts) -> None:
     def recover() -> None:
         starts.alive = True
-        original = starts.pauses.append
 
-        def later(seconds: float) -> None:
-            original(seconds)
+        def later() -> None:
             starts.ready = len(starts.pauses) > 1
 
-        cluster.time.sleep = later  # type: ignore[assignment]
+        starts.meanwhile = later
 
     starts.start(Programs(starts.folder, recover))
     assert starts.pauses == [0.05, 0.05]
@@ -418,11 +426,10 @@ def test_a_server_is_interrupted_and_waited_for(
     assert asked == []
     starts.alive = True
 
-    def end(seconds: float) -> None:
-        starts.pauses.append(seconds)
+    def end() -> None:
         starts.alive = False
 
-    monkeypatch.setattr(cluster.time, "sleep", end)
+    starts.meanwhile = end
     cluster.stop(starts.folder, timeout=60.0)
     assert asked == [(7, True)]
     assert starts.pauses == [0.05]
@@ -439,7 +446,7 @@ class Catalog:
         self.ran: list[str] = []
         self.pgconn = SimpleNamespace(encrypt_password=lambda password, *_: b"hash of " + password)
 
-    def __enter__(self) -> "Catalog":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -466,6 +473,7 @@ class Catalog:
 def test_what_is_missing_in_a_server_is_created(
     folder: Folder,
     monkeypatch: pytest.MonkeyPatch,
+    *,
     roles: bool,
     database: bool,
     password: str | None,

@@ -39,8 +39,10 @@ def test_each_kind_of_difference_is_named_in_order() -> None:
         "table": {"t.a": {"owner": "o"}},
     }
     assert _named(expected, actual) == [
-        "changed index i.a: columns is 'y', should be 'x', partial is 'p', should be not set,"
-        " unique is not set, should be set",
+        (
+            "changed index i.a: columns is 'y', should be 'x', partial is 'p', should be not set,"
+            " unique is not set, should be set"
+        ),
         "extra index i.b",
         "missing index i.c",
         "extra type t.x",
@@ -59,7 +61,7 @@ def test_long_attributes_are_not_printed() -> None:
 @pytest.mark.parametrize("whole", ["table", "view", "type", "default partition"])
 def test_parts_of_what_is_missing_or_extra_are_not_named(whole: str) -> None:
     attributes = {"shape": "x"} if whole == "view" else {}
-    parts = {
+    parts: Any = {
         kind: {"s.t.p": {}} for kind in ("column", "constraint", "trigger", "rule", "policy")
     }
     there: Any = {whole: {"s.t": attributes}, **parts, "index": {"s.t.i": {}}}

@@ -50,8 +50,10 @@ _BASE = BASELINE_CONTRACT
         ),
         (
             *(_BASE - 1, 1, _BASE, SchemaPredatesBaseline),
-            f"The schema has contract {_BASE - 1}, from before the baseline (contract {_BASE}),"
-            " and cannot be upgraded",
+            (
+                f"The schema has contract {_BASE - 1}, from before the baseline (contract {_BASE}),"
+                " and cannot be upgraded"
+            ),
         ),
         # A client from before it knows nothing of the baseline.
         (

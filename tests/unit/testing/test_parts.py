@@ -1,6 +1,7 @@
 """Parts of the sandbox without a server: finding jobs, outcomes of attempts, its server."""
 
 import asyncio
+import atexit
 import threading
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from trunkline import Trunkline, testing
+from trunkline.db import disposable
 from trunkline.errors import (
     DrainUnfinished,
     InvalidTask,
@@ -112,7 +114,7 @@ def test_what_no_payload_can_hold_is_a_mistake(app: Trunkline) -> None:
     with pytest.raises(PayloadMismatch) as refused:
         Wanted(app.tasks["bare"], {"z": 1})
     assert str(refused.value) == "bare has no parameter z; it has none"
-    with pytest.raises(PayloadMismatch, match="^No payload can hold <object"):
+    with pytest.raises(PayloadMismatch, match=r"^No payload can hold <object"):
         Wanted("t", {"a": object()})
     assert str(Wanted("t", {})) == "t"
     assert str(Wanted("t", {"a": "grün"})) == 't {"a": "grün"}'
@@ -131,7 +133,9 @@ def test_a_list_has_one_line_for_each_job() -> None:
     )
 
 
-@pytest.mark.parametrize(("count", "more"), [(20, None), (21, "  and 1 more"), (25, "  and 5 more")])
+@pytest.mark.parametrize(
+    ("count", "more"), [(20, None), (21, "  and 1 more"), (25, "  and 5 more")]
+)
 def test_a_long_list_is_cut(count: int, more: str | None) -> None:
     lines = listing([_job(str(number)) for number in range(count)]).split("\n")
     assert len(lines) == (20 if more is None else 21)
@@ -218,12 +222,10 @@ def test_a_sandbox_is_opened_once_and_before_its_use(
     assert refused.value.hint.startswith("Use it in `with Sandbox(app) as sandbox:`")
     dsn = "postgresql://e@h/d"
     monkeypatch.setattr(server, "running", lambda: SimpleNamespace(superuser_dsn="s"))
-    monkeypatch.setattr(
-        base.disposable, "create", lambda *_: nullcontext((dsn, "postgresql://s@h/d"))
-    )
+    monkeypatch.setattr(disposable, "create", lambda *_: nullcontext((dsn, "postgresql://s@h/d")))
     with sandbox:
         assert sandbox.dsn == app.dsn == dsn
-        with pytest.raises(SandboxMisused, match="^The sandbox is open already$"):
+        with pytest.raises(SandboxMisused, match=r"^The sandbox is open already$"):
             sandbox.open()
     with pytest.raises(SandboxMisused):
         assert sandbox.dsn
@@ -315,7 +317,7 @@ def test_a_drain_with_scheduled_jobs_moves_the_clock_to_each(counted: Any) -> No
 
 def test_a_drain_without_an_end_is_refused(counted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "_RUNAWAY", 3)
-    with pytest.raises(DrainUnfinished, match="^More than 3 jobs ran and others wait$"):
+    with pytest.raises(DrainUnfinished, match=r"^More than 3 jobs ran and others wait$"):
         asyncio.run(counted([1] * 9).drain())
     # With a bound of one's own it is none.
     assert asyncio.run(counted([1] * 9).drain(3)).completed == 3
@@ -340,7 +342,7 @@ def test_a_job_that_is_not_claimed_is_explained(app: Trunkline) -> None:
 
 
 def test_an_application_without_tasks_runs_nothing() -> None:
-    with pytest.raises(InvalidTask, match="^The application has no tasks$"):
+    with pytest.raises(InvalidTask, match=r"^The application has no tasks$"):
         Hand(Trunkline("postgresql://nobody@nowhere/none"), "")
 
 
@@ -362,13 +364,13 @@ def test_expectations_count(
     jobs = [_job()] * found
     monkeypatch.setattr(Sandbox, "all_enqueued", lambda _: jobs)
     if message is None:
-        assert sandbox.assert_enqueued("t", count=count) == jobs
+        assert sandbox.assert_enqueued("t", count=count) == jobs  # type: ignore[unreachable]
     else:
         with pytest.raises(AssertionError) as failed:
             sandbox.assert_enqueued("t", count=count)
         assert str(failed.value).startswith(message)
     if found:
-        with pytest.raises(AssertionError, match=f"^expected no job of t, found {found}:"):
+        with pytest.raises(AssertionError, match=rf"^expected no job of t, found {found}:"):
             sandbox.refute_enqueued("t")
     else:
         sandbox.refute_enqueued("t")
@@ -396,7 +398,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Embedded]:
     monkeypatch.setattr(server, "acquire", acquire)
     monkeypatch.setattr(server, "ensure_template", lambda *_: None)
     monkeypatch.setattr(server, "_here", server._Server())  # noqa: SLF001
-    monkeypatch.setattr(server.atexit, "register", lambda *_: None)
+    monkeypatch.setattr(atexit, "register", lambda *_: None)
     return made
 
 
@@ -417,7 +419,7 @@ def test_all_sandboxes_share_one_server_in_a_folder_of_its_own(started: list[Emb
     assert one.home.is_dir()
     assert one.settings["fsync"] == "off"
     assert server.running() is one  # type: ignore[comparison-overlap]
-    server.leave()
+    server.leave()  # type: ignore[unreachable]
     server.leave()
     assert one.closed == 1
     assert not one.home.exists()
