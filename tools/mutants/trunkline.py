@@ -55,14 +55,23 @@ _DOMAINS = {
     "executor": Domain(
         [f"{_PROFILES}/executor"],
         [
-            f"tests/profiles/test_{name}.py"
-            for name in ("record", "phases", "reclaim", "wake_ups", "trouble", "monitoring")
+            "tests/unit/profiles/test_executor_handlers.py",
+            *(
+                f"tests/profiles/test_{name}.py"
+                for name in ("record", "phases", "reclaim", "wake_ups", "trouble", "monitoring")
+            ),
         ],
         ["tests/profiles"],
     ),
     "clinical": Domain(
         [f"{_PROFILES}/clinical"],
-        [f"tests/profiles/clinical/test_cp_{name}.py" for name in ("work", "enqueue", "audit")],
+        [
+            "tests/unit/profiles/test_clinical_handlers.py",
+            *(
+                f"tests/profiles/clinical/test_cp_{name}.py"
+                for name in ("work", "enqueue", "audit")
+            ),
+        ],
         ["tests/profiles"],
     ),
     "worker": Domain(

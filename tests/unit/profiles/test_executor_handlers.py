@@ -122,9 +122,7 @@ def _anchored(
     store = Store(tmp_path)
     waits: list[int] = []
     service: Any = chain
-    made = anchor.anchor(
-        store, "doc", service, "polygon", "k", confirmations=3, wait=waits.append
-    )
+    made = anchor.anchor(store, "doc", service, "polygon", "k", confirmations=3, wait=waits.append)
     return store, waits, made
 
 
