@@ -286,6 +286,37 @@ async def test_a_slow_look_keeps_the_place_for_a_minute(
     assert desk.claims()[-1][4] is None
 
 
+async def test_a_look_of_exactly_the_bound_is_not_slow(desk: Desk) -> None:
+    desk.engine.say("claim", Claimed([], '{"p": 1}'))
+    await desk.fall_asleep()
+    desk.claimer.note_look(0.02)
+    await desk.claimer.turn()
+    assert desk.claims()[-1][4] is None
+    desk.claimer.note_look(0.03)
+    await desk.claimer.turn()
+    assert desk.claims()[-1][4] == '{"p": 1}'
+
+
+async def test_a_wait_that_runs_out_begins_the_second_of_work_again(desk: Desk) -> None:
+    await desk.fall_asleep()
+    full = Claimed([a_job() for _ in range(3)], "{}")
+    desk.engine.say("claim", full, _NOTHING, full)
+    await desk.claimer.turn()
+    await desk.claimer.turn()
+    desk.clock.now += 2.0
+    await desk.claimer.turn()
+    assert "wake" not in desk.engine.taken()
+
+
+async def test_whoever_falls_asleep_looks_soon_for_late_commits(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trunkline.worker.pace._LATE_COMMITS", (0.5, 0.7))
+    for _ in range(3):
+        await desk.claimer.turn()
+    assert desk.clock.waits == [0.5, 0.7]
+
+
 async def test_a_lost_answer_forgets_place_and_flag_and_is_checked(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:

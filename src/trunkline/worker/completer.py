@@ -202,7 +202,7 @@ def _call(end: End, worker: str, reports: Sequence[Report]) -> Call[list[Verdict
     match end:
         case End.COMPLETE:
             results: list[str | None] | None = [report.result for report in reports]
-            if not any(results or ()):
+            if not any(results):
                 results = None
             return work.complete(worker, jobs, attempts, results)
         case End.FAIL:
