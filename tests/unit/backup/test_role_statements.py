@@ -36,9 +36,10 @@ def test_missing_roles_are_created_without_a_login() -> None:
         "role a had createrole createdb; if it needs that: alter role a createrole createdb"
     ]
     target.ran.clear()
+    roles.drop(target, outcome)
+    assert target.ran == ['drop role "a"', 'drop role "c"']
     target.refused.add('"c"')
     roles.drop(target, outcome)
-    assert target.ran == ['drop role "a"']
     assert outcome.notes[-1] == 'drop role "c": permission denied'
 
 

@@ -2,7 +2,9 @@
 
 import asyncio
 import atexit
+import os
 import threading
+from collections.abc import Iterator
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 
 from trunkline import Trunkline, testing
 from trunkline.db import disposable
+from trunkline.db.pool import AsyncPool, SyncPool
 from trunkline.errors import (
     DrainUnfinished,
     InvalidTask,
@@ -28,6 +31,8 @@ from trunkline.testing import AsyncSandbox, Sandbox, base, plugin, server
 from trunkline.testing.base import Drained
 from trunkline.testing.expecting import Wanted, listing
 from trunkline.testing.hand import Attempt, Hand
+from trunkline.worker.completer import Completer
+from trunkline.worker.executor import Executor
 from trunkline.worker.report import End, Report
 
 _NOW = datetime(2026, 5, 1, 12, 30, 15, tzinfo=UTC)
@@ -341,6 +346,34 @@ def test_a_job_that_is_not_claimed_is_explained(app: Trunkline) -> None:
     assert str(sandbox._not_claimed(UUID(int=1))).endswith("claimed: ready")  # noqa: SLF001
 
 
+def test_a_hand_opens_and_closes_all_it_has(
+    app: Trunkline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def noting(kind: Any, name: str, *, waits: bool) -> None:
+        async def note(*_: Any) -> None:
+            seen.append(f"{kind.__name__}.{name}")
+
+        def note_at_once(*_: Any) -> None:
+            seen.append(f"{kind.__name__}.{name}")
+
+        monkeypatch.setattr(kind, name, note if waits else note_at_once)
+
+    noting(AsyncPool, "run", waits=True)
+    noting(Executor, "start", waits=False)
+    for kind, waits in ((AsyncPool, True), (SyncPool, False), (Completer, True), (Executor, True)):
+        noting(kind, "close", waits=waits)
+
+    async def story() -> None:
+        async with Hand(app, "postgresql://e@h/d"):
+            assert seen == ["AsyncPool.run", "Executor.start"]
+            seen.clear()
+
+    asyncio.run(story())
+    assert seen == ["Executor.close", "Completer.close", "SyncPool.close", "AsyncPool.close"]
+
+
 def test_an_application_without_tasks_runs_nothing() -> None:
     with pytest.raises(InvalidTask, match=r"^The application has no tasks$"):
         Hand(Trunkline("postgresql://nobody@nowhere/none"), "")
@@ -380,26 +413,36 @@ def test_expectations_count(
 class Embedded:
     def __init__(self, home: Path, settings: Any) -> None:
         self.home, self.settings = home, settings
+        self.shared = server._here.shared is not None  # noqa: SLF001
         self.superuser_dsn = "s"
         self.closed = 0
 
     def close(self) -> None:
+        assert server._here.lock.locked()  # noqa: SLF001
         self.closed += 1
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[Embedded]:
+def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Embedded]]:
     made: list[Embedded] = []
+    templates: list[int] = []
 
     def acquire(home: Path, *, settings: Any) -> Embedded:
+        assert server._here.lock.locked()  # noqa: SLF001
+        # Before the server's own end is registered.
+        assert server._here.own in {home, None}  # noqa: SLF001
         made.append(Embedded(home, settings))
         return made[-1]
 
     monkeypatch.setattr(server, "acquire", acquire)
-    monkeypatch.setattr(server, "ensure_template", lambda *_: None)
+    monkeypatch.setattr(server, "ensure_template", lambda *_: templates.append(1))
     monkeypatch.setattr(server, "_here", server._Server())  # noqa: SLF001
-    monkeypatch.setattr(atexit, "register", lambda *_: None)
-    return made
+    ends: list[Any] = []
+    monkeypatch.setattr(atexit, "register", lambda *end: ends.append(end))
+    yield made
+    own = [one for one in made if not one.shared]
+    assert [end[1:] for end in ends] == [(one.home, os.getpid()) for one in own]
+    assert len(templates) == len(made)
 
 
 def test_all_sandboxes_share_one_server_in_a_folder_of_its_own(started: list[Embedded]) -> None:
