@@ -55,7 +55,7 @@ _DOMAINS = {
     "executor": Domain(
         [f"{_PROFILES}/executor"],
         [
-            "tests/unit/profiles/test_executor_handlers.py",
+            "tests/unit/profiles",
             *(
                 f"tests/profiles/test_{name}.py"
                 for name in ("record", "phases", "reclaim", "wake_ups", "trouble", "monitoring")
@@ -66,7 +66,7 @@ _DOMAINS = {
     "clinical": Domain(
         [f"{_PROFILES}/clinical"],
         [
-            "tests/unit/profiles/test_clinical_handlers.py",
+            "tests/unit/profiles",
             *(
                 f"tests/profiles/clinical/test_cp_{name}.py"
                 for name in ("work", "enqueue", "audit")
