@@ -28,9 +28,18 @@ from trunkline.worker.worker import Worker
 
 def test_messages_arrive_whole_however_they_are_cut() -> None:
     ours, theirs = socket.socketpair()
-    messages = [Progress(5, "x" * 100_000, None), Ended("complete", result="1"), Verdict("ok")]
+    messages: list[Any] = [
+        Progress(5, "x" * 100_000, None),
+        Ended("complete", result="1"),
+        Verdict("ok"),
+    ]
     with ours, theirs:
-        sending = threading.Thread(target=lambda: [send(ours, one) for one in messages])
+
+        def say_all() -> None:
+            for message in messages:
+                send(ours, message)
+
+        sending = threading.Thread(target=say_all)
         sending.start()
         assert [receive(theirs) for _ in messages] == messages
         sending.join(60)

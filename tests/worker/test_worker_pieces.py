@@ -259,6 +259,10 @@ def test_several_processes_or_a_limit_need_a_supervisor(
             ran.append("supervisor")
             return 3
 
+    def run_one(_: WorkerOptions) -> int:
+        ran.append("one")
+        return 4
+
     def resolve(dsn: str | None, *, embedded: bool | None) -> Any:
         resolved.append((dsn, embedded))
         return nullcontext()
@@ -268,7 +272,7 @@ def test_several_processes_or_a_limit_need_a_supervisor(
     monkeypatch.setattr(entry, "load", lambda _: app)
     monkeypatch.setattr(entry, "resolve", resolve)
     monkeypatch.setattr(entry, "Supervisor", Supervised)
-    monkeypatch.setattr(entry, "run_one", lambda _: ran.append("one") or 4)
+    monkeypatch.setattr(entry, "run_one", run_one)
     monkeypatch.setenv("TRUNKLINE_DSN", "before")
     assert entry.run_worker(WorkerOptions(**options)) == (3 if supervised else 4)
     assert ran == ["console/info", "supervisor" if supervised else "one"]
