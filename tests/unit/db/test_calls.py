@@ -190,4 +190,5 @@ def test_a_policy_names_only_what_is_set_and_spans_in_seconds() -> None:
     assert '"lease":"1.500000 seconds"' in document
     assert '"hard_limit":"60.000000 seconds"' in document
     assert "null" not in document
+    assert '"backoff":{"base":2.0,"factor":2.0,"cap":600.0,"jitter":0.2}' in document
     assert document.count('"lease"') == document.count('"backoff"') == 1

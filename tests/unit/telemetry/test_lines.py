@@ -125,6 +125,9 @@ def test_standard_error_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     logging.getLogger("a").info("x")
     assert len(_lines(stream)) == 1
     assert chosen_logging() == ("json", "info")
+    set_up_logging("console")
+    logging.getLogger("a").info("y")
+    assert stream.getvalue().endswith("info     y\n")
 
 
 def test_lines_belong_to_the_job_that_runs() -> None:
