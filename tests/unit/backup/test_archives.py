@@ -127,7 +127,7 @@ def test_root_writes_only_where_nobody_could_replace_it(
     with pytest.raises(BackupError) as refused:
         _write(folder / "backup")
     assert str(refused.value) == (
-        f"As root, no backup is written where another user could replace it: {folder} {problem}"
+        f"Root cannot write a backup where another user could replace it: {folder} {problem}"
     )
     assert refused.value.hint.startswith("Choose a folder that belongs to root")
 

@@ -33,7 +33,7 @@ def test_missing_roles_are_created_without_a_login() -> None:
     assert target.ran == ['create role "c" nologin inherit', 'create role "a" nologin noinherit']
     assert (outcome.created, outcome.logins) == (["c", "a"], ["c"])
     assert outcome.notes == [
-        "role a had createrole createdb; if it needs that: alter role a createrole createdb"
+        "role a had createrole createdb; to restore that, run: alter role a createrole createdb"
     ]
     target.ran.clear()
     roles.drop(target, outcome)
@@ -149,7 +149,7 @@ def test_a_role_that_was_confined_must_be_so_here() -> None:
     compared = Compared(target, a_manifest(settings=settings))
     # The setting of the database comes before the role's own.
     assert compared.obstacle("m") == (
-        "role m has other settings than in the backup; if it is the same role, run this first:"
+        "the settings of role m differ from the backup; if it is the same role, run this first:"
         ' alter role "m" set "app"."tenant" = \'b\''
     )
     rows[0] = ("m", True, "app.tenant", "b")
@@ -173,7 +173,7 @@ def test_nobody_gets_a_membership_through_another_role(major: int, right: str) -
     known = (_member("m", "middle"), _member("middle", "inner"), _member("inner", "m"))
     compared = Compared(target, a_manifest(memberships=known))
     assert compared.obstacle("m") == (
-        "role stranger would get it too, and did not have it in the backup"
+        "role stranger would also get it, but did not have it in the backup"
     )
     assert asked == [{"role": "m", "right": right}]
     settled = (*known, _member("m", "stranger"))

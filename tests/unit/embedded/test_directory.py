@@ -98,7 +98,7 @@ def test_what_is_no_private_file_is_refused(home: Path, kind: str, problem: str)
             with pytest.raises(EmbeddedFolderUnsafe) as refused:
                 directory.open("a b", flags, create=True)
             assert str(refused.value) == f"{place} {problem}"
-            hint = f"Find out who put it there, then remove it: rm '{place}'"
+            hint = f"Find out which user created it, then run: rm '{place}'"
             assert refused.value.hint == hint
     assert _descriptors() == before
     assert target.exists() is (kind == "link")
@@ -124,7 +124,7 @@ def test_a_directory_that_others_may_write_to_is_refused(home: Path, mode: int) 
     with _opened(home) as directory, pytest.raises(EmbeddedFolderUnsafe) as refused:
         directory.require_private()
     assert str(refused.value) == f"{home} is writable by other users (mode {mode:04o})"
-    assert refused.value.hint == f"Take the right from them: chmod go-w {home}"
+    assert refused.value.hint == f"Make it private: chmod go-w {home}"
     home.chmod(0o755)
     with _opened(home) as directory:
         directory.require_private()
@@ -199,7 +199,7 @@ def test_a_group_is_that_of_the_account() -> None:
         "The folder of the server belongs to user id 3999999, which has no account here"
     )
     assert refused.value.hint == (
-        "Set TRUNKLINE_HOME to a folder of your own, or create the account."
+        "Set TRUNKLINE_HOME to a folder that belongs to you, or create the account."
     )
 
 
@@ -279,9 +279,9 @@ def test_a_shared_directory_on_the_way_must_be_sticky_and_its_links_roots(tmp_pa
     with pytest.raises(EmbeddedFolderUnsafe) as refused, open_home(home, home):
         pass
     assert str(refused.value) == (
-        f"{shared} is writable by other users, who could replace what is in it"
+        f"{shared} is writable by other users, who could replace its contents"
     )
-    assert refused.value.hint == f"Take the right from them: chmod go-w {shared}"
+    assert refused.value.hint == f"Make it private: chmod go-w {shared}"
     # The group of root may write.
     shared.chmod(0o770)
     with open_home(home, home):

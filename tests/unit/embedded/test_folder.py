@@ -47,7 +47,7 @@ def test_a_folder_is_private_and_has_its_paths(folder: Folder) -> None:
     with pytest.raises(EmbeddedFolderUnsafe) as refused:
         folder.create()
     assert str(refused.value) == f"{folder.home} is writable by other users (mode 0770)"
-    assert refused.value.hint == f"Take the right from them: chmod go-w {folder.home}"
+    assert refused.value.hint == f"Make it private: chmod go-w {folder.home}"
 
 
 def test_small_files_are_read_as_they_were_written(folder: Folder) -> None:

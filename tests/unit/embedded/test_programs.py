@@ -223,7 +223,7 @@ def test_root_is_refused_where_no_account_works(
     with pytest.raises(EmbeddedPlatform) as refused:
         launcher.choose(folder, Path("/p"))
     assert str(refused.value) == (
-        "PostgreSQL does not run as root; user namespaces are not allowed here, and none of the"
+        "PostgreSQL does not run as root, user namespaces are not allowed here, and none of the"
         f" accounts nobody can reach both /p and {folder.home}"
     )
     assert folder.home.stat().st_mode & 0o777 == 0o700
@@ -302,7 +302,7 @@ def test_settings_are_written_sorted_and_quoted(folder: Folder) -> None:
     # The port of the last start, as it is free.
     assert folder.port == found
     lines = (folder.data / "trunkline.conf").read_text().splitlines()
-    assert lines[0].startswith("# Written at every start")
+    assert lines[0].startswith("# Rewritten at every start")
     names = [line.split(" = ")[0] for line in lines[1:]]
     assert names == sorted(names)
     assert "max_connections = '7'" in lines

@@ -158,7 +158,7 @@ def test_a_difference_is_read_as_a_sentence() -> None:
 
 
 def test_nothing_that_is_null_false_or_empty_is_kept() -> None:
-    kept = catalog._said(  # noqa: SLF001
+    kept = catalog._without_empty(  # noqa: SLF001
         {"a": None, "b": False, "c": "", "e": "x", "f": True, "g": [], "h": 7}
     )
     assert kept == {"e": "x", "f": True, "g": [], "h": 7}

@@ -42,11 +42,11 @@ _BASE = BASELINE_CONTRACT
         (_BASE + 2, _BASE + 1, _BASE + 1, None, ""),
         (
             *(_BASE + 2, _BASE + 1, _BASE, SchemaNewerThanClient),
-            f"The schema serves clients from contract {_BASE + 1} on; this one has {_BASE}",
+            f"The schema supports clients from contract {_BASE + 1} on; this client has {_BASE}",
         ),
         (
             *(_BASE, _BASE, _BASE + 1, SchemaOlderThanClient),
-            f"The schema serves contract {_BASE}; this client needs {_BASE + 1}",
+            f"The schema has contract {_BASE}; this client needs {_BASE + 1}",
         ),
         (
             *(_BASE - 1, 1, _BASE, SchemaPredatesBaseline),
@@ -58,7 +58,7 @@ _BASE = BASELINE_CONTRACT
         # A client from before it knows nothing of the baseline.
         (
             *(_BASE - 2, 1, _BASE - 1, SchemaOlderThanClient),
-            f"The schema serves contract {_BASE - 2}; this client needs {_BASE - 1}",
+            f"The schema has contract {_BASE - 2}; this client needs {_BASE - 1}",
         ),
     ],
 )
@@ -85,7 +85,7 @@ def test_a_newer_schema_is_only_warned_about(
         judge(SchemaVersion(1, _BASE + ahead, _BASE), contract=_BASE)
     expected = (
         f"The schema (contract {_BASE + 1}) is newer than this client (contract {_BASE}) and still"
-        " serves it; upgrade the trunkline package"
+        " supports it; upgrade the trunkline package"
     )
     assert caplog.messages == ([expected] if said else [])
 
@@ -104,7 +104,7 @@ def test_without_a_later_release_the_hint_names_none(release: str | None) -> Non
 def test_the_hint_names_the_release_to_upgrade_to() -> None:
     assert newer_hint("99.1") == (
         f'Upgrade the package, which is {__version__}: pip install "trunkline>=99.1".'
-        " Leave the schema as it is: nothing is ever downgraded."
+        " Do not change the schema: it cannot be downgraded."
     )
 
 
