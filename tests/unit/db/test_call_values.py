@@ -81,7 +81,8 @@ class Cursor:
     """A cursor of a caller's connection, for both kinds of blocks."""
 
     def __init__(self, rows: Any) -> None:
-        self.rows, self.ran = rows, []
+        self.rows: Any = rows
+        self.ran: list[Any] = []
 
     def __enter__(self) -> Any:
         return self
