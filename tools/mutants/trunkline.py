@@ -58,14 +58,23 @@ _DOMAINS = {
     "executor": Domain(
         [f"{_PROFILES}/executor"],
         [
-            f"tests/profiles/test_{name}.py"
-            for name in ("record", "phases", "reclaim", "wake_ups", "trouble", "monitoring")
+            "tests/unit/profiles",
+            *(
+                f"tests/profiles/test_{name}.py"
+                for name in ("record", "phases", "reclaim", "wake_ups", "trouble", "monitoring")
+            ),
         ],
         ["tests/profiles"],
     ),
     "clinical": Domain(
         [f"{_PROFILES}/clinical"],
-        [f"tests/profiles/clinical/test_cp_{name}.py" for name in ("work", "enqueue", "audit")],
+        [
+            "tests/unit/profiles",
+            *(
+                f"tests/profiles/clinical/test_cp_{name}.py"
+                for name in ("work", "enqueue", "audit")
+            ),
+        ],
         ["tests/profiles"],
     ),
     "worker": Domain(
@@ -85,7 +94,7 @@ _DOMAINS = {
     ),
     "db": Domain(
         [f"{_PACKAGE}/db"],
-        ["tests/unit/client", "tests/client"],
+        ["tests/unit/db", "tests/unit/client", "tests/client"],
         [
             *("tests/worker", "tests/cli", "tests/chaos", "tests/migrations"),
             "tests/integration",
@@ -98,16 +107,18 @@ _DOMAINS = {
     ),
     "embedded": Domain(
         [f"{_PACKAGE}/embedded"],
-        ["tests/integration/embedded"],
+        ["tests/unit/embedded", "tests/integration/embedded"],
         ["tests/chaos", "tests/cli"],
     ),
     "schema": Domain(
         [f"{_PACKAGE}/schema", f"{_ENGINE}/__init__.py"],
-        ["tests/migrations"],
+        ["tests/unit/schema", "tests/migrations"],
         ["tests/cli", "tests/integration/catalog", "tests/profiles"],
     ),
-    "backup": Domain([f"{_PACKAGE}/backup"], ["tests/backup"], ["tests/docs/test_backup.py"]),
-    "testing": Domain([f"{_PACKAGE}/testing"], ["tests/testing"]),
+    "backup": Domain(
+        [f"{_PACKAGE}/backup"], ["tests/unit/backup", "tests/backup"], ["tests/docs/test_backup.py"]
+    ),
+    "testing": Domain([f"{_PACKAGE}/testing"], ["tests/unit/testing", "tests/testing"]),
     "model": Domain(
         [f"{_PACKAGE}/{name}" for name in ("model", "errors", "telemetry")],
         ["tests/unit", "tests/client"],
