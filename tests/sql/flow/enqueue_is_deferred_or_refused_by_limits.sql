@@ -129,8 +129,8 @@ select is(
 );
 select is(
   array[t.tried('set', 'key', 4, '{"payload": {"key": "a"}}'), t.tried('batch', 'key', 4, '{"payload": {"key": "a"}}')],
-  '{"{\"code\": \"limit_queue_full\", \"asked\": 4, \"limit\": \"key/{key}\", \"waiting\": 0, \"depth_limit\": 3}","{\"code\": \"limit_queue_full\", \"asked\": 4, \"limit\": \"key/{key}\", \"waiting\": 0, \"depth_limit\": 3}"}',
-  'a batch that is too large is refused as a whole'
+  '{"{\"code\": \"limit_queue_full\", \"asked\": 4, \"limit\": \"key/a\", \"waiting\": 0, \"depth_limit\": 3}","{\"code\": \"limit_queue_full\", \"asked\": 4, \"limit\": \"key/a\", \"waiting\": 0, \"depth_limit\": 3}"}',
+  'a batch that is too large is refused as a whole, under the filled-in name of its limit'
 );
 select is(
   array[t.tried('set', 'key', 3, '{"payload": {"key": "a"}}'), t.tried('set', 'key', 3, '{"payload": {"key": "b"}}'), t.tried('one', 'key', 1, '{"payload": {"key": "b"}}'), t.tried('one', 'key', 1, '{"payload": {"key": "c"}}')],

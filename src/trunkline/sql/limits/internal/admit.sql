@@ -3,6 +3,7 @@
 -- allows and it does not refuse further ones. A limit that is not active delays nothing: its jobs wait at the claim. A
 -- spent quota, or too many waiting jobs, is a refusal, unless the job was accepted before; then it waits at the claim too.
 -- p_jobs is the number of jobs for each bucket, p_priorities their lowest priority, and p_firsts the index of the first.
+-- p_names: the filled-in name of each bucket, if the caller's statement stores them just now; else they are looked up.
 -- is_partial: a bucket treats its jobs differently, so that each of them has to be admitted alone. Never for one job.
 create or replace function trunkline_internal.admit(
   p_buckets bigint[],
@@ -12,6 +13,7 @@ create or replace function trunkline_internal.admit(
   p_firsts bigint[],
   p_accepted boolean,
   p_now timestamptz,
+  p_names text[] default null,
   out delays interval[],
   out longest interval,
   out is_partial boolean
@@ -41,7 +43,7 @@ begin
       if v_bucket.is_spent or p_jobs[v_place] = 1 then
         perform trunkline_internal.refuse_spent(
           p_bucket => v_bucket.bucket, p_limit => v_limit, p_is_low => not v_bucket.is_spent, p_now => p_now,
-          p_index => p_firsts[v_place]
+          p_index => p_firsts[v_place], p_name => p_names[v_place]
         );
       end if;
       is_partial := true;
@@ -49,7 +51,8 @@ begin
     if v_bucket.waiting + p_jobs[v_place] > v_limit.depth_limit then
       if v_limit.depth_refuses and not p_accepted then
         perform trunkline_internal.refuse_full(
-          p_bucket => v_bucket.bucket, p_limit => v_limit, p_waiting => v_bucket.waiting, p_jobs => p_jobs[v_place]
+          p_bucket => v_bucket.bucket, p_limit => v_limit, p_waiting => v_bucket.waiting, p_jobs => p_jobs[v_place],
+          p_name => p_names[v_place]
         );
       elsif not v_limit.depth_refuses and v_limit.status = 'active' then
         v_delay := greatest(v_delay, coalesce(v_limit.backpressure_delay, interval '5 seconds'));
@@ -61,4 +64,4 @@ begin
   end loop;
 end;
 $$;
-comment on function trunkline_internal.admit(bigint[], integer[], bigint[], integer[], bigint[], boolean, timestamptz) is 'Asks buckets whether they admit new jobs: returns by how much each bucket delays its jobs, or refuses them.';
+comment on function trunkline_internal.admit(bigint[], integer[], bigint[], integer[], bigint[], boolean, timestamptz, text[]) is 'Asks buckets whether they admit new jobs: returns by how much each bucket delays its jobs, or refuses them.';

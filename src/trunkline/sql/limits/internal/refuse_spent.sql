@@ -1,6 +1,6 @@
 -- Refuses new jobs for a bucket whose quota, or its share for low priorities, is spent; the detail has the time when it is free again.
 create or replace function trunkline_internal.refuse_spent(
-  p_bucket bigint, p_limit trunkline_internal.limits, p_is_low boolean, p_now timestamptz, p_index bigint
+  p_bucket bigint, p_limit trunkline_internal.limits, p_is_low boolean, p_now timestamptz, p_index bigint, p_name text
 )
 returns void
 language plpgsql
@@ -24,7 +24,9 @@ begin
     p_name => 'quota_spent',
     p_detail => jsonb_strip_nulls(jsonb_build_object(
       'index', p_index,
-      'limit', coalesce((select n.name from trunkline_internal.bucket_names as n where n.bucket = p_bucket limit 1), p_limit.name),
+      'limit', coalesce(
+        p_name, (select n.name from trunkline_internal.bucket_names as n where n.bucket = p_bucket limit 1), p_limit.name
+      ),
       'unit', p_limit.quota_unit, 'quota', p_limit.quota, 'given_out_up_to', v_given, 'spent', v_given - v_room.units,
       'only_priorities_from', case when p_is_low then p_limit.quota_low_below end,
       'free_at', nullif(v_room.free_at, 'infinity'::timestamptz)
@@ -32,4 +34,4 @@ begin
   );
 end;
 $$;
-comment on function trunkline_internal.refuse_spent(bigint, trunkline_internal.limits, boolean, timestamptz, bigint) is 'Refuses new jobs for a bucket whose quota, or its share for low priorities, is spent; the detail has the time when it is free again.';
+comment on function trunkline_internal.refuse_spent(bigint, trunkline_internal.limits, boolean, timestamptz, bigint, text) is 'Refuses new jobs for a bucket whose quota, or its share for low priorities, is spent; the detail has the time when it is free again.';

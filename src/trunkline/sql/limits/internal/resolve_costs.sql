@@ -108,7 +108,7 @@ begin
   guarded as (
     select
       array_agg(g.bucket) as buckets, array_agg(g.limit_id) as limits, array_agg(g.jobs) as jobs,
-      array_agg(g.priority) as priorities, array_agg(g.first) as firsts
+      array_agg(g.priority) as priorities, array_agg(g.first) as firsts, array_agg(g.name) as names
     from buckets as g
     where g.is_guarded
   ),
@@ -117,7 +117,7 @@ begin
     from guarded as g
     cross join lateral trunkline_internal.admit(
       p_buckets => g.buckets, p_limits => g.limits, p_jobs => g.jobs, p_priorities => g.priorities, p_firsts => g.firsts,
-      p_accepted => false, p_now => p_now
+      p_accepted => false, p_now => p_now, p_names => g.names
     ) as a
     cross join lateral unnest(g.buckets, a.delays) as d (bucket, delay)
     where g.buckets is not null
