@@ -21,6 +21,9 @@ __all__ = ["INNER", "LED_TO", "MADE", "MODULES", "generate"]
 MODULES = {
     "trunkline": "Everything an application needs.",
     "trunkline.worker": "Running workers from Python; the command line does it with these.",
+    "trunkline.operate": (
+        "What an operator can ask and do. `SyncOperator` has the same verbs without `await`."
+    ),
     "trunkline.testing": "For tests of your own tasks, on the real engine.",
 }
 # What public names lead to without being imported by anybody: heading, and where it is.
@@ -30,9 +33,21 @@ LED_TO = {
         "Arguments of `task.options`": ("trunkline.client.request", "Options"),
         "`app.jobs`": ("trunkline.client._async.jobs", "AsyncJobs"),
     },
+    "trunkline.operate": {
+        "`operator.jobs`": ("trunkline.operate._async.jobs", "AsyncOperatedJobs"),
+    },
 }
 # Made by us: how is nobody's business.
-MADE = {"AsyncJobs", "AsyncJobHandle", "Context", "Job", "Options", "Request", "Task"}
+MADE = {
+    "AsyncJobs",
+    "AsyncJobHandle",
+    "AsyncOperatedJobs",
+    "Context",
+    "Job",
+    "Options",
+    "Request",
+    "Task",
+}
 # Methods for the package itself, on classes that are public.
 INNER = {"as_fields", "as_json", "but", "decode_result"}
 _WIDTH = 88

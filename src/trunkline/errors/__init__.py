@@ -53,10 +53,12 @@ TrunklineError
 │   ├── ArrayLengthMismatch         TL008  the arrays of a batch do not match
 │   ├── AttemptCancelled            TL040  the worker has received a cancel request
 │   ├── CostOverLimit               TL033  a job would take more than its limit can ever allow
+│   ├── EmptyFilter                 TL038  a change of many jobs names no filter
 │   ├── IdempotencyMismatch         TL027  the idempotency key was used for another request
 │   ├── InvalidArgument             TL028  an argument is not what it must be
 │   ├── InvalidCost                 TL032  a cost is no whole number, or the task has no limits
 │   ├── InvalidCron                 TL012  a cron expression cannot be read, or is never due
+│   ├── InvalidFilter               TL037  a filter of jobs is not valid
 │   ├── InvalidPolicy               TL022  a task policy could not work
 │   ├── InvalidSetting              TL021  a value does not fit its setting
 │   ├── IsolationLevel              TL016  the transaction holds a snapshot
@@ -192,10 +194,12 @@ from trunkline.errors.refusals import (
     ArrayLengthMismatch,
     AttemptCancelled,
     CostOverLimit,
+    EmptyFilter,
     IdempotencyMismatch,
     InvalidArgument,
     InvalidCost,
     InvalidCron,
+    InvalidFilter,
     InvalidPolicy,
     InvalidSetting,
     IsolationLevel,
@@ -298,6 +302,7 @@ __all__ = [
     "EmbeddedNotRunning",
     "EmbeddedPlatform",
     "EmbeddedStartFailed",
+    "EmptyFilter",
     "ForeignSchema",
     "HandlerProcessDied",
     "HardLimitExceeded",
@@ -310,6 +315,7 @@ __all__ = [
     "InvalidCost",
     "InvalidCron",
     "InvalidDuration",
+    "InvalidFilter",
     "InvalidOptions",
     "InvalidPolicy",
     "InvalidSetting",

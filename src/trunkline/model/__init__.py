@@ -12,6 +12,7 @@ from trunkline.model.job import (
     JobState,
     Verdict,
 )
+from trunkline.model.job_filter import FoundJobs, JobFilter, StateCount
 from trunkline.model.outcome import Cancel, Discard, Outcome, Retry, Snooze
 from trunkline.model.policy import Backoff, Breaker, Schedule, TaskPolicy
 from trunkline.model.request import REQUEST_FIELDS, as_request
@@ -29,12 +30,15 @@ __all__ = [
     "Enqueued",
     "EnqueuedBatch",
     "Explanation",
+    "FoundJobs",
     "Job",
+    "JobFilter",
     "JobState",
     "Outcome",
     "Retry",
     "Schedule",
     "Snooze",
+    "StateCount",
     "TaskPolicy",
     "Verdict",
     "as_request",

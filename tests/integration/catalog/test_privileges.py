@@ -25,6 +25,7 @@ FUNCTIONS = """
     claim                .        worker   .        .
     clock                producer worker   operator reader
     complete             .        worker   .        .
+    count_jobs           producer .        operator reader
     deferred_jobs        .        .        operator reader
     discard              .        .        operator .
     drain_worker         .        .        operator .
@@ -68,6 +69,7 @@ FUNCTIONS = """
     run_schedules        .        worker   operator .
     schema_release       producer worker   operator reader
     schema_version       producer worker   operator reader
+    search_jobs          producer .        operator reader
     set_limit            .        .        operator .
     set_schedule         .        .        operator .
     set_setting          .        .        operator .

@@ -114,6 +114,8 @@ CALLS = [
     """trunkline.job(<job 2>)""",
     """trunkline.list_jobs(p_limit => 50)""",
     """trunkline.find_jobs(p_limit => 50)""",
+    """trunkline.search_jobs('{"tag": "one", "created_from": "2020-02-01 12:00"}')""",
+    """trunkline.count_jobs('{"state": ["ready", "dead"], "finished_from": "2020-02-01"}')""",
     """trunkline.queue_sizes()""",
     """trunkline.deferred_jobs()""",
     """trunkline.usage_of_job(<job 5>)""",

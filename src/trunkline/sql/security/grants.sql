@@ -100,10 +100,12 @@ to trunkline_operator;
 
 -- Read.
 grant execute on function
+  trunkline.count_jobs(jsonb),
   trunkline.explain(uuid),
   trunkline.find_jobs(text[], text, text, text, integer, uuid),
   trunkline.job(uuid),
-  trunkline.list_jobs(text[], text, text, text, integer, uuid)
+  trunkline.list_jobs(text[], text, text, text, integer, uuid),
+  trunkline.search_jobs(jsonb, integer, text)
 to trunkline_producer, trunkline_operator, trunkline_reader;
 
 grant execute on function

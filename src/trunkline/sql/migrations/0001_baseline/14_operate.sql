@@ -1,0 +1,44 @@
+-- What operators search for and change: filters, labels of jobs, and the log of operators.
+
+create type trunkline_internal.job_filter as (
+  states text[],
+  task text,
+  queue text,
+  tenant text,
+  tag text,
+  correlation_id text,
+  unique_key text,
+  error text,
+  error_group text,
+  acknowledged boolean,
+  created_from timestamptz,
+  created_before timestamptz,
+  finished_from timestamptz,
+  finished_before timestamptz,
+  job_ids uuid[]
+);
+comment on type trunkline_internal.job_filter is 'A filter of jobs after its document was checked; null means any.';
+
+create type trunkline_internal.job_matches as (job_ids uuid[], states text[], next uuid);
+comment on type trunkline_internal.job_matches is 'Ids and states of jobs that match a filter, newest first, and the id before which the search continues; null at the end.';
+
+create type trunkline.found_jobs as (jobs trunkline.listed_job[], next text);
+comment on type trunkline.found_jobs is 'One page of jobs that match a filter, newest first, and the cursor of the next page; null after the last one.';
+
+create type trunkline.state_count as (state text, jobs integer, more boolean);
+comment on type trunkline.state_count is 'How many jobs in one state match a filter; with more, at least that many.';
+
+-- The label is a hash of a tag or a correlation id. A search checks the job itself, so a collision costs one look-up. A job
+-- keeps its labels while it moves from table to table. An index on tags in each table would be written at every move, and
+-- cannot return the newest jobs of a tag that a million jobs have.
+create table trunkline_internal.job_labels (
+  label bigint not null,
+  job_id uuid not null,
+  constraint job_labels_pkey primary key (label, job_id)
+);
+comment on table trunkline_internal.job_labels is 'Tags and correlation ids of jobs as hashes, in the order in which searches return jobs. Jobs without either have no row.';
+alter table trunkline_internal.job_labels enable row level security, force row level security;
+create policy owner_rows on trunkline_internal.job_labels to trunkline_owner using (true) with check (true);
+insert into trunkline_internal.duties (duty, every, run_order, builtin, needs_all_tenants, function, description) values
+  ('sweep_labels', '1 minute', 10, true, false, 'trunkline_internal.duty_sweep_labels',
+    'Removes tags and correlation ids of jobs that no longer exist from the search index.');
