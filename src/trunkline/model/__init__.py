@@ -1,5 +1,6 @@
 """Values that every layer speaks of. No input or output, and nothing of ours but errors."""
 
+from trunkline.model.bulk import BulkAction, BulkChange, BulkPreview, BulkProgress
 from trunkline.model.duration import Duration, seconds
 from trunkline.model.job import (
     GONE,
@@ -13,6 +14,7 @@ from trunkline.model.job import (
     Verdict,
 )
 from trunkline.model.job_filter import FoundJobs, JobFilter, StateCount
+from trunkline.model.operator_log import LogEntry
 from trunkline.model.outcome import Cancel, Discard, Outcome, Retry, Snooze
 from trunkline.model.policy import Backoff, Breaker, Schedule, TaskPolicy
 from trunkline.model.request import REQUEST_FIELDS, as_request
@@ -22,6 +24,10 @@ __all__ = [
     "REQUEST_FIELDS",
     "Backoff",
     "Breaker",
+    "BulkAction",
+    "BulkChange",
+    "BulkPreview",
+    "BulkProgress",
     "Cancel",
     "ChangedJob",
     "ClaimedJob",
@@ -34,6 +40,7 @@ __all__ = [
     "Job",
     "JobFilter",
     "JobState",
+    "LogEntry",
     "Outcome",
     "Retry",
     "Schedule",

@@ -22,12 +22,14 @@ FUNCTIONS = """
     adopt_schedule       .        .        operator .
     age_queue            .        .        operator .
     cancel               producer .        operator .
+    cancel_jobs          .        .        operator .
     claim                .        worker   .        .
     clock                producer worker   operator reader
     complete             .        worker   .        .
     count_jobs           producer .        operator reader
     deferred_jobs        .        .        operator reader
     discard              .        .        operator .
+    discard_jobs         .        .        operator .
     drain_worker         .        .        operator .
     enable_duty          .        .        operator .
     enqueue              producer .        operator .
@@ -60,10 +62,12 @@ FUNCTIONS = """
     remove_duty          .        .        .        .
     remove_schedule      .        .        operator .
     reprioritise         producer .        operator .
+    reprioritise_jobs    .        .        operator .
     reset_breaker        .        .        operator .
     resume_queue         .        .        operator .
     resume_schedule      .        .        operator .
     retry                .        .        operator .
+    retry_jobs           .        .        operator .
     run_duties           .        worker   operator .
     run_duty             .        worker   operator .
     run_schedules        .        worker   operator .
@@ -93,6 +97,7 @@ VIEWS = """
     buckets                .        .        operator reader
     jobs                 producer .        operator reader
     limits               .        .        operator reader
+    operator_log         .        .        operator reader
     queues               .        .        operator reader
     quotas               .        .        operator reader
     reclaim_history      .        .        operator reader

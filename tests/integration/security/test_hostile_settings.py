@@ -124,7 +124,8 @@ CALLS = [
     *(
         f"trunkline.{view}"
         for view in (
-            "breakers", "dead_letters", "duties", "events", "buckets", "jobs", "limits", "queues",
+            "breakers", "dead_letters", "duties", "events", "buckets", "jobs", "limits",
+            "operator_log", "queues",
             "quotas", "reclaim_history", "schedules", "settings", "usage", "stale_monitor",
             "tasks", "workers",
         )

@@ -5,7 +5,7 @@ select plan(9);
 set session authorization trunkline_reader;
 select results_eq(
   $$select "check", ok from trunkline.health() where "check" like 'duty %' and detail -> 'succeeded_at' = 'null' order by 1$$,
-  $$values ('duty expire', false), ('duty promote', false), ('duty reclaim', false), ('duty run_schedules', false), ('duty sweep_buckets', false), ('duty sweep_idempotency', false)$$,
+  $$values ('duty expire', false), ('duty promote', false), ('duty reclaim', false), ('duty run_schedules', false), ('duty sweep_buckets', false), ('duty sweep_idempotency', false), ('duty sweep_labels', false), ('duty sweep_operator_log', false)$$,
   'what the installation did not run itself is late at first'
 );
 select trunkline_test.move_time('1 day') \g /dev/null

@@ -7,6 +7,7 @@ from typing import Self
 
 from trunkline.db.pool import AsyncPool
 from trunkline.operate._async.jobs import AsyncOperatedJobs
+from trunkline.operate._async.log import AsyncLog
 from trunkline.operate._async.session import AsyncSession
 
 __all__ = ["AsyncOperator"]
@@ -35,6 +36,7 @@ class AsyncOperator:
     def _open(self, session: AsyncSession) -> None:
         self._session = session
         self.jobs = AsyncOperatedJobs(session)
+        self.log = AsyncLog(session)
 
     def acting(
         self, actor: str | None = None, *, reason: str | None = None, tenant: str | None = None

@@ -8,6 +8,7 @@ from typing import Self
 
 from trunkline.db.pool import SyncPool
 from trunkline.operate._sync.jobs import SyncOperatedJobs
+from trunkline.operate._sync.log import SyncLog
 from trunkline.operate._sync.session import SyncSession
 
 __all__ = ["SyncOperator"]
@@ -36,6 +37,7 @@ class SyncOperator:
     def _open(self, session: SyncSession) -> None:
         self._session = session
         self.jobs = SyncOperatedJobs(session)
+        self.log = SyncLog(session)
 
     def acting(
         self, actor: str | None = None, *, reason: str | None = None, tenant: str | None = None

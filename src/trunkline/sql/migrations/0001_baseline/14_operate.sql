@@ -40,5 +40,37 @@ comment on table trunkline_internal.job_labels is 'Tags and correlation ids of j
 alter table trunkline_internal.job_labels enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.job_labels to trunkline_owner using (true) with check (true);
 insert into trunkline_internal.duties (duty, every, run_order, builtin, needs_all_tenants, function, description) values
-  ('sweep_labels', '1 minute', 10, true, false, 'trunkline_internal.duty_sweep_labels',
+  ('sweep_labels', '10 minutes', 10, true, false, 'trunkline_internal.duty_sweep_labels',
     'Removes tags and correlation ids of jobs that no longer exist from the search index.');
+
+create table trunkline_internal.operator_log (
+  log_id bigint generated always as identity constraint operator_log_pkey primary key,
+  at timestamptz not null,
+  login text not null,
+  actor text not null,
+  action text not null,
+  kind text not null,
+  object text,
+  tenant text,
+  reason text,
+  before jsonb,
+  after jsonb
+);
+comment on table trunkline_internal.operator_log is 'What operators changed, append-only: one line for each call that changed something.';
+comment on column trunkline_internal.operator_log.login is 'The session user, whom the server has authenticated.';
+comment on column trunkline_internal.operator_log.actor is 'The person behind the login, as the client stated in trunkline.actor; otherwise the login.';
+comment on column trunkline_internal.operator_log.tenant is 'The tenant of the changed job, schedule or worker. Null for what affects all tenants.';
+comment on sequence trunkline_internal.operator_log_log_id_seq is 'Numbers of lines in the operator log.';
+create index operator_log_by_time on trunkline_internal.operator_log (at);
+alter table trunkline_internal.operator_log enable row level security, force row level security;
+create policy owner_rows on trunkline_internal.operator_log to trunkline_owner using (true) with check (true);
+create policy tenant_rows on trunkline_internal.operator_log for select
+  using (tenant = nullif(current_setting('trunkline.tenant', true), ''));
+insert into trunkline_internal.settings (name, kind, default_value, minimum, maximum, description) values
+  ('operator_log_retention', 'interval', '365 days', '1 day', '36500 days', 'How long the operator log is kept.');
+insert into trunkline_internal.duties (duty, every, run_order, builtin, needs_all_tenants, function, description) values
+  ('sweep_operator_log', '10 minutes', 10, true, false, 'trunkline_internal.duty_sweep_operator_log',
+    'Removes lines of the operator log past their retention.');
+
+create type trunkline.bulk_change as (jobs integer, outcomes jsonb, job_ids uuid[], next text);
+comment on type trunkline.bulk_change is 'What one call of a bulk function did: how many jobs matched, how many had which outcome, the ids that were changed, and the cursor of the next call; null at the end.';

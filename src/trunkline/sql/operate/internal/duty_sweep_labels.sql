@@ -1,7 +1,7 @@
 -- Removes labels of jobs that no longer exist, among the next p_limit labels; returns how many. The next run continues there.
 -- Reads the table in turns, in the order of its key. Only jobs older than the retention of finished jobs can be gone, so
 -- younger ones are not looked up. Discarded dead letters lose their labels at the same age.
-create or replace function trunkline_internal.duty_sweep_labels(p_limit integer default 10000)
+create or replace function trunkline_internal.duty_sweep_labels(p_limit integer default 50000)
 returns integer
 language plpgsql
 volatile

@@ -48,6 +48,11 @@ begin
     p_to_state => 'ready', p_task => p_dead.task, p_queue => p_dead.queue, p_tenant => p_dead.tenant,
     p_worker => null, p_detail => jsonb_build_object('reason_of_death', p_dead.reason, 'failures', p_dead.failures)
   );
+  perform trunkline_internal.log_action(
+    p_action => 'retry', p_kind => 'job', p_object => p_dead.job_id::text,
+    p_before => jsonb_build_object('state', 'dead', 'task', p_dead.task, 'reason', p_dead.reason),
+    p_after => jsonb_build_object('state', 'ready', 'task', p_dead.task), p_tenant => p_dead.tenant
+  );
   perform trunkline_internal.wake_sleepers(p_queues => array[p_dead.queue]);
   return row(p_dead.job_id, false, 'ready', v_now)::trunkline.enqueued;
 end;

@@ -84,7 +84,7 @@ as $$
     ('TL037', 'invalid_filter', 'filter is not valid',
       'The detail names the field and what it must be. The fields are those of trunkline.search_jobs.'),
     ('TL038', 'empty_filter', 'filter is empty',
-      'Name at least one field besides state, or pass p_all => true (all=True in Python) to change every job.'),
+      'Name at least one field besides state, or pass p_all => true (all_jobs=True in Python) to change every job.'),
     ('TL040', 'attempt_cancelled', 'the worker already received the cancel request',
       'Roll back and end the attempt with trunkline.acknowledge_cancel.'),
     ('TL090', 'installer_lacks_right', 'installer lacks a right that the installation needs',
