@@ -35,12 +35,16 @@ LED_TO = {
     },
     "trunkline.operate": {
         "`operator.jobs`": ("trunkline.operate._async.jobs", "AsyncOperatedJobs"),
+        "`operator.dead`": ("trunkline.operate._async.dead", "AsyncDeadLetters"),
+        "`operator.log`": ("trunkline.operate._async.log", "AsyncLog"),
     },
 }
 # Made by us: how is nobody's business.
 MADE = {
     "AsyncJobs",
     "AsyncJobHandle",
+    "AsyncDeadLetters",
+    "AsyncLog",
     "AsyncOperatedJobs",
     "Context",
     "Job",

@@ -32,6 +32,10 @@ FUNCTIONS: Final = {
         """trunkline.count_jobs('{"task": "nobody knows it"}')""",
         """trunkline.count_jobs('{"tag": "stock"}')""",
     ],
+    "trunkline.dead_letter_groups": [
+        "trunkline.dead_letter_groups()",
+        """trunkline.dead_letter_groups('{"task": "nobody knows it"}')""",
+    ],
     "trunkline.deferred_jobs": ["trunkline.deferred_jobs()"],
     "trunkline.explain": ["trunkline.explain(%(job)s)"],
     "trunkline.find_jobs": [

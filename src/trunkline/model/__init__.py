@@ -1,6 +1,7 @@
 """Values that every layer speaks of. No input or output, and nothing of ours but errors."""
 
 from trunkline.model.bulk import BulkAction, BulkChange, BulkPreview, BulkProgress
+from trunkline.model.dead_letters import DeadLetterGroup, PacedReplay
 from trunkline.model.duration import Duration, seconds
 from trunkline.model.job import (
     GONE,
@@ -20,8 +21,6 @@ from trunkline.model.policy import Backoff, Breaker, Schedule, TaskPolicy
 from trunkline.model.request import REQUEST_FIELDS, as_request
 
 __all__ = [
-    "GONE",
-    "REQUEST_FIELDS",
     "Backoff",
     "Breaker",
     "BulkAction",
@@ -31,17 +30,21 @@ __all__ = [
     "Cancel",
     "ChangedJob",
     "ClaimedJob",
+    "DeadLetterGroup",
     "Discard",
     "Duration",
     "Enqueued",
     "EnqueuedBatch",
     "Explanation",
     "FoundJobs",
+    "GONE",
     "Job",
     "JobFilter",
     "JobState",
     "LogEntry",
     "Outcome",
+    "PacedReplay",
+    "REQUEST_FIELDS",
     "Retry",
     "Schedule",
     "Snooze",

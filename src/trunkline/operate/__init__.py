@@ -4,9 +4,11 @@ from trunkline.model import (
     BulkAction,
     BulkPreview,
     BulkProgress,
+    DeadLetterGroup,
     FoundJobs,
     JobFilter,
     LogEntry,
+    PacedReplay,
     StateCount,
 )
 from trunkline.operate._async.operator import AsyncOperator
@@ -17,9 +19,11 @@ __all__ = [
     "BulkAction",
     "BulkPreview",
     "BulkProgress",
+    "DeadLetterGroup",
     "FoundJobs",
     "JobFilter",
     "LogEntry",
+    "PacedReplay",
     "StateCount",
     "SyncOperator",
 ]

@@ -27,6 +27,7 @@ FUNCTIONS = """
     clock                producer worker   operator reader
     complete             .        worker   .        .
     count_jobs           producer .        operator reader
+    dead_letter_groups   .        .        operator reader
     deferred_jobs        .        .        operator reader
     discard              .        .        operator .
     discard_jobs         .        .        operator .
@@ -67,6 +68,7 @@ FUNCTIONS = """
     resume_queue         .        .        operator .
     resume_schedule      .        .        operator .
     retry                .        .        operator .
+    retry_edited         .        .        operator .
     retry_jobs           .        .        operator .
     run_duties           .        worker   operator .
     run_duty             .        worker   operator .

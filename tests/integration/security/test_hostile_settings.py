@@ -114,6 +114,7 @@ CALLS = [
     """trunkline.job(<job 2>)""",
     """trunkline.list_jobs(p_limit => 50)""",
     """trunkline.find_jobs(p_limit => 50)""",
+    """trunkline.dead_letter_groups()""",
     """trunkline.search_jobs('{"tag": "one", "created_from": "2020-02-01 12:00"}')""",
     """trunkline.count_jobs('{"state": ["ready", "dead"], "finished_from": "2020-02-01"}')""",
     """trunkline.queue_sizes()""",

@@ -40,6 +40,7 @@ CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
     "count_jobs": [
         ("producer", """trunkline.count_jobs('{"tenant": "b", "state": "dead"}')""", NO_COUNT)
     ],
+    "dead_letter_groups": [("operator", """trunkline.dead_letter_groups('{"tenant": "b"}')""", [])],
     "discard": [("operator", "trunkline.discard(<b dead>)", UNKNOWN_JOB)],
     "discard_jobs": [("operator", """trunkline.discard_jobs('{"tenant": "b"}')""", NO_JOBS)],
     "enqueue": [("producer", "trunkline.enqueue('report', p_tenant => 'b')", DENIED)],
@@ -70,6 +71,10 @@ CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
     "resume_schedule": [("operator", "trunkline.resume_schedule('yearly_b')", UNKNOWN_SCHEDULE)],
     "reprioritise_jobs": [
         ("operator", """trunkline.reprioritise_jobs('{"tenant": "b"}', 3)""", NO_JOBS)
+    ],
+    "retry_edited": [
+        ("operator", f"trunkline.retry_edited(<b {state}>, '{{}}')", UNKNOWN_JOB)
+        for state in STATES
     ],
     "retry_jobs": [
         (

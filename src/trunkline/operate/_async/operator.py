@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from trunkline.db.pool import AsyncPool
+from trunkline.operate._async.dead import AsyncDeadLetters
 from trunkline.operate._async.jobs import AsyncOperatedJobs
 from trunkline.operate._async.log import AsyncLog
 from trunkline.operate._async.session import AsyncSession
@@ -36,6 +37,7 @@ class AsyncOperator:
     def _open(self, session: AsyncSession) -> None:
         self._session = session
         self.jobs = AsyncOperatedJobs(session)
+        self.dead = AsyncDeadLetters(session)
         self.log = AsyncLog(session)
 
     def acting(

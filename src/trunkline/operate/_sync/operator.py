@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from trunkline.db.pool import SyncPool
+from trunkline.operate._sync.dead import SyncDeadLetters
 from trunkline.operate._sync.jobs import SyncOperatedJobs
 from trunkline.operate._sync.log import SyncLog
 from trunkline.operate._sync.session import SyncSession
@@ -37,6 +38,7 @@ class SyncOperator:
     def _open(self, session: SyncSession) -> None:
         self._session = session
         self.jobs = SyncOperatedJobs(session)
+        self.dead = SyncDeadLetters(session)
         self.log = SyncLog(session)
 
     def acting(

@@ -95,6 +95,7 @@ grant execute on function
   trunkline.resume_queue(text),
   trunkline.resume_schedule(text),
   trunkline.retry(uuid),
+  trunkline.retry_edited(uuid, jsonb),
   trunkline.retry_jobs(jsonb, integer, text, boolean),
   trunkline.set_limit(text, jsonb, text, text),
   trunkline.set_schedule(text, text, text, jsonb, text, text, integer, text, text, boolean),
@@ -113,6 +114,7 @@ grant execute on function
 to trunkline_producer, trunkline_operator, trunkline_reader;
 
 grant execute on function
+  trunkline.dead_letter_groups(jsonb, integer),
   trunkline.deferred_jobs(integer),
   trunkline.queue_sizes(text[]),
   trunkline.usage_of_job(uuid)

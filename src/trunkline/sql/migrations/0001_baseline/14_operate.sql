@@ -74,3 +74,16 @@ insert into trunkline_internal.duties (duty, every, run_order, builtin, needs_al
 
 create type trunkline.bulk_change as (jobs integer, outcomes jsonb, job_ids uuid[], next text);
 comment on type trunkline.bulk_change is 'What one call of a bulk function did: how many jobs matched, how many had which outcome, the ids that were changed, and the cursor of the next call; null at the end.';
+
+create type trunkline.dead_letter_group as (
+  error_group text,
+  pattern text,
+  jobs integer,
+  more boolean,
+  first_died_at timestamptz,
+  last_died_at timestamptz,
+  tasks jsonb,
+  sample_job uuid,
+  sample_error jsonb
+);
+comment on type trunkline.dead_letter_group is 'Dead letters with the same error: how many, since when, of which tasks, and the newest of them; with more, at least that many.';

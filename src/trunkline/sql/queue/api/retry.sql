@@ -24,7 +24,13 @@ begin
     where d.job_id = p_job and (v_scope is null or d.tenant = v_scope)
     returning d.* into v_dead;
     if found then
-      return trunkline_internal.replay(p_dead => v_dead);
+      v_answer := trunkline_internal.replay(p_dead => v_dead);
+      perform trunkline_internal.log_action(
+        p_action => 'retry', p_kind => 'job', p_object => p_job::text,
+        p_before => jsonb_build_object('state', 'dead', 'task', v_dead.task, 'reason', v_dead.reason),
+        p_after => jsonb_build_object('state', 'ready', 'task', v_dead.task), p_tenant => v_dead.tenant
+      );
+      return v_answer;
     end if;
     select f.* into v_old
     from trunkline_internal.finished as f
