@@ -34,7 +34,10 @@ PATTERNS = [
         "ValueError: user <number> not found",
     ),
     (
-        ["job 0199c2f0-6d5e-7a41-9f0b-3c1d2e4f5a6b gone", "job 5f3C9D10-0000-4000-8000-00000000000A gone"],
+        [
+            "job 0199c2f0-6d5e-7a41-9f0b-3c1d2e4f5a6b gone",
+            "job 5f3C9D10-0000-4000-8000-00000000000A gone",
+        ],
         "ValueError: job <uuid> gone",
     ),
     (
@@ -42,11 +45,14 @@ PATTERNS = [
         "ValueError: no key <text> in row",
     ),
     (["at 0xDEADbeef", "at 0x1"], "ValueError: at <number>"),
-    (["object 5d41402abc4b2a76b9719d911017c592", "object deadbeef1"], "ValueError: object <number>"),
+    (
+        ["object 5d41402abc4b2a76b9719d911017c592", "object deadbeef1"],
+        "ValueError: object <number>",
+    ),
     (["can't open it", "can't  open\nit"], "ValueError: can't open it"),
     (["due 2026-01-31 08:00:01"], "ValueError: due <number> <number>"),
     (["décédé façade"], "ValueError: décédé façade"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("texts", "pattern"), PATTERNS)

@@ -21,6 +21,8 @@ from trunkline.model.policy import Backoff, Breaker, Schedule, TaskPolicy
 from trunkline.model.request import REQUEST_FIELDS, as_request
 
 __all__ = [
+    "GONE",
+    "REQUEST_FIELDS",
     "Backoff",
     "Breaker",
     "BulkAction",
@@ -37,14 +39,12 @@ __all__ = [
     "EnqueuedBatch",
     "Explanation",
     "FoundJobs",
-    "GONE",
     "Job",
     "JobFilter",
     "JobState",
     "LogEntry",
     "Outcome",
     "PacedReplay",
-    "REQUEST_FIELDS",
     "Retry",
     "Schedule",
     "Snooze",

@@ -70,7 +70,6 @@ class ReplayTally:
             else:
                 self._open[job_id] = None
 
-    @property
     def must_stop(self) -> bool:
         """Whether too many of the replayed jobs have failed again."""
         return (
@@ -86,6 +85,6 @@ class ReplayTally:
             completed=self._completed,
             failed=self._failed,
             outcomes=dict(self._outcomes),
-            stopped=self.must_stop,
+            stopped=self.must_stop(),
             cursor=cursor,
         )

@@ -16,7 +16,9 @@ class _Schema(Protocol):
 class HandledTask(Protocol):
     """A task of an application, as `@app.task` returns it."""
 
-    schema: _Schema
+    @property
+    def schema(self) -> _Schema:
+        """What its handler takes."""
 
     @property
     def names(self) -> tuple[str, ...]:

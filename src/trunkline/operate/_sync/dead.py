@@ -110,13 +110,13 @@ class SyncDeadLetters:
             tally.add(change)
             self._settle(tally)
             yield tally.progress(cursor)
-            if cursor is None or tally.must_stop:
+            if cursor is None or tally.must_stop():
                 return
             if change.jobs:
                 # A search that found nothing yet is continued at once.
                 time.sleep(max(0.0, started + pace.interval - time.monotonic()))
                 self._settle(tally)
-                if tally.must_stop:
+                if tally.must_stop():
                     yield tally.progress(cursor)
                     return
 
