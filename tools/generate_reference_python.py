@@ -36,21 +36,25 @@ LED_TO = {
     "trunkline.operate": {
         "`operator.jobs`": ("trunkline.operate._async.jobs", "AsyncOperatedJobs"),
         "`operator.dead`": ("trunkline.operate._async.dead", "AsyncDeadLetters"),
+        "`operator.queues`": ("trunkline.operate._async.queues", "AsyncQueues"),
+        "`operator.limits`": ("trunkline.operate._async.limits", "AsyncLimits"),
+        "`operator.quotas`": ("trunkline.operate._async.quotas", "AsyncQuotas"),
+        "`operator.breakers`": ("trunkline.operate._async.breakers", "AsyncBreakers"),
+        "`operator.schedules`": ("trunkline.operate._async.schedules", "AsyncSchedules"),
+        "`operator.workers`": ("trunkline.operate._async.workers", "AsyncWorkers"),
+        "`operator.duties`": ("trunkline.operate._async.duties", "AsyncDuties"),
+        "`operator.settings`": ("trunkline.operate._async.settings", "AsyncSettings"),
+        "`operator.tasks`": ("trunkline.operate._async.settings", "AsyncTasks"),
+        "`operator.activity`": ("trunkline.operate._async.activity", "AsyncActivity"),
         "`operator.log`": ("trunkline.operate._async.log", "AsyncLog"),
     },
 }
 # Made by us: how is nobody's business.
 MADE = {
-    "AsyncJobs",
-    "AsyncJobHandle",
-    "AsyncDeadLetters",
-    "AsyncLog",
-    "AsyncOperatedJobs",
-    "Context",
-    "Job",
-    "Options",
-    "Request",
-    "Task",
+    *("AsyncJobs", "AsyncJobHandle", "Context", "Job", "Options", "Request", "Task"),
+    *("AsyncActivity", "AsyncBreakers", "AsyncDeadLetters", "AsyncDuties", "AsyncLimits"),
+    *("AsyncLog", "AsyncOperatedJobs", "AsyncQueues", "AsyncQuotas", "AsyncSchedules"),
+    *("AsyncSettings", "AsyncTasks", "AsyncWorkers"),
 }
 # Methods for the package itself, on classes that are public.
 INNER = {"as_fields", "as_json", "but", "decode_result"}

@@ -49,6 +49,10 @@ FUNCTIONS: Final = {
     "trunkline.list_jobs": ["trunkline.list_jobs()", "trunkline.list_jobs('{completed}')"],
     "trunkline.next_due": ["trunkline.next_due('@daily')"],
     "trunkline.queue_sizes": ["trunkline.queue_sizes()"],
+    "trunkline.recent_activity": [
+        "trunkline.recent_activity(now() - interval '1 hour')",
+        "trunkline.recent_activity(now() - interval '1 hour', p_task => 'nobody knows it')",
+    ],
     "trunkline.schema_release": ["trunkline.schema_release()"],
     "trunkline.schema_version": ["trunkline.schema_version()"],
     "trunkline.search_jobs": [

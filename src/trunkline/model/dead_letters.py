@@ -5,7 +5,31 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-__all__ = ["DeadLetterGroup", "PacedReplay"]
+__all__ = ["DeadLetter", "DeadLetterGroup", "PacedReplay"]
+
+
+class DeadLetter(NamedTuple):
+    """A job that used up its attempts or was refused for good."""
+
+    job_id: UUID
+    task: str
+    queue: str
+    tenant: str | None
+    reason: str
+    died_at: datetime
+    attempt: int
+    failures: int
+    crashes: int
+    deferrals: int
+    max_attempts: int
+    worker: str | None
+    last_error: Mapping[str, Any] | None
+    acknowledged_at: datetime | None
+    acknowledged_by: str | None
+    created_at: datetime
+    correlation_id: str | None
+    unique_key: str | None
+    tags: list[str] | None
 
 
 class DeadLetterGroup(NamedTuple):

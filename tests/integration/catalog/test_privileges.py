@@ -54,6 +54,7 @@ FUNCTIONS = """
     promote              .        worker   operator .
     pulse                .        worker   .        .
     queue_sizes          .        .        operator reader
+    recent_activity      .        .        operator reader
     reclaim              .        worker   operator .
     register_task        producer worker   operator .
     register_tasks       producer worker   operator .

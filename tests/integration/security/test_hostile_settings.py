@@ -115,6 +115,7 @@ CALLS = [
     """trunkline.list_jobs(p_limit => 50)""",
     """trunkline.find_jobs(p_limit => 50)""",
     """trunkline.dead_letter_groups()""",
+    """trunkline.recent_activity('2020-01-01T00:00:00Z')""",
     """trunkline.search_jobs('{"tag": "one", "created_from": "2020-02-01 12:00"}')""",
     """trunkline.count_jobs('{"state": ["ready", "dead"], "finished_from": "2020-02-01"}')""",
     """trunkline.queue_sizes()""",

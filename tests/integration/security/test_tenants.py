@@ -171,7 +171,7 @@ FOR_ALL = {
     "tenant_scope",
 }
 # The view queues shows what it returns, and views are judged below.
-IN_VIEWS = {"queue_sizes"}
+IN_VIEWS = {"queue_sizes", "recent_activity"}
 # Names neither a row nor a tenant: what it makes belongs to the caller's, as is tested below.
 ONLY_NEW = {"enqueue_batch"}
 FLAT = [case for cases in CALLS.values() for case in cases]

@@ -5,11 +5,22 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
+from trunkline.db.calls.checks import health
 from trunkline.db.pool import AsyncPool
+from trunkline.model import HealthCheck
+from trunkline.operate._async.activity import AsyncActivity
+from trunkline.operate._async.breakers import AsyncBreakers
 from trunkline.operate._async.dead import AsyncDeadLetters
+from trunkline.operate._async.duties import AsyncDuties
 from trunkline.operate._async.jobs import AsyncOperatedJobs
+from trunkline.operate._async.limits import AsyncLimits
 from trunkline.operate._async.log import AsyncLog
+from trunkline.operate._async.queues import AsyncQueues
+from trunkline.operate._async.quotas import AsyncQuotas
+from trunkline.operate._async.schedules import AsyncSchedules
 from trunkline.operate._async.session import AsyncSession
+from trunkline.operate._async.settings import AsyncSettings, AsyncTasks
+from trunkline.operate._async.workers import AsyncWorkers
 
 __all__ = ["AsyncOperator"]
 
@@ -38,6 +49,16 @@ class AsyncOperator:
         self._session = session
         self.jobs = AsyncOperatedJobs(session)
         self.dead = AsyncDeadLetters(session)
+        self.queues = AsyncQueues(session)
+        self.limits = AsyncLimits(session)
+        self.quotas = AsyncQuotas(session)
+        self.breakers = AsyncBreakers(session)
+        self.schedules = AsyncSchedules(session)
+        self.workers = AsyncWorkers(session)
+        self.duties = AsyncDuties(session)
+        self.settings = AsyncSettings(session)
+        self.tasks = AsyncTasks(session)
+        self.activity = AsyncActivity(session)
         self.log = AsyncLog(session)
 
     def acting(
@@ -51,6 +72,10 @@ class AsyncOperator:
         changed = _settings(actor, reason, tenant)
         other._open(AsyncSession(self._session.pool, {**self._session.settings, **changed}))
         return other
+
+    async def health(self) -> list[HealthCheck]:
+        """Return the checks of the engine about itself: duties, partitions, deferred jobs."""
+        return await self._session.run(health())
 
     async def __aenter__(self) -> Self:
         return self

@@ -6,11 +6,22 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
+from trunkline.db.calls.checks import health
 from trunkline.db.pool import SyncPool
+from trunkline.model import HealthCheck
+from trunkline.operate._sync.activity import SyncActivity
+from trunkline.operate._sync.breakers import SyncBreakers
 from trunkline.operate._sync.dead import SyncDeadLetters
+from trunkline.operate._sync.duties import SyncDuties
 from trunkline.operate._sync.jobs import SyncOperatedJobs
+from trunkline.operate._sync.limits import SyncLimits
 from trunkline.operate._sync.log import SyncLog
+from trunkline.operate._sync.queues import SyncQueues
+from trunkline.operate._sync.quotas import SyncQuotas
+from trunkline.operate._sync.schedules import SyncSchedules
 from trunkline.operate._sync.session import SyncSession
+from trunkline.operate._sync.settings import SyncSettings, SyncTasks
+from trunkline.operate._sync.workers import SyncWorkers
 
 __all__ = ["SyncOperator"]
 
@@ -39,6 +50,16 @@ class SyncOperator:
         self._session = session
         self.jobs = SyncOperatedJobs(session)
         self.dead = SyncDeadLetters(session)
+        self.queues = SyncQueues(session)
+        self.limits = SyncLimits(session)
+        self.quotas = SyncQuotas(session)
+        self.breakers = SyncBreakers(session)
+        self.schedules = SyncSchedules(session)
+        self.workers = SyncWorkers(session)
+        self.duties = SyncDuties(session)
+        self.settings = SyncSettings(session)
+        self.tasks = SyncTasks(session)
+        self.activity = SyncActivity(session)
         self.log = SyncLog(session)
 
     def acting(
@@ -52,6 +73,10 @@ class SyncOperator:
         changed = _settings(actor, reason, tenant)
         other._open(SyncSession(self._session.pool, {**self._session.settings, **changed}))
         return other
+
+    def health(self) -> list[HealthCheck]:
+        """Return the checks of the engine about itself: duties, partitions, deferred jobs."""
+        return self._session.run(health())
 
     def __enter__(self) -> Self:
         return self

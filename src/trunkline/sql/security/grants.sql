@@ -117,6 +117,7 @@ grant execute on function
   trunkline.dead_letter_groups(jsonb, integer),
   trunkline.deferred_jobs(integer),
   trunkline.queue_sizes(text[]),
+  trunkline.recent_activity(timestamptz, text, text, integer),
   trunkline.usage_of_job(uuid)
 to trunkline_operator, trunkline_reader;
 

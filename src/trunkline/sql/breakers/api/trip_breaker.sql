@@ -61,7 +61,8 @@ begin
   returning probe_at into v_probe_at;
   perform trunkline_internal.log_action(
     p_action => 'trip_breaker', p_kind => 'breaker', p_object => p_name, p_before => v_before,
-    p_after => jsonb_build_object('state', 'open', 'probe_at', v_probe_at), p_reason => p_reason
+    p_after => jsonb_build_object('state', 'open', 'probe_at', v_probe_at), p_reason => p_reason,
+    p_tenant => trunkline.tenant_scope()
   );
   return v_probe_at;
 end;

@@ -87,3 +87,23 @@ create type trunkline.dead_letter_group as (
   sample_error jsonb
 );
 comment on type trunkline.dead_letter_group is 'Dead letters with the same error: how many, since when, of which tasks, and the newest of them; with more, at least that many.';
+
+create type trunkline.activity as (
+  at timestamptz,
+  kind text,
+  job_id uuid,
+  state text,
+  task text,
+  queue text,
+  tenant text,
+  attempt integer,
+  created_at timestamptz,
+  run_at timestamptz,
+  claimed_at timestamptz,
+  finished_at timestamptz,
+  worker text,
+  reason text,
+  last_error jsonb,
+  detail jsonb
+);
+comment on type trunkline.activity is 'One row of recent_activity: a job (at is null), an event of a job, or the engine''s time (job_id is null).';
