@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from tests.support import guard
 from tests.support.calls import Calls
 from tests.support.databases import Database
 from trunkline.operate import SyncOperator
@@ -79,6 +80,7 @@ def dsn_as(database: Database, role: str) -> str:
 
 @pytest.fixture
 def scene(database: Database) -> Iterator[Scene]:
+    guard.install(database)
     calls = Calls(database.superuser())
     calls.register("work")
     with SyncOperator(dsn_as(database, "operator"), actor="ann", connections=2) as operator:

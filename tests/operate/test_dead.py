@@ -30,7 +30,7 @@ from trunkline.operate import JobFilter
 # Texts, and the pattern that all of them have.
 PATTERNS = [
     (
-        ["user 17 not found", "user 4 not found", "user 1,234.5 not found"],
+        ["user 17 not found", "user -4 not found", "user 1,234.5 not found"],
         "ValueError: user <number> not found",
     ),
     (
