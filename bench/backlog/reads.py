@@ -61,6 +61,8 @@ FUNCTIONS: Final = {
         """trunkline.search_jobs('{"tag": "stock"}')""",
         """trunkline.search_jobs('{"tag": "stock", "error": "nobody has it"}')""",
         """trunkline.search_jobs('{"correlation_id": "nobody"}')""",
+        """trunkline.search_jobs('{"error_group": "group 7"}')""",
+        """trunkline.search_jobs('{"error_group": "group 7", "task": "nobody"}')""",
         """trunkline.search_jobs('{"unique_key": "nobody"}')""",
         """trunkline.search_jobs('{"state": "dead", "error": "nobody has it"}')""",
         """trunkline.search_jobs('{"created_before": "2020-01-01", "tenant": "nobody"}')""",

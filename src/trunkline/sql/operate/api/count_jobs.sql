@@ -1,6 +1,7 @@
 -- Counts the jobs that match a filter by state, each number up to 10,000, so that the time does not depend on how many there are.
 -- The filter is that of search_jobs. States that the filter leaves out have no row. With more, the number is a lower bound:
--- there are over 10,000, or the search stopped after the newest 20,000 jobs of the table and found that many among them.
+-- there are over 10,000, or the search stopped after the newest 20,000 jobs of the table, tag, correlation id or error group
+-- and found that many among them.
 create or replace function trunkline.count_jobs(p_filter jsonb default '{}')
 returns setof trunkline.state_count
 language plpgsql
@@ -16,8 +17,13 @@ declare
   v_part trunkline_internal.job_filter;
   v_scope text := trunkline.tenant_scope();
   v_table jsonb;
+  v_tables jsonb := c_tables;
 begin
-  for v_table in select t.states from jsonb_array_elements(c_tables) as t (states) loop
+  if num_nonnulls(v_filter.job_ids, v_filter.correlation_id, v_filter.tag, v_filter.error_group) > 0 then
+    -- One search finds these in all tables.
+    v_tables := '[["ready", "scheduled", "blocked", "running", "completed", "cancelled", "dead"]]';
+  end if;
+  for v_table in select t.states from jsonb_array_elements(v_tables) as t (states) loop
     v_part := v_filter;
     v_part.states := array(
       select s.state from jsonb_array_elements_text(v_table) as s (state) where s.state = any(v_filter.states)

@@ -33,9 +33,7 @@ begin
     j.claimed_at, j.finished_at, j.worker, j.reason, j.last_error, null::jsonb
   from (
     (
-      select
-        j.job_id, j.state, j.task, j.queue, j.tenant, j.attempt, j.created_at, j.run_at, j.claimed_at, j.finished_at, j.worker,
-        j.reason, j.last_error
+      select j.*
       from trunkline.jobs as j
       where j.state in ('blocked', 'scheduled', 'ready', 'running')
         and j.job_id >= v_first
@@ -46,9 +44,7 @@ begin
     )
     union all
     (
-      select
-        j.job_id, j.state, j.task, j.queue, j.tenant, j.attempt, j.created_at, j.run_at, j.claimed_at, j.finished_at, j.worker,
-        j.reason, j.last_error
+      select j.*
       from trunkline.jobs as j
       where j.state = 'running'
         and j.claimed_at >= p_since
@@ -59,9 +55,7 @@ begin
     )
     union all
     (
-      select
-        j.job_id, j.state, j.task, j.queue, j.tenant, j.attempt, j.created_at, j.run_at, j.claimed_at, j.finished_at, j.worker,
-        j.reason, j.last_error
+      select j.*
       from trunkline.jobs as j
       where j.state in ('completed', 'cancelled', 'dead')
         and j.finished_at >= p_since

@@ -14,6 +14,7 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
 set enable_bitmapscan = off
+set enable_sort = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -63,8 +64,12 @@ begin
       v_ids := array(
         select d.job_id
         from trunkline_internal.dead as d
-        where d.error_group = p_filter.error_group and d.job_id < v_before and d.job_id >= v_low
-        order by d.job_id desc
+        -- Not an equality: the planner would then take the order of the primary key, and read all dead letters for it.
+        where d.error_group >= p_filter.error_group
+          and d.error_group <= p_filter.error_group
+          and d.job_id < v_before
+          and d.job_id >= v_low
+        order by d.error_group desc, d.job_id desc
         limit v_chunk
       );
     end if;
