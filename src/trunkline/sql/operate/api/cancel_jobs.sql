@@ -17,12 +17,12 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   c_states constant text[] := array['ready', 'scheduled', 'blocked', 'running'];
-  v_cancelled uuid[] := '{}';
+  v_cancelled uuid[] := array[]::uuid[];
   v_done uuid[];
   v_left uuid[];
   v_matches trunkline_internal.job_matches;
   v_now timestamptz := trunkline.clock();
-  v_requested uuid[] := '{}';
+  v_requested uuid[] := array[]::uuid[];
   v_scope text := trunkline.tenant_scope();
 begin
   perform trunkline_internal.require_read_committed();

@@ -21,7 +21,7 @@ declare
 begin
   if num_nonnulls(v_filter.job_ids, v_filter.correlation_id, v_filter.tag, v_filter.error_group) > 0 then
     -- One search finds these in all tables.
-    v_tables := '[["ready", "scheduled", "blocked", "running", "completed", "cancelled", "dead"]]';
+    v_tables := '[["ready", "scheduled", "blocked", "running", "completed", "cancelled", "dead"]]'::jsonb;
   end if;
   for v_table in select t.states from jsonb_array_elements(v_tables) as t (states) loop
     v_part := v_filter;

@@ -18,7 +18,7 @@ declare
   c_most constant integer := 10000;
   c_rows constant integer := 100000;
   v_filter trunkline_internal.job_filter := trunkline_internal.read_filter(p_filter => p_filter);
-  v_found trunkline.dead_letter_group[] := '{}';
+  v_found trunkline.dead_letter_group[] := array[]::trunkline.dead_letter_group[];
   v_group trunkline.dead_letter_group;
   v_has_fields boolean;
   v_name text := '';
@@ -44,8 +44,8 @@ begin
     v_group := null;
     -- Past the bound of all rows, one dead letter of each group is enough to show the group.
     select
-      v_name, count(*) filter (where r.fits), min(r.died_at) filter (where r.fits), max(r.died_at) filter (where r.fits),
-      (array_agg(r.job_id) filter (where r.fits))[1], count(*)
+      v_name, (count(*) filter (where r.fits))::integer, min(r.died_at) filter (where r.fits), max(r.died_at) filter (where r.fits),
+      (array_agg(r.job_id) filter (where r.fits))[1], count(*)::integer
     into v_group.error_group, v_group.jobs, v_group.first_died_at, v_group.last_died_at, v_group.sample_job, v_read
     from (
       select

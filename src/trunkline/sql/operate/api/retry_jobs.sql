@@ -42,7 +42,7 @@ begin
     ),
     p_scope => v_scope
   );
-  select coalesce(sum(r.value::integer), 0) into v_refused from jsonb_each_text(v_rerun.refused) as r;
+  select coalesce(sum(r.value::integer), 0)::integer into v_refused from jsonb_each_text(v_rerun.refused) as r;
   return trunkline_internal.end_bulk(
     p_action => 'retry_jobs', p_filter => p_filter, p_matches => v_matches,
     p_outcomes => v_rerun.refused || jsonb_build_object(

@@ -51,7 +51,7 @@ begin
     trunkline_internal.first_id(p_at => p_filter.created_from - interval '1 second'), '00000000-0000-0000-0000-000000000000'
   );
   v_before := least(v_before, trunkline_internal.first_id(p_at => p_filter.created_before + interval '1 second'));
-  loop
+  while v_read < c_look loop
     if v_label is not null then
       v_ids := array(
         select l.job_id
@@ -87,11 +87,9 @@ begin
     end if;
     v_before := v_ids[v_chunk];
     v_read := v_read + v_chunk;
-    if v_read >= c_look then
-      v_matches.next := v_before;
-      return v_matches;
-    end if;
   end loop;
+  v_matches.next := v_before;
+  return v_matches;
 end;
 $$;
 comment on function trunkline_internal.match_jobs(trunkline_internal.job_filter, integer, uuid, text) is 'Returns jobs that match a filter, newest first, at most p_limit, and where the search continues.';

@@ -7,7 +7,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_cursor is null then
-    return 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+    return 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid;
   end if;
   if p_cursor ~ '^[A-Za-z0-9_-]{22}$' then
     return encode(decode(translate(p_cursor, '-_', '+/') || '==', 'base64'), 'hex')::uuid;
