@@ -11,7 +11,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   c_most constant integer := 10000;
-  c_tables constant jsonb := '[["ready", "scheduled", "blocked"], ["running"], ["completed", "cancelled"], ["dead"]]';
+  c_tables constant jsonb := '[["ready", "scheduled", "blocked"], ["running"], ["completed", "cancelled"], ["dead"]]'::jsonb;
   v_filter trunkline_internal.job_filter := trunkline_internal.read_filter(p_filter => p_filter);
   v_matches trunkline_internal.job_matches;
   v_part trunkline_internal.job_filter;
