@@ -1,4 +1,4 @@
-"""Values that every layer speaks of. No input or output, and nothing of ours but errors."""
+"""Values that every layer uses. This package does no I/O and imports only errors."""
 
 from trunkline.model.activity import ActivityLine, Event, RecentJob, Recently
 from trunkline.model.bulk import BulkAction, BulkChange, BulkPreview, BulkProgress
