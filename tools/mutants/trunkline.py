@@ -30,6 +30,11 @@ _DOMAINS = {
         ["tests/flow", "tests/property"],
         [*_REFUSALS, "tests/plans", "tests/sql", "tests/concurrency", *_CALLERS],
     ),
+    "operate": Domain(
+        [f"{_ENGINE}/operate", f"{_PACKAGE}/operate"],
+        ["tests/operate"],
+        [*_REFUSALS, "tests/plans", "tests/sql"],
+    ),
     "duties": Domain(
         [f"{_ENGINE}/duties"],
         ["tests/sql", "tests/concurrency/test_duties.py", "tests/chaos/test_clock.py"],
