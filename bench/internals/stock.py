@@ -153,7 +153,7 @@ insert into trunkline_internal.dead
 select {_ID}, t.at, t.at, t.at, 4, 4, 0, 0, 4, 0, 'stock',
   (array['stock', 'report_generation', 'stock_type'])[1 + n %% 3], 'attempts_exhausted', '{{}}',
   case when n %% 2 = 0 then now() end, case when n %% 2 = 0 then 'stock' end,
-  'group ' || n %% 20
+  'group ' || n %% 2
 from generate_series(%(first)s, %(last)s) as n
 cross join lateral (select now() - n * %(spacing)s * interval '1 second' as at) as t
 """

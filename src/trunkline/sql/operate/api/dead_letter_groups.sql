@@ -1,5 +1,5 @@
 -- Groups the dead letters that match a filter by their error, without quoted texts, UUIDs and numbers; the largest group first.
--- The filter is that of search_jobs. Reads at most 10,000 dead letters of a group, the newest, 1,000 groups and 100,000 dead
+-- The filter is that of search_jobs. Reads at most 10,000 dead letters of a group, the newest, 1,000 groups and 50,000 dead
 -- letters in all, so that the time does not depend on how many there are. With more, the number is a lower bound, and the
 -- times are those of the dead letters that were read. Read-only, in one snapshot.
 create or replace function trunkline.dead_letter_groups(p_filter jsonb default '{}', p_limit integer default 100)
@@ -16,7 +16,7 @@ as $$
 declare
   c_groups constant integer := 1000;
   c_most constant integer := 10000;
-  c_rows constant integer := 100000;
+  c_rows constant integer := 50000;
   v_filter trunkline_internal.job_filter := trunkline_internal.read_filter(p_filter => p_filter);
   v_found trunkline.dead_letter_group[] := array[]::trunkline.dead_letter_group[];
   v_group trunkline.dead_letter_group;
