@@ -1,6 +1,6 @@
-"""Writes each package `_sync` from its twin `_async`: client and operate exist once.
+"""Writes the `_sync` twins of the packages `_async` in client, handler and operate.
 
-Run by `python -m tools.generate`; with --check that only tells whether it is out of date.
+Run by `python -m tools.generate`; with --check that only tells whether they are out of date.
 """
 
 from __future__ import annotations
@@ -9,78 +9,113 @@ import io
 import subprocess
 import sys
 import tokenize
+from collections.abc import Mapping
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1] / "src"
-# Each with the first words of the text of its generated package.
-PACKAGES = {
-    ROOT / "trunkline" / "client": "The client",
-    ROOT / "trunkline" / "operate": "What an operator can ask and do",
-}
+PACKAGE = Path(__file__).parents[1] / "src" / "trunkline"
 
-_NAMES = {
-    "AsyncActivity": "SyncActivity",
-    "AsyncAnswer": "Answer",
-    "AsyncBreakers": "SyncBreakers",
-    "AsyncCalls": "SyncCalls",
-    "AsyncClient": "SyncClient",
-    "AsyncConnections": "SyncConnections",
-    "AsyncDeadLetters": "SyncDeadLetters",
-    "AsyncDuties": "SyncDuties",
-    "AsyncFlow": "SyncFlow",
-    "AsyncFollower": "SyncFollower",
-    "AsyncGrant": "SyncGrant",
-    "AsyncGrantRequest": "SyncGrantRequest",
-    "AsyncHttp": "SyncHttp",
-    "AsyncIterator": "Iterator",
-    "AsyncJobHandle": "SyncJobHandle",
-    "AsyncJobs": "SyncJobs",
-    "AsyncLimits": "SyncLimits",
-    "AsyncLink": "SyncLink",
-    "AsyncLog": "SyncLog",
-    "AsyncLooks": "SyncLooks",
-    "AsyncOperatedJobs": "SyncOperatedJobs",
-    "AsyncOperator": "SyncOperator",
+_EVERYWHERE = {
     "AsyncPool": "SyncPool",
-    "AsyncQueues": "SyncQueues",
-    "AsyncQuotas": "SyncQuotas",
-    "AsyncSchedules": "SyncSchedules",
-    "AsyncSession": "SyncSession",
-    "AsyncSettings": "SyncSettings",
-    "AsyncTasks": "SyncTasks",
-    "AsyncWire": "SyncWire",
-    "AsyncWorkers": "SyncWorkers",
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",
     "_async": "_sync",
-    "enqueue_on_async": "enqueue_on",
+}
+# For each room its own names: two of them have clients, of different kinds.
+_NAMES = {
+    "client": {
+        "AsyncCalls": "SyncCalls",
+        "AsyncClient": "SyncClient",
+        "AsyncJobHandle": "SyncJobHandle",
+        "AsyncJobs": "SyncJobs",
+        "enqueue_on_async": "enqueue_on",
+    },
+    "handler": {
+        "AbstractAsyncContextManager": "AbstractContextManager",
+        "AnyIOBackend": "SyncBackend",
+        "AsyncBackend": "SyncBackend",
+        "AsyncBaseTransport": "BaseTransport",
+        "AsyncBody": "SyncBody",
+        "AsyncByteStream": "SyncByteStream",
+        "AsyncCall": "SyncCall",
+        "AsyncClient": "Client",
+        "AsyncConnectionPool": "ConnectionPool",
+        "AsyncConnections": "SyncConnections",
+        "AsyncGenerator": "Generator",
+        "AsyncGrants": "SyncGrants",
+        "AsyncIterator": "Iterator",
+        "AsyncLimitedTransport": "SyncLimitedTransport",
+        "AsyncLink": "SyncLink",
+        "AsyncNetwork": "SyncNetwork",
+        "AsyncNetworkBackend": "NetworkBackend",
+        "AsyncNetworkStream": "NetworkStream",
+        "AsyncOnly": "SyncOnly",
+        "AsyncResponse": "SyncResponse",
+        "AsyncWire": "SyncWire",
+        "Context": "SyncContext",
+        "Grant": "SyncGrant",
+        "GrantRequest": "SyncGrantRequest",
+        "Transaction": "SyncTransaction",
+        "__aiter__": "__iter__",
+        "aclose": "close",
+        "aclosing": "closing",
+        "aiter_bytes": "iter_bytes",
+        "aread": "read",
+        "dial_async": "dial",
+        "handle_async_request": "handle_request",
+    },
+    "operate": {
+        "AsyncActivity": "SyncActivity",
+        "AsyncBreakers": "SyncBreakers",
+        "AsyncDeadLetters": "SyncDeadLetters",
+        "AsyncDuties": "SyncDuties",
+        "AsyncFollower": "SyncFollower",
+        "AsyncIterator": "Iterator",
+        "AsyncLimits": "SyncLimits",
+        "AsyncLog": "SyncLog",
+        "AsyncLooks": "SyncLooks",
+        "AsyncOperatedJobs": "SyncOperatedJobs",
+        "AsyncOperator": "SyncOperator",
+        "AsyncQueues": "SyncQueues",
+        "AsyncQuotas": "SyncQuotas",
+        "AsyncSchedules": "SyncSchedules",
+        "AsyncSession": "SyncSession",
+        "AsyncSettings": "SyncSettings",
+        "AsyncTasks": "SyncTasks",
+        "AsyncWorkers": "SyncWorkers",
+    },
 }
 _TEXTS = {
     "asyncio.sleep": "time.sleep",
     "import asyncio\n": "",
     "  # noqa: ASYNC109 - it bounds the wait, not the job": "",
     "  # noqa: ASYNC109 - see AsyncJobs": "",
+    "  # noqa: ASYNC109 - of httpcore2": "",
+    "  # noqa: ASYNC109": "",
+    "`async with ctx.grant(": "`with ctx.grant(",
+    "The job that an `async def` handler runs": "The job that a plain `def` handler runs",
+    "annotated `Context`. Plain handlers take `SyncContext`.": (
+        "annotated `SyncContext`. `async def` handlers take `Context`."
+    ),
 }
 _HEADER = "# Generated by tools/async_to_sync.py from {}; do not edit.\n"
-_PACKAGE_TEXT = '"""{}, blocking. Generated from `{}`."""\n'
+_PACKAGE_TEXT = '"""Blocking twins. Generated from `trunkline.{}._async`."""\n'
 
 
 def generate() -> dict[Path, str]:
     """The files and what they should contain."""
     found = {}
-    for package, what in PACKAGES.items():
-        for source in sorted((package / "_async").glob("*.py")):
-            name = source.relative_to(ROOT).as_posix()
-            if source.stem == "__init__":
-                text = _PACKAGE_TEXT.format(what, f"trunkline.{package.name}._async")
-            else:
-                text = convert(source.read_text("utf-8"))
-            target = package / "_sync" / source.name
+    for room, own in _NAMES.items():
+        for source in sorted((PACKAGE / room / "_async").glob("*.py")):
+            name = source.relative_to(PACKAGE.parent).as_posix()
+            text = _PACKAGE_TEXT.format(room)
+            if source.stem != "__init__":
+                text = convert(source.read_text("utf-8"), {**_EVERYWHERE, **own})
+            target = PACKAGE / room / "_sync" / source.name
             found[target] = _formatted(_HEADER.format(name) + text, target)
     return found
 
 
-def convert(text: str) -> str:
+def convert(text: str, names: Mapping[str, str]) -> str:
     """The blocking twin of a module."""
     for old, new in _TEXTS.items():
         text = text.replace(old, new)
@@ -96,20 +131,23 @@ def convert(text: str) -> str:
             last = (last[0], last[1] + 1)
             words.append(gap)
             continue
-        words.append(gap + _twin(token.string))
+        words.append(gap + _twin(token.string, names))
     return "".join(words)
 
 
-def _twin(word: str) -> str:
-    if word[:1] == '"' and word.strip('"') in _NAMES:
-        return f'"{_NAMES[word.strip(chr(34))]}"'
-    return _NAMES.get(word, word)
+def _twin(word: str, names: Mapping[str, str]) -> str:
+    if word[:1] == '"' and word.strip('"') in names:
+        return f'"{names[word.strip(chr(34))]}"'
+    return names.get(word, word)
 
 
 def _formatted(text: str, target: Path) -> str:
     # Lines become shorter than in the source, so the formatter would break them elsewhere.
     command = [sys.executable, "-m", "ruff"]
-    for arguments in (["check", "--select", "I", "--fix", "-q", "-"], ["format", "-q", "-"]):
+    for arguments in (
+        ["check", "--select", "I,RUF022,UP028", "--fix", "--unsafe-fixes", "-q", "-"],
+        ["format", "-q", "-"],
+    ):
         text = subprocess.run(
             [*command, *arguments, "--stdin-filename", str(target)],
             input=text,

@@ -20,6 +20,7 @@ __all__ = ["INNER", "LED_TO", "MADE", "MODULES", "generate"]
 # In the order of the page; every name of their __all__ is on it.
 MODULES = {
     "trunkline": "Everything an application needs.",
+    "trunkline.handler": "What a handler's context leads to.",
     "trunkline.worker": "Running workers from Python; the command line does it with these.",
     "trunkline.operate": (
         "What an operator can ask and do. `SyncOperator` has the same verbs without `await`."
@@ -51,13 +52,15 @@ LED_TO = {
 }
 # Made by us: how is nobody's business.
 MADE = {
-    *("AsyncJobs", "AsyncJobHandle", "Context", "Job", "Options", "Request", "Task"),
+    *("AsyncJobs", "AsyncJobHandle", "Job", "Options", "Request", "Task"),
+    *("Context", "JobContext", "SyncContext", "Grant", "GrantRequest"),
+    *("SyncGrant", "SyncGrantRequest", "SyncTransaction", "Transaction"),
     *("AsyncActivity", "AsyncBreakers", "AsyncDeadLetters", "AsyncDuties", "AsyncLimits"),
     *("AsyncLog", "AsyncOperatedJobs", "AsyncQueues", "AsyncQuotas", "AsyncSchedules"),
     *("AsyncSettings", "AsyncTasks", "AsyncWorkers"),
 }
 # Methods for the package itself, on classes that are public.
-INNER = {"as_fields", "as_json", "but", "decode_result"}
+INNER = {"as_fields", "as_json", "but", "decode_result", "settle_answer"}
 _WIDTH = 88
 _INTRODUCTION = """
 This page lists the public names with their signatures. A duration is a `timedelta`, a number of

@@ -26,7 +26,7 @@ from trunkline.embedded import acquire
 from trunkline.errors import ProfileError, ProfileNeedsPackages
 from trunkline.profiles import installer
 from trunkline.profiles.clinical import PROFILE
-from trunkline.profiles.clinical.handlers import security
+from trunkline.profiles.clinical.handlers import providers, security
 from trunkline.profiles.clinical.handlers.files import Folder
 from trunkline.profiles.clinical.handlers.tools import find_tools
 from trunkline.profiles.clinical.stubs.provider import Provider, model_from
@@ -313,7 +313,7 @@ def run(
     documents: int = DOCUMENTS, *, deadline: float = 120.0, say: Say = lambda _: None
 ) -> Account:
     """Take so many documents through the pipeline and kill a worker on the way."""
-    if (library := security.missing()) is not None:
+    if (library := security.missing() or providers.missing()) is not None:
         raise ProfileNeedsPackages(
             f"The demonstration needs {library}",
             hint="Install it with: pip install 'trunkline[clinical]'",
