@@ -1,4 +1,4 @@
-"""Writes the `_sync` twins of `trunkline.client._async` and `trunkline.handler._async`.
+"""Writes the `_sync` twins of the packages `_async` in client, handler and operate.
 
 Run by `python -m tools.generate`; with --check that only tells whether they are out of date.
 """
@@ -20,7 +20,7 @@ _EVERYWHERE = {
     "__aexit__": "__exit__",
     "_async": "_sync",
 }
-# For each room the names of its own; both have clients, of different kinds.
+# For each room its own names: two of them have clients, of different kinds.
 _NAMES = {
     "client": {
         "AsyncCalls": "SyncCalls",
@@ -62,6 +62,26 @@ _NAMES = {
         "aread": "read",
         "dial_async": "dial",
         "handle_async_request": "handle_request",
+    },
+    "operate": {
+        "AsyncActivity": "SyncActivity",
+        "AsyncBreakers": "SyncBreakers",
+        "AsyncDeadLetters": "SyncDeadLetters",
+        "AsyncDuties": "SyncDuties",
+        "AsyncFollower": "SyncFollower",
+        "AsyncIterator": "Iterator",
+        "AsyncLimits": "SyncLimits",
+        "AsyncLog": "SyncLog",
+        "AsyncLooks": "SyncLooks",
+        "AsyncOperatedJobs": "SyncOperatedJobs",
+        "AsyncOperator": "SyncOperator",
+        "AsyncQueues": "SyncQueues",
+        "AsyncQuotas": "SyncQuotas",
+        "AsyncSchedules": "SyncSchedules",
+        "AsyncSession": "SyncSession",
+        "AsyncSettings": "SyncSettings",
+        "AsyncTasks": "SyncTasks",
+        "AsyncWorkers": "SyncWorkers",
     },
 }
 _TEXTS = {

@@ -22,6 +22,9 @@ MODULES = {
     "trunkline": "Everything an application needs.",
     "trunkline.handler": "What a handler's context leads to.",
     "trunkline.worker": "Running workers from Python; the command line does it with these.",
+    "trunkline.operate": (
+        "What an operator can ask and do. `SyncOperator` has the same verbs without `await`."
+    ),
     "trunkline.testing": "For tests of your own tasks, on the real engine.",
 }
 # What public names lead to without being imported by anybody: heading, and where it is.
@@ -31,12 +34,30 @@ LED_TO = {
         "Arguments of `task.options`": ("trunkline.client.request", "Options"),
         "`app.jobs`": ("trunkline.client._async.jobs", "AsyncJobs"),
     },
+    "trunkline.operate": {
+        "`operator.jobs`": ("trunkline.operate._async.jobs", "AsyncOperatedJobs"),
+        "`operator.dead`": ("trunkline.operate._async.dead", "AsyncDeadLetters"),
+        "`operator.queues`": ("trunkline.operate._async.queues", "AsyncQueues"),
+        "`operator.limits`": ("trunkline.operate._async.limits", "AsyncLimits"),
+        "`operator.quotas`": ("trunkline.operate._async.quotas", "AsyncQuotas"),
+        "`operator.breakers`": ("trunkline.operate._async.breakers", "AsyncBreakers"),
+        "`operator.schedules`": ("trunkline.operate._async.schedules", "AsyncSchedules"),
+        "`operator.workers`": ("trunkline.operate._async.workers", "AsyncWorkers"),
+        "`operator.duties`": ("trunkline.operate._async.duties", "AsyncDuties"),
+        "`operator.settings`": ("trunkline.operate._async.settings", "AsyncSettings"),
+        "`operator.tasks`": ("trunkline.operate._async.settings", "AsyncTasks"),
+        "`operator.activity`": ("trunkline.operate._async.activity", "AsyncActivity"),
+        "`operator.log`": ("trunkline.operate._async.log", "AsyncLog"),
+    },
 }
 # Made by us: how is nobody's business.
 MADE = {
     *("AsyncJobs", "AsyncJobHandle", "Job", "Options", "Request", "Task"),
     *("Context", "JobContext", "SyncContext", "Grant", "GrantRequest"),
     *("SyncGrant", "SyncGrantRequest", "SyncTransaction", "Transaction"),
+    *("AsyncActivity", "AsyncBreakers", "AsyncDeadLetters", "AsyncDuties", "AsyncLimits"),
+    *("AsyncLog", "AsyncOperatedJobs", "AsyncQueues", "AsyncQuotas", "AsyncSchedules"),
+    *("AsyncSettings", "AsyncTasks", "AsyncWorkers"),
 }
 # Methods for the package itself, on classes that are public.
 INNER = {"as_fields", "as_json", "but", "decode_result", "settle_answer"}

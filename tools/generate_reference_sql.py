@@ -24,6 +24,7 @@ _ROLE_MEANING = {
 }
 _DOMAINS = {
     "queue": "Jobs, queues and tasks",
+    "operate": "Finding and changing many jobs, and the operator log",
     "limits": "Limits",
     "buckets": "Buckets",
     "usage": "Grants, quotas and usage",

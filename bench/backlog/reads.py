@@ -27,6 +27,15 @@ NOT_VIEWS: Final = {
 
 # Calls by what they show; %(job)s is a waiting job.
 FUNCTIONS: Final = {
+    "trunkline.count_jobs": [
+        "trunkline.count_jobs()",
+        """trunkline.count_jobs('{"task": "nobody knows it"}')""",
+        """trunkline.count_jobs('{"tag": "stock"}')""",
+    ],
+    "trunkline.dead_letter_groups": [
+        "trunkline.dead_letter_groups()",
+        """trunkline.dead_letter_groups('{"task": "nobody knows it"}')""",
+    ],
     "trunkline.deferred_jobs": ["trunkline.deferred_jobs()"],
     "trunkline.explain": ["trunkline.explain(%(job)s)"],
     "trunkline.find_jobs": [
@@ -40,8 +49,25 @@ FUNCTIONS: Final = {
     "trunkline.list_jobs": ["trunkline.list_jobs()", "trunkline.list_jobs('{completed}')"],
     "trunkline.next_due": ["trunkline.next_due('@daily')"],
     "trunkline.queue_sizes": ["trunkline.queue_sizes()"],
+    "trunkline.recent_activity": [
+        "trunkline.recent_activity(now() - interval '1 hour')",
+        "trunkline.recent_activity(now() - interval '1 hour', p_task => 'nobody knows it')",
+    ],
     "trunkline.schema_release": ["trunkline.schema_release()"],
     "trunkline.schema_version": ["trunkline.schema_version()"],
+    "trunkline.search_jobs": [
+        "trunkline.search_jobs()",
+        """trunkline.search_jobs('{"task": "nobody knows it"}')""",
+        """trunkline.search_jobs('{"tag": "stock"}')""",
+        """trunkline.search_jobs('{"tag": "stock", "error": "nobody has it"}')""",
+        """trunkline.search_jobs('{"correlation_id": "nobody"}')""",
+        """trunkline.search_jobs('{"error_group": "group 1"}')""",
+        """trunkline.search_jobs('{"error_group": "group 1", "task": "nobody"}')""",
+        """trunkline.search_jobs('{"unique_key": "nobody"}')""",
+        """trunkline.search_jobs('{"state": "dead", "error": "nobody has it"}')""",
+        """trunkline.search_jobs('{"created_before": "2020-01-01", "tenant": "nobody"}')""",
+        """trunkline.search_jobs('{"finished_from": "2020-01-01", "queue": "nobody"}')""",
+    ],
     "trunkline.usage_of_job": ["trunkline.usage_of_job(%(job)s)"],
     "trunkline.tenant_scope": ["trunkline.tenant_scope()"],
     "clinical.alive_workers": ["clinical.alive_workers()"],

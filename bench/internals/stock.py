@@ -125,22 +125,35 @@ join stock_set_aside as p on p.to_task = j.task
 """
 
 _FINISHED = f"""
-insert into trunkline_internal.finished
-  (job_id, finished_at, claimed_at, run_at, created_at, attempt, failures, deferrals, max_attempts,
-   priority, state, queue, task, worker, payload)
-select {_ID}, t.at, t.at, t.at, t.at, 1, 0, 0, 4, 0, 'completed', 'stock',
-  (array['stock', 'report_generation', 'stock_type'])[1 + n %% 3], 'stock', '{{"number": 1}}'
-from generate_series(%(first)s, %(last)s) as n
-cross join lateral (select now() - n * %(spacing)s * interval '1 second' as at) as t
+with jobs as (
+  insert into trunkline_internal.finished
+    (job_id, finished_at, claimed_at, run_at, created_at, attempt, failures, deferrals,
+     max_attempts, priority, state, queue, task, worker, payload, tags, correlation_id)
+  select {_ID}, t.at, t.at, t.at, t.at, 1, 0, 0, 4, 0, 'completed', 'stock',
+    (array['stock', 'report_generation', 'stock_type'])[1 + n %% 3], 'stock', '{{"number": 1}}',
+    '{{stock}}', 'stock ' || n / 1000
+  from generate_series(%(first)s, %(last)s) as n
+  cross join lateral (select now() - n * %(spacing)s * interval '1 second' as at) as t
+  returning job_id, correlation_id
+)
+insert into trunkline_internal.job_labels (label, job_id)
+select l.label, j.job_id
+from jobs as j
+cross join lateral (
+  values
+    (trunkline_internal.label_of(p_kind => 'tag', p_value => 'stock')),
+    (trunkline_internal.label_of(p_kind => 'correlation_id', p_value => j.correlation_id))
+) as l (label)
 """
 
 _DEAD = f"""
 insert into trunkline_internal.dead
   (job_id, died_at, run_at, created_at, attempt, failures, crashes, deferrals, max_attempts,
-   priority, queue, task, reason, payload, acknowledged_at, acknowledged_by)
+   priority, queue, task, reason, payload, acknowledged_at, acknowledged_by, error_group)
 select {_ID}, t.at, t.at, t.at, 4, 4, 0, 0, 4, 0, 'stock',
   (array['stock', 'report_generation', 'stock_type'])[1 + n %% 3], 'attempts_exhausted', '{{}}',
-  case when n %% 2 = 0 then now() end, case when n %% 2 = 0 then 'stock' end
+  case when n %% 2 = 0 then now() end, case when n %% 2 = 0 then 'stock' end,
+  'group ' || n %% 2
 from generate_series(%(first)s, %(last)s) as n
 cross join lateral (select now() - n * %(spacing)s * interval '1 second' as at) as t
 """

@@ -20,8 +20,8 @@ from tests.cli.driving import PROGRAM, Cli, clean_environment, die, finish
 from tests.support.calls import Calls
 from tests.support.databases import Database
 from trunkline.cli.connection import Session
-from trunkline.cli.following import Follower, Line
-from trunkline.db.calls.recent import Recently
+from trunkline.cli.following import Follower
+from trunkline.model import ActivityLine, Recently
 
 KEYS = "at event job_id attempt state task queue tenant worker took run_at reason error detail"
 
@@ -35,7 +35,7 @@ class Tail:
         self.follower = Follower(self.session, **given)
         self.history = self.follower.history(lines)
 
-    def news(self) -> list[Line]:
+    def news(self) -> list[ActivityLine]:
         return self.follower.news()
 
 
@@ -46,7 +46,7 @@ def tail(database: Database, calls: Calls) -> Iterator[Tail]:
     made.session.close()
 
 
-def told(lines: list[Line]) -> list[tuple[str, str]]:
+def told(lines: list[ActivityLine]) -> list[tuple[str, str]]:
     return [(line.event, str(line.job_id)) for line in lines]
 
 
@@ -123,7 +123,7 @@ def test_what_commits_very_late_is_found_by_the_far_looks(
         database.move_time("12 seconds")
         assert tail.news() == []
     slow.commit()
-    found: list[Line] = []
+    found: list[ActivityLine] = []
     for _ in range(3):
         database.move_time("6 seconds")
         found += tail.news()
@@ -131,7 +131,7 @@ def test_what_commits_very_late_is_found_by_the_far_looks(
 
 
 def test_nothing_is_forgotten_too_early(tail: Tail, database: Database, calls: Calls) -> None:
-    lines: list[Line] = []
+    lines: list[ActivityLine] = []
     for turn in range(12):
         finish(calls, 2)
         lines += tail.news()

@@ -101,4 +101,6 @@ def test_all_duties_run_by_everybody(database: Database) -> None:
         ("run_schedules", True, 0),
         ("sweep_buckets", True, 0),
         ("sweep_idempotency", True, 0),
+        ("sweep_labels", True, 0),
+        ("sweep_operator_log", True, 0),
     ]

@@ -51,7 +51,7 @@ def fill(connection: psycopg.Connection[Any]) -> None:
     calls.fill(2, task="plain", queue="later", payload=_LARGE)
     calls.enqueue("plain", queue="later", delay="1 hour", unique_key="one", tenant="acme")
     calls.enqueue("plain", queue="later", idempotency_key="first", payload={"n": 1})
-    calls.enqueue("paid", queue="later")
+    calls.enqueue("paid", queue="later", tags=["kept"])
     calls.enqueue("shrunk", queue="later", payload={"user": "ann"}, cost={"tokens": 900})
     _limit(connection, "user/{user}", tokens_per_hour=100)
     connection.execute("select trunkline.acquire('api', %s)", (Jsonb({"tokens": 1}),))

@@ -146,7 +146,10 @@ def test_a_session_of_one_tenant_reads_no_more_from_a_larger_backlog(
             small.cost(small.read(f"trunkline.{name}", "acme")),
             large.cost(large.read(f"trunkline.{name}", "acme")),
         )
-        for name in ("queues", "health()", "find_jobs()", "deferred_jobs()")
+        for name in (
+            *("queues", "health()", "find_jobs()", "deferred_jobs()", "operator_log"),
+            *("search_jobs()", "count_jobs()", "dead_letter_groups()"),
+        )
     }
     assert _grown(found) == {}, "\n".join(f"{k}: {v}" for k, v in _grown(found).items())
 

@@ -27,9 +27,12 @@ _BY_HAND = {
     "model/job.py": 1,
     # The view of dead letters and its row.
     "sql/queue/views/dead_letters.sql": 1,
-    "db/calls/views.py": 2,
+    "db/calls/views.py": 1,
+    "model/dead_letters.py": 1,
     # What a person following the queue sees of a job.
-    "db/calls/recent.py": 5,
+    "sql/operate/api/recent_activity.sql": 1,
+    "db/calls/recent.py": 1,
+    "model/activity.py": 1,
     # New jobs of a payload alone: nothing is copied.
     "sql/queue/internal/enqueue_payloads.sql": 1,
 }

@@ -22,6 +22,8 @@ PLACES = {
     "sql/queue/internal/request_fault.sql",
     "sql/queue/internal/enqueue_set.sql",
     "sql/schedules/api/set_schedule.sql",
+    # The check of an edited payload.
+    "sql/operate/api/retry_edited.sql",
     # The keyword arguments in Python and the options of the command line.
     "client/request.py",
     "cli/jobs.py",

@@ -30,6 +30,11 @@ _DOMAINS = {
         ["tests/flow", "tests/sql/flow", "tests/property"],
         [*_REFUSALS, "tests/plans", "tests/sql", "tests/concurrency", *_CALLERS],
     ),
+    "operate": Domain(
+        [f"{_ENGINE}/operate", f"{_PACKAGE}/operate"],
+        ["tests/operate"],
+        [*_REFUSALS, "tests/plans", "tests/sql"],
+    ),
     "duties": Domain(
         [f"{_ENGINE}/duties"],
         [

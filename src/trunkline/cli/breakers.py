@@ -12,7 +12,7 @@ from trunkline.cli import options
 # Imports of the driver and of rich wait until a command runs, so that help is quick.
 if TYPE_CHECKING:
     from trunkline.cli.tables import Column
-    from trunkline.db.calls.breakers import BreakerRow
+    from trunkline.model import BreakerStatus
 
 __all__ = ["breakers"]
 
@@ -194,17 +194,17 @@ def _columns(now: datetime) -> list[Column[Any]]:
     from trunkline.cli.output import capped, clean, relative  # noqa: PLC0415 - see above
     from trunkline.cli.tables import Column  # noqa: PLC0415 - see above
 
-    def share(row: BreakerRow) -> str:
+    def share(row: BreakerStatus) -> str:
         return "" if row.share is None else f"{row.share:.0%}/{row.breaker_share:.0%}"
 
-    def probe(row: BreakerRow) -> str:
+    def probe(row: BreakerStatus) -> str:
         if row.state == "half_open":
             return "the next job" if row.probe_job is None else f"job {row.probe_job}"
         if row.probe_at is None:
             return ""
         return "the next job" if row.probe_at <= now else relative(row.probe_at, now)
 
-    def why(row: BreakerRow) -> str:
+    def why(row: BreakerStatus) -> str:
         return clean(row.reason) if row.reason and row.state != "closed" else ""
 
     return [

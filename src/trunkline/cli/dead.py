@@ -15,8 +15,7 @@ from trunkline.cli import options
 # Imports of the driver and of rich wait until a command runs, so that help is quick.
 if TYPE_CHECKING:
     from trunkline.cli.connection import Session
-    from trunkline.db.calls.views import DeadLetter
-    from trunkline.model import ChangedJob, Enqueued
+    from trunkline.model import ChangedJob, DeadLetter, Enqueued
 
 __all__ = ["dead"]
 

@@ -28,6 +28,7 @@ from trunkline.errors import (
     SchemaForbidden,
     TrunklineError,
 )
+from trunkline.model import HealthCheck
 from trunkline.profiles import verification
 
 __all__ = ["diagnose"]
@@ -241,7 +242,7 @@ def _health(session: Session) -> Iterator[Finding]:
             yield _of_health(row)
 
 
-def _duties(session: Session, rows: Sequence[checks.HealthCheck]) -> Iterator[Finding]:
+def _duties(session: Session, rows: Sequence[HealthCheck]) -> Iterator[Finding]:
     enabled = {
         row.check.removeprefix("duty "): bool((row.detail or {}).get("enabled", True))
         for row in rows
@@ -267,11 +268,11 @@ def _duties(session: Session, rows: Sequence[checks.HealthCheck]) -> Iterator[Fi
         )
 
 
-def _is_duty(row: checks.HealthCheck) -> bool:
+def _is_duty(row: HealthCheck) -> bool:
     return row.check.startswith("duty ")
 
 
-def _of_health(row: checks.HealthCheck) -> Finding:
+def _of_health(row: HealthCheck) -> Finding:
     detail = row.detail or {}
     jobs = count(int(detail.get("jobs", 0)), "job")
     if row.ok:

@@ -10,8 +10,7 @@ from trunkline.cli import options
 
 # Imports of the driver and of rich wait until a command runs, so that help is quick.
 if TYPE_CHECKING:
-    from trunkline.db.calls.admin import DutyRun
-    from trunkline.db.calls.views import DutyRow
+    from trunkline.model import DutyRun, DutyStatus
 
 __all__ = ["duties"]
 
@@ -119,7 +118,7 @@ def _enable(duty: str, *, enabled: bool, dsn: str | None, as_json: bool) -> None
 _STYLES = {"ok": "green", "late": "red bold", "disabled": "yellow"}
 
 
-def _state(row: DutyRow) -> str:
+def _state(row: DutyStatus) -> str:
     if not row.enabled:
         return "disabled"
     return "late" if row.late else "ok"

@@ -6,7 +6,7 @@ from typing import Final
 
 from trunkline.cli.finding import Finding
 from trunkline.cli.output import clean, count
-from trunkline.db.calls import checks
+from trunkline.model import HealthCheck
 
 __all__ = ["of_breakers", "of_deferred", "of_set_aside"]
 
@@ -18,7 +18,7 @@ def _jobs(number: int, most: int | None) -> str:
     return count(number, "job") + (" or more" if most is not None and number >= most else "")
 
 
-def of_deferred(row: checks.HealthCheck) -> Finding:
+def of_deferred(row: HealthCheck) -> Finding:
     """How many jobs were deferred too often or for too long."""
     detail = row.detail or {}
     if not row.ok:
@@ -33,7 +33,7 @@ def of_deferred(row: checks.HealthCheck) -> Finding:
     return Finding(row.check, "ok", f"none{some}")
 
 
-def of_set_aside(row: checks.HealthCheck) -> Finding:
+def of_set_aside(row: HealthCheck) -> Finding:
     """How many jobs are set aside, and whether for too long."""
     detail = row.detail or {}
     most = int(detail.get("counted_up_to", 0))
@@ -50,7 +50,7 @@ def of_set_aside(row: checks.HealthCheck) -> Finding:
     )
 
 
-def of_breakers(row: checks.HealthCheck) -> Finding:
+def of_breakers(row: HealthCheck) -> Finding:
     """Which breakers are not closed."""
     names = [clean(name) for name in (row.detail or {}).get("open", [])]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""

@@ -33,10 +33,10 @@ from trunkline.cli.quota_views import books
 from trunkline.cli.tables import Column, console, facts, live, put, show, state_text, table
 from trunkline.db.address import address
 from trunkline.db.call import Call
-from trunkline.db.calls.quotas import JobUsageRow, usage_of_job
+from trunkline.db.calls.quotas import usage_of_job
 from trunkline.db.calls.read import JobPage
 from trunkline.errors import JobCancelled, JobFailed, SchemaForbidden, WaitTimeout
-from trunkline.model import Enqueued, Job, JobState
+from trunkline.model import Enqueued, Job, JobState, JobUsage
 
 __all__ = ["await_end", "show_list", "show_one"]
 
@@ -95,7 +95,7 @@ def show_one(session: Session, job_id: UUID, *, watch: bool, as_json: bool) -> N
 class _Found(NamedTuple):
     job: Job
     # None for who may not read the books.
-    usage: list[JobUsageRow] | None
+    usage: list[JobUsage] | None
     now: datetime
 
     def document(self) -> dict[str, Any]:
@@ -227,10 +227,10 @@ def _detail(found: _Found, out: Console) -> RenderableType:
     return Group(*parts)
 
 
-def _account() -> list[Column[JobUsageRow]]:
+def _account() -> list[Column[JobUsage]]:
     """Lines of the books by attempt; the limit is told by its filled-in name."""
-    attempt: Column[JobUsageRow] = Column("ATTEMPT", lambda row: row.attempt, right=True)
-    name: Column[JobUsageRow] = Column("LIMIT", lambda row: row.name, elastic=True)
+    attempt: Column[JobUsage] = Column("ATTEMPT", lambda row: row.attempt, right=True)
+    name: Column[JobUsage] = Column("LIMIT", lambda row: row.name, elastic=True)
     return [attempt, name, *books("limit")[1:]]
 
 

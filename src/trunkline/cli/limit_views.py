@@ -12,7 +12,7 @@ from rich.text import Text
 from trunkline.cli.gauges import bar, gauge, percent, quantity
 from trunkline.cli.output import age, amount, capped, clean, count, moment, relative
 from trunkline.cli.tables import Column, facts
-from trunkline.db.calls.flow import BucketRow, LimitRow
+from trunkline.model import BucketStatus, LimitStatus
 
 __all__ = ["columns", "parts", "with_key"]
 
@@ -32,20 +32,20 @@ def columns(title: str, now: datetime, out: Console) -> list[Column[Any]]:
     """The list of limits, or of the keys of one."""
 
     def used(title: str, taken: str, allowed: str, rank: int) -> Column[Any]:
-        def text(row: LimitRow) -> str:
+        def text(row: LimitStatus) -> str:
             most = getattr(row, allowed)
             if most is None:
                 # Of a share group it is known, and nothing says how many at most.
                 return amount(row.in_use) if taken == "in_use" and row.share_group else ""
             return f"{getattr(row, taken):,}/{_times(row)}{most:,}"
 
-        def style(row: LimitRow) -> str:
+        def style(row: LimitStatus) -> str:
             most = getattr(row, allowed)
             return "yellow" if most is not None and getattr(row, taken) >= most * _keys(row) else ""
 
         return Column(title, text, style, right=True, rank=rank)
 
-    def spent(row: LimitRow) -> str:
+    def spent(row: LimitStatus) -> str:
         # Keys have one each: trunkline quotas list.
         if row.quota is None or row.buckets > 1:
             return ""
@@ -65,7 +65,7 @@ def columns(title: str, now: datetime, out: Console) -> list[Column[Any]]:
     ]
 
 
-def _state(row: LimitRow, now: datetime) -> str:
+def _state(row: LimitStatus, now: datetime) -> str:
     notes = []
     if row.status != "active":
         notes.append(f"{row.status}: {row.reason}" if row.reason else str(row.status))
@@ -76,7 +76,7 @@ def _state(row: LimitRow, now: datetime) -> str:
     return "; ".join(notes)
 
 
-def with_key(limit: LimitRow, bucket: BucketRow) -> LimitRow:
+def with_key(limit: LimitStatus, bucket: BucketStatus) -> LimitStatus:
     """A key with the numbers that its limit allows it."""
     known = {name: getattr(bucket, name) for name in bucket._fields if name in limit._fields}
     row = limit._replace(**known | {"buckets": 1, "spent": bucket.spent or 0})
@@ -91,7 +91,7 @@ def with_key(limit: LimitRow, bucket: BucketRow) -> LimitRow:
 
 
 def parts(
-    limit: LimitRow, buckets: Sequence[BucketRow], now: datetime, out: Console
+    limit: LimitStatus, buckets: Sequence[BucketStatus], now: datetime, out: Console
 ) -> RenderableType:
     """All that is known of one limit, in words."""
     fill = None
@@ -120,29 +120,29 @@ def parts(
     )
 
 
-def _waiting(limit: LimitRow) -> str:
+def _waiting(limit: LimitStatus) -> str:
     if limit.waiting >= limit.counted_up_to:
         return f"{capped(limit.waiting, limit.counted_up_to)} jobs"
     return count(limit.waiting, "job")
 
 
-def _keys(limit: LimitRow) -> int:
+def _keys(limit: LimitStatus) -> int:
     return max(limit.buckets, 1)
 
 
-def _times(limit: LimitRow) -> str:
+def _times(limit: LimitStatus) -> str:
     """Each key has the whole of it."""
     return "" if limit.buckets <= 1 else f"{limit.buckets:,}x"
 
 
-def _status(limit: LimitRow) -> Text:
+def _status(limit: LimitStatus) -> Text:
     if limit.status == "active":
         return Text("active", style="green")
     why = f": {clean(limit.reason)}" if limit.reason else ""
     return Text(f"{limit.status}{why}", style="red")
 
 
-def _of(limit: LimitRow, taken: str, allowed: str, words: str) -> str:
+def _of(limit: LimitStatus, taken: str, allowed: str, words: str) -> str:
     most, used = getattr(limit, allowed), getattr(limit, taken)
     if most is None:
         return f"{used:,} at once" if taken == "in_use" and limit.share_group else ""
@@ -151,12 +151,12 @@ def _of(limit: LimitRow, taken: str, allowed: str, words: str) -> str:
     return f"{used:,} of {most:,} {words}"
 
 
-def _windows(limit: LimitRow, first: int, last: int) -> str:
+def _windows(limit: LimitStatus, first: int, last: int) -> str:
     said = [_of(limit, *window) for window in _WINDOWS[first:last]]
     return ", ".join(text for text in said if text)
 
 
-def _quota(limit: LimitRow) -> str:
+def _quota(limit: LimitStatus) -> str:
     if limit.quota is None or limit.quota_unit is None:
         return ""
     unit = "" if limit.quota_unit == "bytes" else f" {clean(limit.quota_unit)}"
@@ -168,7 +168,7 @@ def _quota(limit: LimitRow) -> str:
     return f"{spent} of {whole}"
 
 
-def _set_aside(limit: LimitRow) -> Text | None:
+def _set_aside(limit: LimitStatus) -> Text | None:
     if not limit.set_aside:
         return None
     verb = "costs" if limit.set_aside == 1 else "cost"
@@ -182,7 +182,7 @@ def _set_aside(limit: LimitRow) -> Text | None:
     )
 
 
-def _paused(buckets: Sequence[BucketRow], now: datetime) -> Text | None:
+def _paused(buckets: Sequence[BucketStatus], now: datetime) -> Text | None:
     paused = [bucket for bucket in buckets if bucket.paused_until is not None]
     if not paused:
         return None
@@ -192,13 +192,13 @@ def _paused(buckets: Sequence[BucketRow], now: datetime) -> Text | None:
     return Text(f"{which}until {moment(last.paused_until, now)}{why}", style="red")
 
 
-def _refused(limit: LimitRow, now: datetime) -> str:
+def _refused(limit: LimitStatus, now: datetime) -> str:
     if not limit.refused:
         return ""
     return f"{count(limit.refused, 'time')} to callers, last {relative(limit.refused_at, now)}"
 
 
-def _late(limit: LimitRow) -> Text | None:
+def _late(limit: LimitStatus) -> Text | None:
     if not limit.late:
         return None
     shown = ", ".join(map(clean, limit.late_tasks[:_TASKS]))
@@ -211,7 +211,7 @@ def _late(limit: LimitRow) -> Text | None:
     )
 
 
-def _breaker(limit: LimitRow, buckets: Sequence[BucketRow]) -> str:
+def _breaker(limit: LimitStatus, buckets: Sequence[BucketStatus]) -> str:
     if limit.breaker_failures is None or limit.breaker_share is None:
         return ""
     stopped = sum(bucket.breaker in {"open", "half_open"} for bucket in buckets)
@@ -223,7 +223,7 @@ def _breaker(limit: LimitRow, buckets: Sequence[BucketRow]) -> str:
     )
 
 
-def _pressure(limit: LimitRow) -> str:
+def _pressure(limit: LimitStatus) -> str:
     if limit.backpressure_threshold is None:
         return ""
     return (
@@ -232,14 +232,14 @@ def _pressure(limit: LimitRow) -> str:
     )
 
 
-def _depth(limit: LimitRow) -> str:
+def _depth(limit: LimitStatus) -> str:
     if limit.depth_limit is None:
         return ""
     later = "refused" if limit.depth_refuses else f"put off by {age(limit.backpressure_delay)}"
     return f"up to {count(limit.depth_limit, 'job')} wait, more are {later}"
 
 
-def _share_group(limit: LimitRow) -> str:
+def _share_group(limit: LimitStatus) -> str:
     if limit.share_group is None:
         return ""
     cap = f", at most {limit.share_cap:,} at once while others wait" if limit.share_cap else ""

@@ -12,7 +12,7 @@ from trunkline.cli import options
 # Imports of the driver and of rich wait until a command runs, so that help is quick.
 if TYPE_CHECKING:
     from trunkline.cli.connection import Session
-    from trunkline.db.calls.flow import LimitRow
+    from trunkline.model import LimitStatus
 
 __all__ = ["limits"]
 
@@ -232,7 +232,7 @@ def _value(part: str, text: str) -> int | float | str:
     return float(text) if part == "backpressure_threshold" else int(text)
 
 
-def _found(session: Session, name: str) -> LimitRow:
+def _found(session: Session, name: str) -> LimitStatus:
     from trunkline.db.calls import flow  # noqa: PLC0415 - see above
     from trunkline.errors import UnknownLimit  # noqa: PLC0415 - see above
 

@@ -10,8 +10,8 @@ from typing import Final
 
 import click
 
-from trunkline.cli.following import Line
 from trunkline.cli.output import age, clean, print_json, shown_error
+from trunkline.model import ActivityLine
 
 __all__ = ["printer"]
 
@@ -31,14 +31,14 @@ _WIDTH: Final = 9
 _NARROW: Final = 100
 
 
-def printer(*, as_json: bool) -> Callable[[Line], None]:
+def printer(*, as_json: bool) -> Callable[[ActivityLine], None]:
     """A function that writes one line."""
     if as_json:
         return print_json
     narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < _NARROW
     day: list[date] = [datetime.now().astimezone().date()]
 
-    def write(line: Line) -> None:
+    def write(line: ActivityLine) -> None:
         at = line.at.astimezone()
         if at.date() != day[0]:
             day[0] = at.date()
@@ -54,7 +54,7 @@ def printer(*, as_json: bool) -> Callable[[Line], None]:
     return write
 
 
-def _about(line: Line) -> str:
+def _about(line: ActivityLine) -> str:
     parts = [""] if line.queue == "default" else [f" [{clean(line.queue)}]"]
     if line.event == "enqueued":
         if line.run_at and line.run_at > line.at:

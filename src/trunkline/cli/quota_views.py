@@ -12,7 +12,7 @@ from rich.text import Text
 from trunkline.cli.gauges import bar, gauge, percent, quantity
 from trunkline.cli.output import age, amount, clean, moment, relative
 from trunkline.cli.tables import Column, facts, table
-from trunkline.db.calls.quotas import QuotaRow
+from trunkline.model import QuotaStatus
 
 __all__ = ["books", "listed", "money", "told"]
 
@@ -20,7 +20,7 @@ __all__ = ["books", "listed", "money", "told"]
 _KEYS: Final = 50
 
 
-def listed(rows: Sequence[QuotaRow], now: datetime, out: Console) -> RenderableType:
+def listed(rows: Sequence[QuotaStatus], now: datetime, out: Console) -> RenderableType:
     """A table of quotas; of each limit the keys that are nearest to their end."""
     seen: dict[str, int] = {}
     kept = []
@@ -35,18 +35,18 @@ def listed(rows: Sequence[QuotaRow], now: datetime, out: Console) -> RenderableT
 
 
 def _columns(now: datetime, out: Console) -> list[Column[Any]]:
-    def spent(row: QuotaRow) -> str:
+    def spent(row: QuotaStatus) -> str:
         parts = (quantity(number, row.unit, row.quota) for number in (row.spent, row.quota))
         return "/".join(parts) + ("" if row.unit == "bytes" else f" {row.unit}")
 
-    def held(row: QuotaRow) -> str:
+    def held(row: QuotaStatus) -> str:
         number = row.reserved
         return quantity(number, row.unit, row.quota) if number else ""
 
-    def style(row: QuotaRow) -> str:
+    def style(row: QuotaStatus) -> str:
         return "red" if row.exhausted else "yellow" if row.paused_low else ""
 
-    def gone(row: QuotaRow) -> str:
+    def gone(row: QuotaStatus) -> str:
         return "" if row.exhausted else relative(row.spent_at, now)
 
     return [
@@ -62,16 +62,16 @@ def _columns(now: datetime, out: Console) -> list[Column[Any]]:
     ]
 
 
-def _fill(row: QuotaRow) -> float | None:
+def _fill(row: QuotaStatus) -> float | None:
     """How full it is for whoever may still take from it."""
     return row.spent / row.allowed if row.allowed else None
 
 
-def _length(row: QuotaRow) -> str:
+def _length(row: QuotaStatus) -> str:
     return row.period or age(row.window)
 
 
-def _pace(row: QuotaRow, *, short: bool) -> str:
+def _pace(row: QuotaStatus, *, short: bool) -> str:
     if not row.rate_per_hour:
         return ""
     number = round(row.rate_per_hour)
@@ -81,14 +81,14 @@ def _pace(row: QuotaRow, *, short: bool) -> str:
     return f"{text} an hour" if row.unit == "bytes" else f"{text} {row.unit} an hour"
 
 
-def _state(row: QuotaRow, now: datetime) -> str:
+def _state(row: QuotaStatus, now: datetime) -> str:
     if row.exhausted:
         more = f", more {relative(row.refused_until, now)}" if row.refused_until else ""
         return f"{'refused' if row.refuses else 'waits'}{more}"
     return "low priorities stop" if row.paused_low else ""
 
 
-def told(row: QuotaRow, now: datetime, out: Console) -> RenderableType:
+def told(row: QuotaStatus, now: datetime, out: Console) -> RenderableType:
     """All that is known of one quota, in words."""
     unit = "" if row.unit == "bytes" else f" {clean(row.unit)}"
 

@@ -14,7 +14,7 @@ from trunkline.cli import options
 # Imports of the driver and of rich wait until a command runs, so that help is quick.
 if TYPE_CHECKING:
     from trunkline.cli.connection import Session
-    from trunkline.db.calls.quotas import By
+    from trunkline.model import UsageBy
 
 __all__ = ["quotas"]
 
@@ -263,7 +263,7 @@ def usage(*, by: str, since: datetime | timedelta, dsn: str | None, as_json: boo
 
     with opened(dsn) as session:
         first = since if isinstance(since, datetime) else session.now() - since
-        found = session.ask(calls.usage(cast("By", by), first))
+        found = session.ask(calls.usage(cast("UsageBy", by), first))
     if as_json:
         kept = {by, "limit", "calls", "requests", "tokens", "units", "cost"}
         print_json(

@@ -12,7 +12,7 @@ from trunkline.cli import options
 # Imports of the driver and of rich wait until a command runs, so that help is quick.
 if TYPE_CHECKING:
     from trunkline.db.call import Call
-    from trunkline.db.calls.admin import ScheduleChange
+    from trunkline.model import ScheduleChange
 
 __all__ = ["schedules"]
 

@@ -15,7 +15,7 @@ from trunkline.cli.worker import wished, worker_options
 # Imports of the driver wait until a command runs, so that help is quick.
 if TYPE_CHECKING:
     from trunkline.cli.connection import Session
-    from trunkline.db.calls.admin import DutyRun
+    from trunkline.model import DutyRun
 
 __all__ = ["up"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from threading import Lock
 from typing import Any, Final, TypeVar
@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 import psycopg_pool
 
 from trunkline.db.address import address
-from trunkline.db.call import Call
+from trunkline.db.call import Call, plain_text
 from trunkline.db.connect import (
     check_if_idle,
     check_if_idle_async,
@@ -29,7 +29,7 @@ from trunkline.db.patient import (
     AsyncPatientConnection,
     PatientConnection,
 )
-from trunkline.db.runner import run
+from trunkline.db.runner import run, run_async
 from trunkline.db.translate import translated
 from trunkline.db.wires import Wires
 
@@ -39,6 +39,10 @@ T = TypeVar("T")
 
 _WAIT: Final = 30.0
 _RECONNECT: Final = 300.0
+_SET: Final = (
+    "select set_config(s.name, s.value, true)"
+    " from unnest(%s::text[], %s::text[]) as s (name, value)"
+)
 
 # Pools of a parent process: collected in its child they would end the parent's sessions.
 _left_to_parents: list[object] = []
@@ -56,6 +60,10 @@ def _settings(dsn: str, size: int, name: str) -> dict[str, Any]:
         "open": False,
         "name": name,
     }
+
+
+def _pairs(settings: Mapping[str, str]) -> tuple[list[str], list[str | None]]:
+    return list(settings), [plain_text(value) for value in settings.values()]
 
 
 class _Home:
@@ -93,6 +101,17 @@ class AsyncPool:
         home = self._home()
         wires = home.wires or await self._open_wires(home)
         return await wires.run(call, patience)
+
+    async def run_with(
+        self, call: Call[T], settings: Mapping[str, str], patience: float = CALL_PATIENCE
+    ) -> T:
+        """Run one call in a transaction that has these settings, and only this transaction."""
+        async with self.connection() as connection:
+            connection.patience = patience
+            with translated():
+                async with connection.transaction():
+                    await connection.execute(_SET, _pairs(settings))
+                    return await run_async(connection, call)
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[AsyncPatientConnection]:
@@ -223,6 +242,14 @@ class SyncPool:
     def run(self, call: Call[T], patience: float = CALL_PATIENCE) -> T:
         """Run one call on a connection of the pool; it commits by itself."""
         with self.connection(patience) as connection:
+            return run(connection, call)
+
+    def run_with(
+        self, call: Call[T], settings: Mapping[str, str], patience: float = CALL_PATIENCE
+    ) -> T:
+        """Run one call in a transaction that has these settings, and only this transaction."""
+        with self.connection(patience) as connection, translated(), connection.transaction():
+            connection.execute(_SET, _pairs(settings))
             return run(connection, call)
 
     @contextmanager

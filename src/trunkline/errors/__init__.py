@@ -51,10 +51,12 @@ TrunklineError
 │   ├── ArrayLengthMismatch         TL008  the arrays of a batch do not match
 │   ├── AttemptCancelled            TL040  the worker has received a cancel request
 │   ├── CostOverLimit               TL033  a job costs more than its limit can ever allow
+│   ├── EmptyFilter                 TL038  a change of many jobs names no filter
 │   ├── IdempotencyMismatch         TL027  the idempotency key was used for another request
 │   ├── InvalidArgument             TL028  an argument is not valid
 │   ├── InvalidCost                 TL032  a cost is not a whole number, or the task has no limits
 │   ├── InvalidCron                 TL012  a cron expression is not valid, or is never due
+│   ├── InvalidFilter               TL037  a filter of jobs is not valid
 │   ├── InvalidPolicy               TL022  a task policy is not valid
 │   ├── InvalidSetting              TL021  a value is not valid for its setting
 │   ├── IsolationLevel              TL016  the transaction's isolation is above READ COMMITTED
@@ -191,10 +193,12 @@ from trunkline.errors.refusals import (
     ArrayLengthMismatch,
     AttemptCancelled,
     CostOverLimit,
+    EmptyFilter,
     IdempotencyMismatch,
     InvalidArgument,
     InvalidCost,
     InvalidCron,
+    InvalidFilter,
     InvalidPolicy,
     InvalidSetting,
     IsolationLevel,
@@ -297,6 +301,7 @@ __all__ = [
     "EmbeddedNotRunning",
     "EmbeddedPlatform",
     "EmbeddedStartFailed",
+    "EmptyFilter",
     "ForeignSchema",
     "HandlerProcessDied",
     "HardLimitExceeded",
@@ -309,6 +314,7 @@ __all__ = [
     "InvalidCost",
     "InvalidCron",
     "InvalidDuration",
+    "InvalidFilter",
     "InvalidOptions",
     "InvalidPolicy",
     "InvalidSetting",

@@ -29,6 +29,13 @@ class CostOverLimit(Refusal):
     sqlstate = "TL033"
 
 
+class EmptyFilter(Refusal):
+    """A filter for a change of many jobs would match all of them, and the caller did not say so."""
+
+    code = "empty_filter"
+    sqlstate = "TL038"
+
+
 class IdempotencyMismatch(Refusal):
     """An idempotency key was used before for another task or payload."""
 
@@ -56,6 +63,13 @@ class InvalidCron(Refusal):
 
     code = "invalid_cron"
     sqlstate = "TL012"
+
+
+class InvalidFilter(Refusal):
+    """A filter of jobs has an unknown field or a value that does not fit its field."""
+
+    code = "invalid_filter"
+    sqlstate = "TL037"
 
 
 class InvalidPolicy(Refusal):
@@ -103,19 +117,19 @@ class LimitQueueFull(Refusal):
     http_status = 429
 
 
-class NegativeDelay(Refusal):
-    """A delay is below zero."""
-
-    code = "negative_delay"
-    sqlstate = "TL004"
-
-
 class NeedsAllTenants(Refusal):
     """A session that acts for one tenant requested a change that affects all tenants."""
 
     code = "needs_all_tenants"
     sqlstate = "TL036"
     http_status = 403
+
+
+class NegativeDelay(Refusal):
+    """A delay is below zero."""
+
+    code = "negative_delay"
+    sqlstate = "TL004"
 
 
 class PayloadNotObject(Refusal):

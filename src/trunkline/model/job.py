@@ -79,6 +79,7 @@ class Job:
     last_error: Mapping[str, Any] | None = None
     errors: tuple[Mapping[str, Any], ...] = ()
     expires_at: datetime | None = None
+    error_group: str | None = None
     # </job>
 
 

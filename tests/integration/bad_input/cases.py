@@ -26,6 +26,32 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
         *many('{"task": "nope"}', '{"task": "nope", "unique_key": "fresh"}'),
         *by(OPERATOR, "trunkline.set_schedule('s', '@daily', 'nope')"),
     ],
+    "invalid_filter": [
+        *by(
+            PRODUCER,
+            """trunkline.search_jobs('{"colour": "red"}')""",
+            """trunkline.count_jobs('{"state": "asleep"}')""",
+            "trunkline.search_jobs('[]')",
+        ),
+        *by(
+            OPERATOR,
+            """trunkline.cancel_jobs('{"task": 3}')""",
+            """trunkline.retry_jobs('{"created_from": "soon"}')""",
+            """trunkline.discard_jobs('{"job_ids": ["x"]}')""",
+            """trunkline.reprioritise_jobs('{"task": ""}', 1)""",
+            """trunkline.dead_letter_groups('{"acknowledged": "yes"}')""",
+        ),
+    ],
+    "empty_filter": [
+        *by(
+            OPERATOR,
+            "trunkline.cancel_jobs('{}')",
+            "trunkline.cancel_jobs(null)",
+            """trunkline.retry_jobs('{"state": "dead"}')""",
+            """trunkline.discard_jobs('{"task": null}')""",
+            "trunkline.reprioritise_jobs('{}', 1, p_all => null)",
+        ),
+    ],
     "payload_not_object": [
         *enqueue("p_payload => '[1]'", "p_payload => '1'", "p_payload => null"),
         *many('{"task": "known", "payload": 3}'),

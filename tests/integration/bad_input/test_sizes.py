@@ -41,6 +41,7 @@ ORDINARY = {
     "p_worker": "'w'", "p_attempt": "1", "p_grant": "gen_random_uuid()", "p_priority": "1",
     "p_max_depth": "9", "p_jobs jsonb": "'[]'", "p_alias": "'old'",
     "p_duty": "'d'", "p_enabled": "true", "p_every": "'1 hour'", "p_function": "'pg_catalog.now'",
+    "p_filter": """'{"task": "nobody"}'""", "p_since": "now()",
 }  # fmt: skip
 # Above this nothing that was sent in is stored or sent back.
 BOUND = 200_000

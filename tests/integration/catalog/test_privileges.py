@@ -22,11 +22,15 @@ FUNCTIONS = """
     adopt_schedule       .        .        operator .
     age_queue            .        .        operator .
     cancel               producer .        operator .
+    cancel_jobs          .        .        operator .
     claim                .        worker   .        .
     clock                producer worker   operator reader
     complete             .        worker   .        .
+    count_jobs           producer .        operator reader
+    dead_letter_groups   .        .        operator reader
     deferred_jobs        .        .        operator reader
     discard              .        .        operator .
+    discard_jobs         .        .        operator .
     drain_worker         .        .        operator .
     enable_duty          .        .        operator .
     enqueue              producer .        operator .
@@ -50,6 +54,7 @@ FUNCTIONS = """
     promote              .        worker   operator .
     pulse                .        worker   .        .
     queue_sizes          .        .        operator reader
+    recent_activity      .        .        operator reader
     reclaim              .        worker   operator .
     register_task        producer worker   operator .
     register_tasks       producer worker   operator .
@@ -59,15 +64,19 @@ FUNCTIONS = """
     remove_duty          .        .        .        .
     remove_schedule      .        .        operator .
     reprioritise         producer .        operator .
+    reprioritise_jobs    .        .        operator .
     reset_breaker        .        .        operator .
     resume_queue         .        .        operator .
     resume_schedule      .        .        operator .
     retry                .        .        operator .
+    retry_edited         .        .        operator .
+    retry_jobs           .        .        operator .
     run_duties           .        worker   operator .
     run_duty             .        worker   operator .
     run_schedules        .        worker   operator .
     schema_release       producer worker   operator reader
     schema_version       producer worker   operator reader
+    search_jobs          producer .        operator reader
     set_limit            .        .        operator .
     set_schedule         .        .        operator .
     set_setting          .        .        operator .
@@ -91,6 +100,7 @@ VIEWS = """
     buckets                .        .        operator reader
     jobs                 producer .        operator reader
     limits               .        .        operator reader
+    operator_log         .        .        operator reader
     queues               .        .        operator reader
     quotas               .        .        operator reader
     reclaim_history      .        .        operator reader

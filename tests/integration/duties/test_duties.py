@@ -20,6 +20,8 @@ DUTIES = (
     "run_schedules",
     "sweep_buckets",
     "sweep_idempotency",
+    "sweep_labels",
+    "sweep_operator_log",
 )
 
 

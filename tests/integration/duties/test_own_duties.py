@@ -17,7 +17,7 @@ from trunkline.schema import upgrade, verify
 CALLERS = 8
 BUILT_IN = {
     *("expire", "maintain_partitions", "promote", "reclaim", "run_schedules"),
-    *("sweep_buckets", "sweep_idempotency"),
+    *("sweep_buckets", "sweep_idempotency", "sweep_labels", "sweep_operator_log"),
 }
 
 

@@ -115,6 +115,10 @@ CALLS = [
     """trunkline.job(<job 2>)""",
     """trunkline.list_jobs(p_limit => 50)""",
     """trunkline.find_jobs(p_limit => 50)""",
+    """trunkline.dead_letter_groups()""",
+    """trunkline.recent_activity('2020-01-01T00:00:00Z')""",
+    """trunkline.search_jobs('{"tag": "one", "created_from": "2020-02-01 12:00"}')""",
+    """trunkline.count_jobs('{"state": ["ready", "dead"], "finished_from": "2020-02-01"}')""",
     """trunkline.queue_sizes()""",
     """trunkline.deferred_jobs()""",
     """trunkline.usage_of_job(<job 5>)""",
@@ -123,7 +127,8 @@ CALLS = [
     *(
         f"trunkline.{view}"
         for view in (
-            "breakers", "dead_letters", "duties", "events", "buckets", "jobs", "limits", "queues",
+            "breakers", "dead_letters", "duties", "events", "buckets", "jobs", "limits",
+            "operator_log", "queues",
             "quotas", "reclaim_history", "schedules", "settings", "usage", "stale_monitor",
             "tasks", "workers",
         )

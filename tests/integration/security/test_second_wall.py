@@ -54,7 +54,7 @@ def test_nothing_is_seen_without_a_tenant_or_of_tables_without_one(
         if granted.execute(f"select from {table} limit 1".encode()).fetchall():
             seen.add(table.removeprefix("trunkline_internal."))
     # Partitions on their own show nothing either.
-    assert seen == {*WITH_TENANT, "idempotency_keys", "workers"}
+    assert seen == {*WITH_TENANT, "idempotency_keys", "operator_log", "workers"}
     granted.execute("reset trunkline.tenant")
     for table, _ in rows:
         assert granted.execute(f"select from {table} limit 1".encode()).fetchall() == []

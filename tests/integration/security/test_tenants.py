@@ -21,6 +21,8 @@ Outcome = str | list[tuple[Any, ...]]
 THEIRS = "'worker_b', array[<b running>], '{1}'"
 # As a job that does not exist.
 LOST: list[tuple[Any, ...]] = [("lost", "gone")]
+NO_JOBS: list[tuple[Any, ...]] = [(0, {}, [], None)]
+NO_COUNT: list[tuple[Any, ...]] = [("dead", 0, False)]
 
 # Function → (role, call with <b …> for jobs of b, expected).
 CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
@@ -35,7 +37,13 @@ CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
         ("worker", "trunkline.complete('x', array[<b cancelled>], '{0}')", LOST),
         ("worker", f"trunkline.complete({THEIRS}, p_strict => true)", "TL009"),
     ],
+    "cancel_jobs": [("operator", """trunkline.cancel_jobs('{"tenant": "b"}')""", NO_JOBS)],
+    "count_jobs": [
+        ("producer", """trunkline.count_jobs('{"tenant": "b", "state": "dead"}')""", NO_COUNT)
+    ],
+    "dead_letter_groups": [("operator", """trunkline.dead_letter_groups('{"tenant": "b"}')""", [])],
     "discard": [("operator", "trunkline.discard(<b dead>)", UNKNOWN_JOB)],
+    "discard_jobs": [("operator", """trunkline.discard_jobs('{"tenant": "b"}')""", NO_JOBS)],
     "enqueue": [("producer", "trunkline.enqueue('report', p_tenant => 'b')", DENIED)],
     "enqueue_many": [
         (
@@ -62,6 +70,21 @@ CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
         ("producer", f"trunkline.reprioritise(<b {state}>, 9)", UNKNOWN_JOB) for state in STATES
     ],
     "resume_schedule": [("operator", "trunkline.resume_schedule('yearly_b')", UNKNOWN_SCHEDULE)],
+    "reprioritise_jobs": [
+        ("operator", """trunkline.reprioritise_jobs('{"tenant": "b"}', 3)""", NO_JOBS)
+    ],
+    "retry_edited": [
+        ("operator", f"trunkline.retry_edited(<b {state}>, '{{}}')", UNKNOWN_JOB)
+        for state in STATES
+    ],
+    "retry_jobs": [
+        (
+            "operator",
+            """trunkline.retry_jobs('{"tenant": "b", "state": ["dead", "completed"]}')""",
+            NO_JOBS,
+        )
+    ],
+    "search_jobs": [("producer", """trunkline.search_jobs('{"tenant": "b"}')""", [("{}", None)])],
     "retry": [("operator", f"trunkline.retry(<b {state}>)", UNKNOWN_JOB) for state in STATES],
     "acquire": [
         (
@@ -149,7 +172,7 @@ FOR_ALL = {
     "tenant_scope",
 }
 # The view queues shows what it returns, and views are judged below.
-IN_VIEWS = {"queue_sizes"}
+IN_VIEWS = {"queue_sizes", "recent_activity"}
 # Names neither a row nor a tenant: what it makes belongs to the caller's, as is tested below.
 ONLY_NEW = {"enqueue_batch"}
 FLAT = [case for cases in CALLS.values() for case in cases]

@@ -1,14 +1,15 @@
 """What an operator changes: queues, schedules, settings, workers, duties."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Any, NamedTuple
+from datetime import datetime, timedelta
+from typing import Any
 
 from trunkline.db.call import Call, json_text, nothing, one, rows_of, scalar
+from trunkline.model import DutyRun, ScheduleChange
 
 __all__ = [
-    "DutyRun",
-    "ScheduleChange",
+    "add_duty",
+    "adopt_schedule",
     "age_queue",
     "drain_worker",
     "enable_duty",
@@ -16,6 +17,7 @@ __all__ = [
     "next_due",
     "pause_queue",
     "pause_schedule",
+    "remove_duty",
     "remove_schedule",
     "resume_queue",
     "resume_schedule",
@@ -24,24 +26,6 @@ __all__ = [
     "set_schedule",
     "set_setting",
 ]
-
-
-class DutyRun(NamedTuple):
-    """What one duty did, or that it did not run because another session was running it."""
-
-    duty: str
-    ran: bool
-    rows: int | None
-    error: str | None
-
-
-class ScheduleChange(NamedTuple):
-    """A schedule after a change of it."""
-
-    schedule: str
-    created: bool
-    paused: bool
-    next_run_at: datetime | None
 
 
 def pause_queue(queue: str, reason: str | None, *, refuse_enqueue: bool) -> Call[None]:
@@ -187,3 +171,20 @@ def enable_duty(duty: str, *, enabled: bool) -> Call[None]:
     return Call(
         "select trunkline.enable_duty(p_duty => %s, p_enabled => %s)", (duty, enabled), nothing
     )
+
+
+def add_duty(
+    duty: str, function: str, every: timedelta, description: str | None = None
+) -> Call[None]:
+    """Add a duty that calls a function, or change one that was added."""
+    return Call(
+        "select trunkline.add_duty(p_duty => %s, p_function => %s, p_every => %s::interval,"
+        " p_description => %s)",
+        (duty, function, every, description),
+        nothing,
+    )
+
+
+def remove_duty(duty: str) -> Call[None]:
+    """Remove a duty that was added."""
+    return Call("select trunkline.remove_duty(p_duty => %s)", (duty,), nothing)

@@ -2,39 +2,20 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import NamedTuple
-from uuid import UUID
 
 from trunkline.db.call import Call, json_text, rows_of, scalar
+from trunkline.model import BreakerStatus
 
-__all__ = ["BreakerRow", "breakers", "has_breaker", "reset_breaker", "set_breaker", "trip_breaker"]
-
-
-class BreakerRow(NamedTuple):
-    """The breaker of one limit with its keys filled in, and what it counts now."""
-
-    name: str
-    limit: str
-    state: str
-    failures: int
-    attempts: int
-    share: float | None
-    breaker_failures: int
-    breaker_share: float
-    breaker_window: timedelta
-    breaker_probe_after: timedelta
-    opened_at: datetime | None
-    probe_at: datetime | None
-    probe_job: UUID | None
-    waiting: int
-    changed_at: datetime | None
-    changed_by: str | None
-    reason: str | None
-    # Jobs are counted up to this bound: a number that reaches it means that many or more.
-    counted_up_to: int
+__all__ = [
+    "breakers",
+    "has_breaker",
+    "reset_breaker",
+    "set_breaker",
+    "trip_breaker",
+]
 
 
-def breakers() -> Call[list[BreakerRow]]:
+def breakers() -> Call[list[BreakerStatus]]:
     """Every breaker, those that hold something back first."""
     return Call(
         'select name, "limit", state, failures, attempts, share::float8, breaker_failures,'
@@ -42,7 +23,7 @@ def breakers() -> Call[list[BreakerRow]]:
         " probe_job, waiting, changed_at, changed_by, reason, counted_up_to from trunkline.breakers"
         " order by state = 'closed', name",
         (),
-        rows_of(BreakerRow),
+        rows_of(BreakerStatus),
     )
 
 

@@ -1,14 +1,13 @@
 """What `trunkline doctor` asks a server."""
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final, LiteralString, NamedTuple
+from typing import Final, LiteralString, NamedTuple
 
 from trunkline.db.call import Call, nothing, one, rows_of
+from trunkline.model import HealthCheck
 
 __all__ = [
     "LISTEN",
-    "HealthCheck",
     "Identity",
     "ReadyTask",
     "TableSize",
@@ -38,14 +37,6 @@ class Identity(NamedTuple):
     contract: int
     oldest_contract: int
     clock: datetime
-
-
-class HealthCheck(NamedTuple):
-    """One line of trunkline.health()."""
-
-    check: str
-    ok: bool
-    detail: Mapping[str, Any] | None
 
 
 class ReadyTask(NamedTuple):

@@ -2,16 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from trunkline.db.call import Call, json_text, one, rows_of, scalar
+from trunkline.model import BucketStatus, LimitStatus
 
 __all__ = [
-    "BucketRow",
     "GrantAnswer",
-    "LimitRow",
     "acquire",
     "buckets",
     "limits",
@@ -21,81 +19,6 @@ __all__ = [
     "settle",
     "settle_job",
 ]
-
-
-class LimitRow(NamedTuple):
-    """A limit with what is given out of it, over all of its keys."""
-
-    name: str
-    status: str
-    reason: str | None
-    requests_per_minute: int | None
-    requests_per_hour: int | None
-    tokens_per_minute: int | None
-    tokens_per_hour: int | None
-    concurrency: int | None
-    in_use: int
-    requests_of_minute: int
-    requests_of_hour: int
-    tokens_of_minute: int
-    tokens_of_hour: int
-    waiting: int
-    buckets: int
-    # Of the key of which most is given out, between 0 and 1; None where nothing says how much.
-    fullness: Decimal | None
-    paused_until: datetime | None
-    refused: int
-    refused_at: datetime | None
-    quota: int | None
-    quota_unit: str | None
-    quota_window: timedelta | None
-    quota_period: str | None
-    quota_buffer: Decimal | None
-    quota_low_share: Decimal | None
-    quota_low_below: int | None
-    quota_refuses: bool
-    spent: int
-    breaker_failures: int | None
-    breaker_share: Decimal | None
-    breaker_window: timedelta | None
-    breaker_probe_after: timedelta | None
-    backpressure_threshold: Decimal | None
-    backpressure_delay: timedelta | None
-    depth_limit: int | None
-    depth_refuses: bool
-    weight: int | None
-    share_cap: int | None
-    share_group: str | None
-    updated_at: datetime
-    updated_by: str
-    # Attempts of the last seven days that may have called late, and their tasks.
-    late: int
-    late_tasks: list[str]
-    # Waiting jobs that cost more than the limit can ever allow.
-    set_aside: int
-    # Jobs are counted up to this bound: a number that reaches it means that many or more.
-    counted_up_to: int
-
-
-class BucketRow(NamedTuple):
-    """One limit with its keys filled in."""
-
-    name: str
-    limit: str
-    in_use: int
-    requests_of_minute: int
-    requests_of_hour: int
-    tokens_of_minute: int
-    tokens_of_hour: int
-    waiting: int
-    spent: int | None
-    paused_until: datetime | None
-    pause_reason: str | None
-    refused: int
-    refused_at: datetime | None
-    breaker: str | None
-    set_aside: int
-    counted_up_to: int
 
 
 class GrantAnswer(NamedTuple):
@@ -110,7 +33,7 @@ class GrantAnswer(NamedTuple):
     expires_at: datetime | None
 
 
-def limits() -> Call[list[LimitRow]]:
+def limits() -> Call[list[LimitStatus]]:
     """Every limit, by name."""
     return Call(
         "select name, status, reason, requests_per_minute, requests_per_hour, tokens_per_minute,"
@@ -123,11 +46,11 @@ def limits() -> Call[list[LimitRow]]:
         " updated_at, updated_by, late, late_tasks, set_aside, counted_up_to"
         " from trunkline.limits order by name",
         (),
-        rows_of(LimitRow),
+        rows_of(LimitStatus),
     )
 
 
-def buckets(limit: str) -> Call[list[BucketRow]]:
+def buckets(limit: str) -> Call[list[BucketStatus]]:
     """The filled-in names of a limit that were used lately, those with most waiting first."""
     return Call(
         'select name, "limit", in_use, requests_of_minute, requests_of_hour, tokens_of_minute,'
@@ -136,7 +59,7 @@ def buckets(limit: str) -> Call[list[BucketRow]]:
         ' from trunkline.buckets where "limit" = %s'
         " order by waiting desc, name limit 100",
         (limit,),
-        rows_of(BucketRow),
+        rows_of(BucketStatus),
     )
 
 

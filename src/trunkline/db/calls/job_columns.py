@@ -14,5 +14,6 @@ DETAIL: Final[LiteralString] = (
     "job_id, state, task, queue, priority, tenant, payload, result, attempt, failures, crashes, "
     "deferrals, max_attempts, created_at, run_at, claimed_at, heartbeat_at, lease_expires_at, "
     "hard_deadline, cancel_requested_at, finished_at, acknowledged_at, worker, progress, phase, "
-    "message, reason, unique_key, correlation_id, retry_of, tags, last_error, errors, expires_at"
+    "message, reason, unique_key, correlation_id, retry_of, tags, last_error, errors, expires_at, "
+    "error_group"
 )

@@ -9,7 +9,16 @@ from trunkline.db.call import Call, Row, rows_of
 from trunkline.db.calls.job_columns import DETAIL, LISTED
 from trunkline.model import Explanation, Job, JobState
 
-__all__ = ["JobPage", "detailed_jobs", "explain", "find_jobs", "job", "list_jobs"]
+__all__ = [
+    "LIST_NAMES",
+    "JobPage",
+    "detailed_jobs",
+    "explain",
+    "find_jobs",
+    "job",
+    "job_of",
+    "list_jobs",
+]
 
 _DETAIL: Final[LiteralString] = "select " + DETAIL
 _DETAIL_NAMES: Final = tuple(field.name for field in fields(Job))
@@ -36,7 +45,7 @@ order by j.job_id desc
 """
 )
 # Attributes of Job in the order of the columns.
-_LIST_NAMES: Final = ["id", *LISTED.split(", ")[1:]]
+LIST_NAMES: Final = ["id", *LISTED.split(", ")[1:]]
 
 
 class JobPage(NamedTuple):
@@ -50,7 +59,7 @@ def job(job_id: UUID) -> Call[Job | None]:
     """One job wherever it is, with its bodies and the errors of its attempts; None if unknown."""
 
     def decode(rows: Sequence[Row]) -> Job | None:
-        return _job(_DETAIL_NAMES, rows[0]) if rows else None
+        return job_of(_DETAIL_NAMES, rows[0]) if rows else None
 
     return Call(_DETAIL + " from trunkline.job(p_job => %s::uuid)", (job_id,), decode)
 
@@ -61,7 +70,7 @@ def detailed_jobs(ids: LiteralString) -> Call[list[Job]]:
         _DETAIL + " from (" + ids + ") as asked (asked)"
         " cross join lateral trunkline.job(p_job => asked.asked)",
         (),
-        lambda rows: [_job(_DETAIL_NAMES, row) for row in rows],
+        lambda rows: [job_of(_DETAIL_NAMES, row) for row in rows],
     )
 
 
@@ -79,7 +88,7 @@ def list_jobs(
     return Call(
         _LIST,
         (names, task, queue, tenant, limit, before),
-        lambda rows: [_job(_LIST_NAMES, row) for row in rows],
+        lambda rows: [job_of(LIST_NAMES, row) for row in rows],
     )
 
 
@@ -96,7 +105,7 @@ def find_jobs(
     names = None if states is None else [str(state) for state in states]
 
     def decode(rows: Sequence[Row]) -> JobPage:
-        jobs = [_job(_LIST_NAMES, row[1:]) for row in rows if row[1] is not None]
+        jobs = [job_of(LIST_NAMES, row[1:]) for row in rows if row[1] is not None]
         return JobPage(jobs, rows[0][0])
 
     return Call(_FIND, (names, task, queue, tenant, limit, before), decode)
@@ -111,7 +120,8 @@ def explain(job_id: UUID) -> Call[list[Explanation]]:
     )
 
 
-def _job(names: Sequence[str], row: Row) -> Job:
+def job_of(names: Sequence[str], row: Row) -> Job:
+    """Make a job of a row with these columns."""
     values: dict[str, Any] = dict(zip(names, row, strict=True))
     values["state"] = JobState(values["state"])
     values["tags"] = tuple(values["tags"] or ())

@@ -81,17 +81,22 @@ grant execute on function
   trunkline.adopt_schedule(text, text),
   trunkline.after_restore(),
   trunkline.age_queue(text, boolean),
+  trunkline.cancel_jobs(jsonb, text, integer, text, boolean),
   trunkline.discard(uuid, text),
+  trunkline.discard_jobs(jsonb, text, integer, text, boolean),
   trunkline.drain_worker(text),
   trunkline.enable_duty(text, boolean),
   trunkline.limit_queue(text, integer),
   trunkline.pause_queue(text, text, boolean),
   trunkline.pause_schedule(text),
   trunkline.remove_schedule(text),
+  trunkline.reprioritise_jobs(jsonb, integer, integer, text, boolean),
   trunkline.reset_breaker(text),
   trunkline.resume_queue(text),
   trunkline.resume_schedule(text),
   trunkline.retry(uuid),
+  trunkline.retry_edited(uuid, jsonb),
+  trunkline.retry_jobs(jsonb, integer, text, boolean),
   trunkline.set_limit(text, jsonb, text, text),
   trunkline.set_schedule(text, text, text, jsonb, text, text, integer, text, text, boolean),
   trunkline.set_setting(text, text),
@@ -100,15 +105,19 @@ to trunkline_operator;
 
 -- Read.
 grant execute on function
+  trunkline.count_jobs(jsonb),
   trunkline.explain(uuid),
   trunkline.find_jobs(text[], text, text, text, integer, uuid),
   trunkline.job(uuid),
-  trunkline.list_jobs(text[], text, text, text, integer, uuid)
+  trunkline.list_jobs(text[], text, text, text, integer, uuid),
+  trunkline.search_jobs(jsonb, integer, text)
 to trunkline_producer, trunkline_operator, trunkline_reader;
 
 grant execute on function
+  trunkline.dead_letter_groups(jsonb, integer),
   trunkline.deferred_jobs(integer),
   trunkline.queue_sizes(text[]),
+  trunkline.recent_activity(timestamptz, text, text, integer),
   trunkline.usage_of_job(uuid)
 to trunkline_operator, trunkline_reader;
 
@@ -129,6 +138,7 @@ grant select on
   trunkline.events,
   trunkline.buckets,
   trunkline.limits,
+  trunkline.operator_log,
   trunkline.queues,
   trunkline.quotas,
   trunkline.reclaim_history,

@@ -45,6 +45,10 @@ begin
   if v_closed is null then
     return 0;
   end if;
+  perform trunkline_internal.log_action(
+    p_action => 'reset_breaker', p_kind => 'breaker', p_object => p_name, p_before => null,
+    p_after => jsonb_build_object('state', 'closed', 'breakers', cardinality(v_closed)), p_tenant => trunkline.tenant_scope()
+  );
   -- Attempts and failures from before no longer count.
   update trunkline_internal.bucket_states as s
   set started_at = null, started = null

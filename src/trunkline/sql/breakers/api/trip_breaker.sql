@@ -9,6 +9,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_before jsonb;
   v_bad text;
   v_bucket bigint;
   v_limit integer;
@@ -35,6 +36,10 @@ begin
   select g.bucket, g.limit_id into v_bucket, v_limit from trunkline_internal.breaker_buckets(p_name => p_name) as g;
   perform trunkline_internal.lock_bucket(p_bucket => v_bucket);
   perform trunkline_internal.lock_breakers(p_buckets => array[v_bucket], p_wait => true);
+  select jsonb_build_object('state', b.state, 'probe_at', b.probe_at, 'reason', b.reason)
+  into v_before
+  from trunkline_internal.breakers as b
+  where b.bucket = v_bucket;
   insert into trunkline_internal.breakers as b (
     bucket, limit_id, state, opened_at, probe_at, changed_at, changed_by, reason
   )
@@ -54,6 +59,11 @@ begin
     changed_by = excluded.changed_by,
     reason = excluded.reason
   returning probe_at into v_probe_at;
+  perform trunkline_internal.log_action(
+    p_action => 'trip_breaker', p_kind => 'breaker', p_object => p_name, p_before => v_before,
+    p_after => jsonb_build_object('state', 'open', 'probe_at', v_probe_at), p_reason => p_reason,
+    p_tenant => trunkline.tenant_scope()
+  );
   return v_probe_at;
 end;
 $$;

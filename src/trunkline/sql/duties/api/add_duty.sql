@@ -9,6 +9,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_before jsonb;
   v_function text;
   v_rule text;
 begin
@@ -43,10 +44,14 @@ begin
     );
   end if;
   select format('%I.%I', n.name[1], n.name[2]) into strict v_function from parse_ident(p_function) as n (name);
+  v_before := trunkline_internal.operated_state(p_kind => 'duty', p_object => p_duty);
   insert into trunkline_internal.duties as d (duty, function, every, description)
   values (p_duty, v_function, p_every, coalesce(p_description, format('Calls %s.', v_function)))
   on conflict (duty) do update
   set function = excluded.function, every = excluded.every, description = excluded.description;
+  perform trunkline_internal.log_change(
+    p_action => 'add_duty', p_kind => 'duty', p_object => p_duty, p_before => v_before
+  );
 end;
 $$;
 comment on function trunkline.add_duty(text, text, interval, text) is 'Adds a duty that calls a function of yours from time to time, or changes one that was added before.';

@@ -21,6 +21,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_before jsonb;
   c_depth constant integer := 1000;
   c_buckets constant integer := 1000;
   c_most constant integer := 5000;
@@ -52,8 +53,12 @@ begin
       p_name => 'invalid_argument', p_detail => jsonb_build_object('argument', v_bad, 'must_be', v_must)
     );
   end if;
+  v_before := trunkline_internal.operated_state(p_kind => 'limit', p_object => p_limit);
   v_new := trunkline_internal.store_limit(
     p_limit => p_limit, p_parts => v_parts, p_status => p_status, p_reason => p_reason, p_declared => null
+  );
+  perform trunkline_internal.log_change(
+    p_action => 'set_limit', p_kind => 'limit', p_object => p_limit, p_before => v_before, p_reason => p_reason
   );
   -- Above READ COMMITTED the call would fail if another session has changed one of the jobs: all is left to the duty.
   if current_setting('transaction_isolation') = 'read committed' then

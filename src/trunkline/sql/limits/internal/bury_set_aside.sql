@@ -66,7 +66,7 @@ begin
     delete from trunkline_internal.waiting as w where w.job_id = any(v_jobs) returning w.*
   )
   insert into trunkline_internal.dead (
-    died_at, reason, last_error,
+    died_at, reason, last_error, error_group,
     -- <job columns: waiting to dead>
     job_id, task, queue, priority, tenant, attempt, failures, max_attempts, deferrals, created_at, run_at, unique_key,
     correlation_id, retry_of, tags, payload, payload_day, crashes, cost_requests, cost_tokens, cost_units, limit_ids,
@@ -74,13 +74,8 @@ begin
     -- </job>
   )
   select
-    p_now, 'cost_over_limit',
-    jsonb_build_object(
-      'type', 'cost_over_limit',
-      'message', format(
-        'The job costs %s %s. The limit %s gives at most %s at once.', o.cost, d.detail ->> 'unit', d.detail ->> 'limit', o.most
-      )
-    ),
+    p_now, 'cost_over_limit', e.error,
+    trunkline_internal.error_group_of(p_error => e.error, p_reason => 'cost_over_limit'),
     -- <job values: t>
     t.job_id, t.task, t.queue, t.lane >> 1, t.tenant, t.attempt, t.failures, t.max_attempts, t.deferrals, t.created_at,
     t.run_at, t.unique_key, t.correlation_id, t.retry_of, t.tags, t.payload, t.payload_day, t.crashes, t.cost_requests,
@@ -90,7 +85,15 @@ begin
   join outgrown as o on o.job_id = t.job_id
   cross join lateral (
     select trunkline_internal.exceeded_detail(p_bucket => o.bucket, p_unit => o.unit, p_cost => o.cost, p_most => o.most) as detail
-  ) as d;
+  ) as d
+  cross join lateral (
+    select jsonb_build_object(
+      'type', 'cost_over_limit',
+      'message', format(
+        'The job costs %s %s. The limit %s gives at most %s at once.', o.cost, d.detail ->> 'unit', d.detail ->> 'limit', o.most
+      )
+    ) as error
+  ) as e;
   delete from trunkline_internal.unique_keys as k where k.job_id = any(v_jobs);
   delete from trunkline_internal.set_aside as a where a.job_id = any(v_jobs);
   return cardinality(v_jobs);

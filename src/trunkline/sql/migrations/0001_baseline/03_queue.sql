@@ -129,4 +129,15 @@ insert into trunkline_internal.job_transitions (from_state, to_state, by_functio
   ('blocked', 'cancelled', 'claim'),
   ('ready', 'cancelled', 'expire'),
   ('scheduled', 'cancelled', 'expire'),
-  ('blocked', 'cancelled', 'expire');
+  ('blocked', 'cancelled', 'expire'),
+  ('ready', 'cancelled', 'cancel_jobs'),
+  ('scheduled', 'cancelled', 'cancel_jobs'),
+  ('blocked', 'cancelled', 'cancel_jobs'),
+  ('running', 'running', 'cancel_jobs'),
+  ('ready', 'ready', 'reprioritise_jobs'),
+  ('scheduled', 'scheduled', 'reprioritise_jobs'),
+  ('blocked', 'blocked', 'reprioritise_jobs'),
+  ('none', 'ready', 'retry_jobs'),
+  ('dead', 'ready', 'retry_jobs'),
+  ('dead', 'ready', 'retry_edited'),
+  ('dead', 'none', 'discard_jobs');

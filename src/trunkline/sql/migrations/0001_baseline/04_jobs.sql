@@ -215,12 +215,15 @@ create table trunkline_internal.dead (
   cost_units bigint,
   limit_ids integer[],
   bucket_ids bigint[],
+  error_group text,
   constraint dead_acknowledged_by_somebody check ((acknowledged_at is null) = (acknowledged_by is null)),
   constraint dead_payload_in_one_place check ((payload is null) = (payload_day is not null))
 );
 comment on table trunkline_internal.dead is 'Dead letters, kept until replayed, discarded or long acknowledged.';
+comment on column trunkline_internal.dead.error_group is 'Hash of the last error without what varies from job to job; see error_pattern.';
 create index dead_by_time on trunkline_internal.dead (died_at);
 create index dead_by_queue on trunkline_internal.dead (queue);
+create index dead_by_group on trunkline_internal.dead (error_group, job_id);
 create index dead_unseen on trunkline_internal.dead (died_at) where acknowledged_at is null;
 alter table trunkline_internal.dead enable row level security, force row level security;
 create policy owner_rows on trunkline_internal.dead to trunkline_owner using (true) with check (true);

@@ -95,7 +95,8 @@ create type trunkline.job_detail as (
   tags text[],
   last_error jsonb,
   errors jsonb,
-  expires_at timestamptz
+  expires_at timestamptz,
+  error_group text
 );
 comment on type trunkline.job_detail is 'One job wherever it is, with its bodies and the errors of its attempts, newest last.';
 

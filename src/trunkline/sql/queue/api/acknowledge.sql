@@ -31,6 +31,10 @@ begin
     p_at => v_now, p_job => p_job, p_attempt => v_dead.attempt, p_kind => 'acknowledged', p_to_state => 'dead',
     p_task => v_dead.task, p_queue => v_dead.queue, p_tenant => v_dead.tenant, p_worker => null, p_detail => null
   );
+  perform trunkline_internal.log_action(
+    p_action => 'acknowledge', p_kind => 'job', p_object => p_job::text, p_before => null,
+    p_after => jsonb_build_object('state', 'dead', 'task', v_dead.task), p_tenant => v_dead.tenant
+  );
   return row(p_job, 'acknowledged', 'dead')::trunkline.changed_job;
 end;
 $$;

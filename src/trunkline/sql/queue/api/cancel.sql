@@ -26,6 +26,11 @@ begin
     if found then
       v_now := trunkline.clock();
       perform trunkline_internal.finish_cancelled(p_job => v_gone, p_reason => p_reason, p_now => v_now);
+      perform trunkline_internal.log_action(
+        p_action => 'cancel', p_kind => 'job', p_object => p_job::text,
+        p_before => jsonb_build_object('state', v_gone.state, 'task', v_gone.task),
+        p_after => jsonb_build_object('state', 'cancelled', 'task', v_gone.task), p_reason => p_reason, p_tenant => v_gone.tenant
+      );
       return row(p_job, 'cancelled', 'cancelled')::trunkline.changed_job;
     end if;
     v_now := trunkline.clock();
@@ -43,6 +48,12 @@ begin
         p_detail => jsonb_build_object('reason', left(p_reason, 500))
       );
       perform pg_notify('trunkline_cancel', p_job::text);
+      perform trunkline_internal.log_action(
+        p_action => 'cancel', p_kind => 'job', p_object => p_job::text,
+        p_before => jsonb_build_object('state', 'running', 'task', v_running.task),
+        p_after => jsonb_build_object('state', 'running', 'task', v_running.task, 'cancel_requested', true),
+        p_reason => p_reason, p_tenant => v_running.tenant
+      );
       return row(p_job, 'requested', 'running')::trunkline.changed_job;
     end if;
     v_ended := trunkline_internal.visible_end(p_job => p_job, p_scope => v_scope);

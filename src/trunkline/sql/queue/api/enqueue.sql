@@ -220,6 +220,9 @@ begin
     p_unique_key, p_correlation_id, p_tags, p_expires_at
     -- </job>
   );
+  if num_nonnulls(p_correlation_id, p_tags) > 0 then
+    perform trunkline_internal.label_jobs(p_jobs => array[v_job]);
+  end if;
   if v_bucket_ids is not null and v_state = 'ready' and not v_is_open then
     -- The same row as open_buckets inserts; calling it would read the job again.
     insert into trunkline_internal.bucket_queues (bucket, limit_id, queue) values (v_bucket_ids[1], v_limit_ids[1], v_queue);

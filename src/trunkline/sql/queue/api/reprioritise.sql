@@ -54,6 +54,11 @@ begin
         p_to_state => v_job.state, p_task => v_job.task, p_queue => v_job.queue, p_tenant => v_job.tenant,
         p_worker => null, p_detail => jsonb_build_object('from', v_job.lane >> 1, 'to', p_priority)
       );
+      perform trunkline_internal.log_action(
+        p_action => 'reprioritise', p_kind => 'job', p_object => p_job::text,
+        p_before => jsonb_build_object('priority', v_job.lane >> 1, 'state', v_job.state, 'task', v_job.task),
+        p_after => jsonb_build_object('priority', p_priority, 'state', v_job.state, 'task', v_job.task), p_tenant => v_job.tenant
+      );
       return row(p_job, 'reprioritised', v_job.state)::trunkline.changed_job;
     end if;
   end loop;

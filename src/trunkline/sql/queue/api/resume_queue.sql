@@ -6,6 +6,8 @@ volatile
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_before jsonb;
 begin
   perform trunkline_internal.require_all_tenants(p_detail => jsonb_build_object('queue', p_queue));
   if not exists (
@@ -28,12 +30,16 @@ begin
       )
     );
   end if;
+  v_before := trunkline_internal.operated_state(p_kind => 'queue', p_object => p_queue);
   update trunkline_internal.queues as q
   set paused = false, refuse_enqueue = false, paused_at = null, paused_by = null, reason = null
   where q.queue = p_queue and q.paused;
   if not found then
     return false;
   end if;
+  perform trunkline_internal.log_change(
+    p_action => 'resume_queue', p_kind => 'queue', p_object => p_queue, p_before => v_before
+  );
   perform trunkline_internal.wake_sleepers(p_queues => array[p_queue]);
   return true;
 end;

@@ -14,7 +14,6 @@ declare
   v_dead trunkline_internal.dead%rowtype;
   v_old trunkline_internal.finished%rowtype;
   v_answer trunkline.enqueued;
-  v_made uuid;
   v_scope text := trunkline.tenant_scope();
   v_state text;
 begin
@@ -25,7 +24,13 @@ begin
     where d.job_id = p_job and (v_scope is null or d.tenant = v_scope)
     returning d.* into v_dead;
     if found then
-      return trunkline_internal.replay(p_dead => v_dead);
+      v_answer := trunkline_internal.replay(p_dead => v_dead);
+      perform trunkline_internal.log_action(
+        p_action => 'retry', p_kind => 'job', p_object => p_job::text,
+        p_before => jsonb_build_object('state', 'dead', 'task', v_dead.task, 'reason', v_dead.reason),
+        p_after => jsonb_build_object('state', 'ready', 'task', v_dead.task), p_tenant => v_dead.tenant
+      );
+      return v_answer;
     end if;
     select f.* into v_old
     from trunkline_internal.finished as f
@@ -42,40 +47,12 @@ begin
       p_job => p_job, p_state => v_state, p_allowed => array['dead', 'completed', 'cancelled']
     );
   end if;
-  -- A separate statement, so that it sees the commit of an earlier retry that this one waited for.
-  select (e.detail ->> 'new_job')::uuid into v_made
-  from trunkline_internal.events as e
-  where e.job_id = p_job and e.kind = 'retried' and e.at >= v_old.finished_at
-  order by e.at desc
-  limit 1;
-  if v_made is not null then
-    v_answer := trunkline_internal.live_state(p_job => v_made);
-    if v_answer.job_id is not null then
-      return v_answer;
-    end if;
-  end if;
-  v_answer := trunkline.enqueue(
-    p_task => v_old.task,
-    p_payload => coalesce(v_old.payload, (
-      select b.body
-      from trunkline_internal.bodies as b
-      where b.job_id = p_job and b.kind = 'payload' and b.day = v_old.payload_day
-    )),
-    p_queue => v_old.queue,
-    p_priority => v_old.priority,
-    p_tenant => v_old.tenant,
-    p_unique_key => v_old.unique_key,
-    p_correlation_id => v_old.correlation_id,
-    p_max_attempts => v_old.max_attempts,
-    p_tags => v_old.tags
-  );
-  if v_answer.created then
-    update trunkline_internal.waiting as w set retry_of = p_job where w.job_id = v_answer.job_id;
-  end if;
-  perform trunkline_internal.record_event(
-    p_at => trunkline.clock(), p_job => p_job, p_attempt => v_old.attempt, p_kind => 'retried',
-    p_to_state => v_old.state, p_task => v_old.task, p_queue => v_old.queue, p_tenant => v_old.tenant,
-    p_worker => null, p_detail => jsonb_build_object('new_job', v_answer.job_id)
+  v_answer := trunkline_internal.rerun(p_old => v_old);
+  perform trunkline_internal.log_action(
+    p_action => 'retry', p_kind => 'job', p_object => p_job::text,
+    p_before => jsonb_build_object('state', v_old.state, 'task', v_old.task),
+    p_after => jsonb_build_object('new_job', v_answer.job_id, 'state', v_answer.state, 'task', v_old.task),
+    p_tenant => v_old.tenant
   );
   return v_answer;
 end;

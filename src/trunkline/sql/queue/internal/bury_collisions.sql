@@ -24,7 +24,7 @@ begin
   ),
   buried as (
     insert into trunkline_internal.dead (
-      job_id, died_at, reason, payload_day,
+      job_id, died_at, reason, payload_day, error_group,
       -- <job columns: waiting to dead>
       task, queue, priority, tenant, attempt, failures, max_attempts, deferrals, created_at, run_at, unique_key,
       correlation_id, retry_of, tags, last_error, payload, crashes, cost_requests, cost_tokens, cost_units, limit_ids,
@@ -33,6 +33,7 @@ begin
     )
     select
       n.new_id, p_now, 'id_collision', case when n.payload_day is not null then (p_now at time zone 'UTC')::date end,
+      trunkline_internal.error_group_of(p_error => n.last_error, p_reason => 'id_collision'),
       -- <job values: n>
       n.task, n.queue, n.lane >> 1, n.tenant, n.attempt, n.failures, n.max_attempts, n.deferrals, n.created_at, n.run_at,
       n.unique_key, n.correlation_id, n.retry_of, n.tags, n.last_error, n.payload, n.crashes, n.cost_requests, n.cost_tokens,

@@ -24,6 +24,7 @@ as $$
 declare
   v_audited text[];
   v_day date;
+  v_has_labels boolean;
   v_ids record;
   v_is_limited boolean;
   v_is_special boolean;
@@ -169,6 +170,7 @@ begin
     select
       not bool_or(a.is_suspect) and not exists (select from priced as p where p.is_suspect) as is_good,
       bool_or(a.is_large) as has_large,
+      bool_or(num_nonnulls(a.correlation_id, a.tags) > 0) as has_labels,
       bool_or(a.may_open_lane) as may_open_lanes,
       bool_or(a.run_at > v_now) or exists (select from priced as p where p.delayed_until > v_now) as has_later
     from asked as a
@@ -251,15 +253,19 @@ begin
   )
   select
     f.is_good,
+    f.has_labels,
     case when f.has_later then array(select j.starts_at from jobs as j order by j.place) end,
     array(select distinct a.queue from asked as a where v_sleepers and a.run_at <= v_now + interval '1 minute')
-  into v_is_stored, run_at, v_queues
+  into v_is_stored, v_has_labels, run_at, v_queues
   from facts as f;
   if not v_is_stored then
     return;
   end if;
   job_ids := v_job_ids;
   enqueued_at := v_now;
+  if v_has_labels then
+    perform trunkline_internal.label_jobs(p_jobs => v_job_ids);
+  end if;
   if v_sleepers then
     perform trunkline_internal.wake_sleepers(p_queues => v_queues);
   end if;

@@ -96,7 +96,7 @@ begin
   ),
   buried as (
     insert into trunkline_internal.dead (
-      died_at, reason, failures, crashes, deferrals, last_error,
+      died_at, reason, failures, crashes, deferrals, last_error, error_group,
       -- <job columns: running to dead>
       job_id, task, queue, priority, tenant, attempt, max_attempts, created_at, run_at, claimed_at, heartbeat_at, worker,
       unique_key, correlation_id, retry_of, tags, payload, payload_day, cost_requests, cost_tokens, cost_units, limit_ids,
@@ -106,6 +106,10 @@ begin
     select
       p_now, g.reason, g.new_failures, g.new_crashes, g.new_deferrals,
       coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error),
+      trunkline_internal.error_group_of(
+        p_error => coalesce(trunkline_internal.bounded_error(p_error => g.error, p_bytes => 1024), g.last_error),
+        p_reason => g.reason
+      ),
       -- <job values: g>
       g.job_id, g.task, g.queue, g.lane >> 1, g.tenant, g.attempt, g.max_attempts, g.created_at, g.run_at, g.claimed_at,
       g.heartbeat_at, g.worker, g.unique_key, g.correlation_id, g.retry_of, g.tags, g.payload, g.payload_day, g.cost_requests,

@@ -1,6 +1,6 @@
 -- Puts a dead letter, already taken out of dead by the caller, back to ready with failures, crashes and deferrals at zero.
 -- dead -> ready. Its attempt number goes on, since that is the fence. It does not expire: a person has asked for it now.
-create or replace function trunkline_internal.replay(p_dead trunkline_internal.dead)
+create or replace function trunkline_internal.replay(p_dead trunkline_internal.dead, p_detail jsonb default '{}')
 returns trunkline.enqueued
 language plpgsql
 volatile
@@ -46,10 +46,10 @@ begin
   perform trunkline_internal.record_event(
     p_at => v_now, p_job => p_dead.job_id, p_attempt => p_dead.attempt, p_kind => 'replayed',
     p_to_state => 'ready', p_task => p_dead.task, p_queue => p_dead.queue, p_tenant => p_dead.tenant,
-    p_worker => null, p_detail => jsonb_build_object('reason_of_death', p_dead.reason, 'failures', p_dead.failures)
+    p_worker => null, p_detail => jsonb_build_object('reason_of_death', p_dead.reason, 'failures', p_dead.failures) || p_detail
   );
   perform trunkline_internal.wake_sleepers(p_queues => array[p_dead.queue]);
   return row(p_dead.job_id, false, 'ready', v_now)::trunkline.enqueued;
 end;
 $$;
-comment on function trunkline_internal.replay(trunkline_internal.dead) is 'Puts a dead letter, already taken out of dead by the caller, back to ready with failures, crashes and deferrals at zero.';
+comment on function trunkline_internal.replay(trunkline_internal.dead, jsonb) is 'Puts a dead letter, already taken out of dead by the caller, back to ready with failures, crashes and deferrals at zero.';

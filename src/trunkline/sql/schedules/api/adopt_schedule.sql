@@ -38,6 +38,10 @@ begin
       end if;
       delete from trunkline_internal.schedules as s where s.schedule = p_alias;
   end;
+  perform trunkline_internal.log_action(
+    p_action => 'adopt_schedule', p_kind => 'schedule', p_object => p_task,
+    p_before => jsonb_build_object('schedule', p_alias), p_after => jsonb_build_object('schedule', p_task), p_tenant => v_scope
+  );
   return true;
 end;
 $$;

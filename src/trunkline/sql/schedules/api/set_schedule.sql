@@ -21,6 +21,7 @@ set search_path = pg_catalog, pg_temp
 set timezone = 'UTC'
 as $$
 declare
+  v_before jsonb;
   v_now timestamptz := trunkline.clock();
   v_scope text := trunkline.tenant_scope();
   v_tenant text := trunkline_internal.scoped_tenant(p_tenant => p_tenant);
@@ -67,6 +68,7 @@ begin
   end if;
   v_next := trunkline_internal.cron_next(p_cron => p_cron, p_time_zone => v_time_zone, p_after => v_now);
 
+  v_before := trunkline_internal.operated_state(p_kind => 'schedule', p_object => p_schedule);
   insert into trunkline_internal.schedules as s (
     schedule, cron, time_zone, task, payload, queue, priority, tenant, missed, paused, next_run_at, created_at, updated_at
   )
@@ -104,6 +106,9 @@ begin
       p_detail => jsonb_build_object('schedule', p_schedule, 'tenant', v_tenant)
     );
   end if;
+  perform trunkline_internal.log_change(
+    p_action => 'set_schedule', p_kind => 'schedule', p_object => p_schedule, p_before => v_before
+  );
   return v_change;
 end;
 $$;

@@ -7,9 +7,11 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_before jsonb;
   v_default text;
 begin
   perform trunkline_internal.require_all_tenants(p_detail => jsonb_build_object('setting', p_name));
+  v_before := trunkline_internal.operated_state(p_kind => 'setting', p_object => p_name);
   select s.default_value into v_default from trunkline_internal.settings as s where s.name = p_name for update;
   if not found then
     perform trunkline_internal.refuse(
@@ -27,6 +29,9 @@ begin
     updated_at = case when p_value is not null then trunkline.clock() end,
     updated_by = case when p_value is not null then session_user end
   where s.name = p_name;
+  perform trunkline_internal.log_change(
+    p_action => 'set_setting', p_kind => 'setting', p_object => p_name, p_before => v_before
+  );
   if p_name = 'claims_enabled' and coalesce(p_value, v_default)::boolean then
     -- Maintenance is over: waiting jobs can be claimed again.
     perform trunkline_internal.wake_sleepers(p_queues => array(select distinct l.queue from trunkline_internal.lanes as l));

@@ -1,0 +1,89 @@
+"""An operator on a database with jobs in every state, and callers of every role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from tests.support import guard
+from tests.support.calls import Calls
+from tests.support.databases import Database
+from trunkline.operate import SyncOperator
+
+
+@dataclass(slots=True)
+class Scene:
+    """A database, calls on it as its superuser, and operators."""
+
+    database: Database
+    calls: Calls
+    operator: SyncOperator
+    _opened: list[SyncOperator] = field(default_factory=list)
+
+    def as_role(self, role: str, **more: Any) -> SyncOperator:
+        """An operator whose session has one of our roles and no other right."""
+        made = SyncOperator(dsn_as(self.database, role), connections=1, **more)
+        self._opened.append(made)
+        return made
+
+    def close(self) -> None:
+        for opened in self._opened:
+            opened.close()
+
+    def finish(self, jobs: int = 1, **fields: Any) -> list[UUID]:
+        """Enqueue jobs in their own queue and complete them."""
+        made = self.calls.fill(jobs, queue="finishing", **fields)
+        self._take(jobs, "finishing")
+        self.calls.connection.execute(
+            "select trunkline.complete('w', %s, %s)", (made, [1] * len(made))
+        )
+        return made
+
+    def bury(self, jobs: int = 1, error: str = "boom", **fields: Any) -> list[UUID]:
+        """Enqueue jobs in their own queue and let them fail for good."""
+        made = self.calls.fill(jobs, **{"queue": "burying", **fields})
+        self._take(jobs, fields.get("queue", "burying"))
+        self.fail(made, error)
+        return made
+
+    def fail(self, jobs: list[UUID], error: str, attempt: int = 1) -> None:
+        """End attempts of worker w for good."""
+        self.calls.connection.execute(
+            "select trunkline.fail('w', %s, %s,"
+            " array_fill(jsonb_build_object('type', 'ValueError', 'message', %s::text), array[%s]),"
+            " array_fill(false, array[%s]))",
+            (jobs, [attempt] * len(jobs), error, len(jobs), len(jobs)),
+        )
+
+    def _take(self, jobs: int, queue: str) -> None:
+        taken = 0
+        while taken < jobs:
+            taken += len(self.calls.claim("w", min(jobs - taken, 1000), queues=[queue]).jobs)
+
+    def states(self) -> dict[str, int]:
+        """How many jobs there are in each state."""
+        rows = self.calls.connection.execute(
+            "select state, count(*) from trunkline.jobs group by state"
+        )
+        return dict(rows.fetchall())
+
+
+def dsn_as(database: Database, role: str) -> str:
+    """The connection string of a session that has this role from the start."""
+    return make_conninfo(database.superuser_dsn, options=f"-c role=trunkline_{role}")
+
+
+@pytest.fixture
+def scene(database: Database) -> Iterator[Scene]:
+    guard.install(database)
+    calls = Calls(database.superuser())
+    calls.register("work")
+    with SyncOperator(dsn_as(database, "operator"), actor="ann", connections=2) as operator:
+        made = Scene(database, calls, operator)
+        yield made
+        made.close()
