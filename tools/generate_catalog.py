@@ -39,7 +39,7 @@ def generate() -> dict[Path, str]:
             installer.install(server.dsn, profile, [phase.name for phase in profile.phases])
             with connect(server.dsn) as connection:
                 found = verification.read(connection, profile, profile.schema)
-            texts[_PACKAGE / "profiles" / name / "sql" / "catalog.json"] = catalog.dump(found)
+            texts[Path(str(profile.root)) / "catalog.json"] = catalog.dump(found)
         return texts
 
 

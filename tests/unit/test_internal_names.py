@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 _TESTS = Path(__file__).parents[1]
+_PROFILES = "profiles/tests"
 _SCHEMA = "trunkline" + "_internal"
 
 # Helpers, and tests of the installed schema itself.
@@ -19,10 +20,10 @@ _SUBJECT = {
     "integration/catalog/test_privileges.py",
     "integration/security/test_claims.py",
     "integration/security/test_second_wall.py",
-    "profiles/clinical/test_cp_plpgsql_check.py",
-    "profiles/clinical/test_cp_security.py",
-    "profiles/test_phases.py",
-    "profiles/test_walls.py",
+    "profiles/tests/clinical/test_cp_plpgsql_check.py",
+    "profiles/tests/clinical/test_cp_security.py",
+    "profiles/tests/executor/test_phases.py",
+    "profiles/tests/executor/test_walls.py",
     "sql/schema/has_the_indexes_that_hot_queries_need.sql",
     "unit/mutants/test_sites.py",
     "unit/test_job_row.py",
@@ -56,12 +57,12 @@ _NOT_YET = {
     "plans/test_lists.py",
     "plans/test_operator_reads.py",
     "plans/test_plans.py",
-    "profiles/clinical/test_cp_audit.py",
-    "profiles/clinical/test_cp_claim.py",
-    "profiles/test_reclaim.py",
-    "profiles/test_record.py",
-    "profiles/test_validation.py",
-    "profiles/test_wake_ups.py",
+    "profiles/tests/clinical/test_cp_audit.py",
+    "profiles/tests/clinical/test_cp_claim.py",
+    "profiles/tests/executor/test_reclaim.py",
+    "profiles/tests/executor/test_record.py",
+    "profiles/tests/executor/test_validation.py",
+    "profiles/tests/executor/test_wake_ups.py",
     "property/limiter_machine.py",
     "property/queue_steps.py",
     "property/still.py",
@@ -97,12 +98,17 @@ def _naming(root: Path) -> set[str]:
     }
 
 
+def _all() -> set[str]:
+    profiles = _naming(_TESTS.parent / _PROFILES)
+    return _naming(_TESTS) | {f"{_PROFILES}/{name}" for name in profiles}
+
+
 def test_no_other_test_names_the_internal_schema() -> None:
-    assert sorted(_naming(_TESTS) - _SUBJECT - _NOT_YET) == []
+    assert sorted(_all() - _SUBJECT - _NOT_YET) == []
 
 
 def test_the_lists_name_no_file_that_does_without() -> None:
-    assert sorted((_SUBJECT | _NOT_YET) - _naming(_TESTS)) == []
+    assert sorted((_SUBJECT | _NOT_YET) - _all()) == []
 
 
 def test_no_file_is_in_both_lists() -> None:

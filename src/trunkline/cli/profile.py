@@ -176,7 +176,7 @@ def validate(
     """Run the validation tests, in a transaction that is rolled back; exit code 1 if one fails."""
     from trunkline.cli.output import clean, print_json  # noqa: PLC0415 - see main.py
     from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
-    from trunkline.profiles.executor import checks  # noqa: PLC0415 - see main.py
+    from trunkline_profiles.executor import checks  # noqa: PLC0415 - see main.py
 
     _only_executor(name, "validation tests")
     with resolve_ready(dsn) as target:
@@ -213,7 +213,7 @@ def troubleshoot(
     from trunkline import profiles  # noqa: PLC0415 - see main.py
     from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
     from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
-    from trunkline.profiles.executor.trouble import troubleshoot as ask  # noqa: PLC0415
+    from trunkline_profiles.executor.trouble import troubleshoot as ask  # noqa: PLC0415
 
     chosen = profiles.get(name)
     with resolve_ready(dsn) as target:
@@ -240,7 +240,7 @@ def troubleshoot(
 def wake(*, name: str, dsn: str | None, schema: str | None, once: bool) -> None:
     """Keep the wake-ups going, one every 15 seconds; any number of these may run."""
     from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
-    from trunkline.profiles.executor.pacer import keep_waking  # noqa: PLC0415 - see main.py
+    from trunkline_profiles.executor.pacer import keep_waking  # noqa: PLC0415 - see main.py
 
     _only_executor(name, "wake-ups")
     with resolve_ready(dsn) as target:
@@ -271,7 +271,7 @@ def demo(ctx: click.Context, *, name: str, as_json: bool, documents: int | None)
     from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
 
     _known(name)
-    play = import_module(f"trunkline.profiles.{name}.demo")
+    play = import_module(f"trunkline_profiles.{name}.demo")
     account = play.run(documents or play.DOCUMENTS, say=(lambda _: None) if as_json else click.echo)
     if as_json:
         print_json(asdict(account) | {"balanced": account.balanced})

@@ -14,8 +14,8 @@ __all__ = ["NAMES", "Phase", "Profile", "RollbackStep", "Script", "get"]
 
 # Modules that hold a PROFILE, imported when asked for.
 _MODULES: Final = {
-    "clinical": "trunkline.profiles.clinical",
-    "executor": "trunkline.profiles.executor",
+    "clinical": "trunkline_profiles.clinical",
+    "executor": "trunkline_profiles.executor",
 }
 
 NAMES: Final = tuple(sorted(_MODULES))

@@ -1,0 +1,98 @@
+"""The validation tests: they find what they must, and leave nothing behind."""
+
+import psycopg
+import pytest
+
+from profiles.tests.executor.conftest import Desk
+from tests.support.databases import Database
+from trunkline_profiles.executor.checks import validate
+
+COUNTS = """
+select
+  (select count(*) from trunkline_internal.waiting),
+  (select count(*) from trunkline_internal.running),
+  (select count(*) from trunkline_internal.dead), (select count(*) from trunkline_internal.events),
+  (select count(*) from trunkline_internal.unique_keys),
+  (select count(*) from trunkline_internal.lanes where queue = 'executor-validation'),
+  (select count(*) from pg_proc where proname like 'validation\\_%'),
+  (select prosrc from pg_proc where oid = 'trunkline.clock()'::regprocedure),
+  (select d.runs from trunkline.duties as d where d.duty = 'reclaim')
+"""
+
+
+def test_rc_43_to_48_pass(desk: Desk, database: Database) -> None:
+    """RC-43, RC-44, RC-45, RC-47, RC-48, RC-53: each test by its number, with its outcome."""
+    checks = {check.requirement: check for check in validate(database.dsn)}
+    assert checks.keys() == {"RC-43", "RC-44", "RC-45", "RC-47", "RC-48"}
+    assert [c.requirement for c in checks.values() if not c.passed] == []
+    assert "RECLAIMED_TTL: Exceeded TTL (30 min)" in checks["RC-43"].found
+    assert checks["RC-43"].found.startswith("queued, attempts 2")
+    assert checks["RC-44"].found == "0"
+    assert checks["RC-45"].found.startswith("dead, attempts 10")
+    assert "Max attempts reached" in checks["RC-45"].found
+
+
+def test_rc_43_passes_wherever_the_position_of_reclaim_is(desk: Desk, database: Database) -> None:
+    """RC-43: the aged lock lies before what reclaim looked at last; it is found all the same."""
+    for _ in range(3):
+        desk.enqueue()
+        desk.worker.claim("w1", 10)
+        desk.pass_time("31 minutes")
+        desk.reclaim()
+        assert all(check.passed for check in validate(database.dsn))
+
+
+def test_rc_46_nothing_is_left(desk: Desk, database: Database) -> None:
+    """RC-46: no job, no event, no function, no clock of its own; live work is as it was."""
+    desk.start()
+    desk.enqueue()
+    superuser = database.superuser()
+    before = superuser.execute(COUNTS).fetchone()
+    validate(database.dsn)
+    assert superuser.execute(COUNTS).fetchone() == before
+
+
+def test_rc_46_nobody_else_sees_the_tests(desk: Desk, database: Database) -> None:
+    """RC-46: while they run, a worker claims nothing of them and its clock is right."""
+    from trunkline.profiles import installer  # noqa: PLC0415 - only here
+    from trunkline.profiles.profile import render  # noqa: PLC0415 - only here
+    from trunkline_profiles.executor import PROFILE  # noqa: PLC0415 - only here
+
+    text = render(PROFILE.text("validate", "tests.sql"), PROFILE.schema, PROFILE.schema)
+    with installer.session(database.dsn, PROFILE, PROFILE.schema) as connection:
+        connection.execute(text.encode())
+        connection.execute("select executor.validation_at('-35 minutes')")
+        connection.execute("select executor.validation_enqueue('test-seen')")
+        assert desk.worker.claim("w1", 10).jobs == []
+        away = desk.worker.value("select clock_timestamp() - trunkline.clock()")
+        assert abs(away.total_seconds()) < 5
+        connection.rollback()
+
+
+def test_rc_44_finds_a_job_that_nobody_took_back(desk: Desk, database: Database) -> None:
+    """RC-44, RC-42: silent for more than twice its TTL, because reclaim cannot reach it."""
+    desk.start()
+    desk.pass_time("61 minutes")
+    holder = database.superuser(autocommit=False)
+    holder.execute("select from trunkline_internal.running for update")
+    failed = [c for c in validate(database.dsn) if not c.passed]
+    assert [(c.requirement, c.found) for c in failed] == [("RC-44", "1")]
+
+
+def test_rc_43_fails_where_the_ttl_is_another(desk: Desk, database: Database) -> None:
+    """RC-43, RC-45: the tests can fail, and say what they found."""
+    desk.operator.value("select executor.set_job_type('run_tsa', '50 minutes')")
+    failed = {c.requirement: c.found for c in validate(database.dsn) if not c.passed}
+    assert failed.keys() == {"RC-43", "RC-45"}
+    assert failed["RC-43"].startswith("running, attempts 1")
+
+
+def test_a_role_without_the_right_is_refused(desk: Desk, database: Database) -> None:
+    """RC-46: the tests turn back the clock of their transaction, which only the owner may."""
+    database.superuser().execute("create role auditor login in role trunkline_operator")
+    dsn = database.dsn.replace("trunkline_installer@", "auditor@")
+    with pytest.raises(Exception, match="permission denied"):
+        validate(dsn)
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        desk.operator.connection.execute("set role trunkline_owner")
+    database.superuser().execute("drop role auditor")
