@@ -22,6 +22,7 @@ MODULES = {
     "trunkline": "Everything an application needs.",
     "trunkline.worker": "Running workers from Python; the command line does it with these.",
     "trunkline.testing": "For tests of your own tasks, on the real engine.",
+    "trunkline.profiles": "Profiles: ship one of your own, install it and use it.",
 }
 # What public names lead to without being imported by anybody: heading, and where it is.
 LED_TO = {
@@ -32,7 +33,10 @@ LED_TO = {
     },
 }
 # Made by us: how is nobody's business.
-MADE = {"AsyncJobs", "AsyncJobHandle", "Context", "Job", "Options", "Request", "Task"}
+MADE = {
+    *("Account", "AsyncJobs", "AsyncJobHandle", "Context", "Demo", "Job", "Options", "Request"),
+    *("Session", "Task"),
+}
 # Methods for the package itself, on classes that are public.
 INNER = {"as_fields", "as_json", "but", "decode_result"}
 _WIDTH = 88

@@ -28,7 +28,7 @@ def differences(cli: Cli) -> list[str]:
     return cli.run("schema", "verify").stdout.splitlines()
 
 
-@pytest.mark.parametrize("name", profiles.NAMES)
+@pytest.mark.parametrize("name", profiles.names())
 def test_every_phase_of_a_profile_has_what_its_scripts_create(cli: Cli, name: str) -> None:
     cli.text("profile", "install", name, "--all")
     assert set(states(cli, name).values()) == {"applied"}
@@ -36,7 +36,7 @@ def test_every_phase_of_a_profile_has_what_its_scripts_create(cli: Cli, name: st
     assert cli.run("profile", "status", name).exit_code == 0
 
 
-@pytest.mark.parametrize("name", profiles.NAMES)
+@pytest.mark.parametrize("name", profiles.names())
 def test_a_profile_below_which_the_engine_went_is_broken_and_can_be_repaired(
     cli: Cli, name: str
 ) -> None:
@@ -174,7 +174,7 @@ def test_verify_names_what_differs_in_the_clinical_profile(
     assert differences(cli) == expected
 
 
-@pytest.mark.parametrize("name", profiles.NAMES)
+@pytest.mark.parametrize("name", profiles.names())
 def test_a_grant_to_a_login_is_a_difference(cli: Cli, database: Database, name: str) -> None:
     cli.text("profile", "install", name)
     view = {"clinical": "job_queue", "executor": "executor_jobs"}[name]
@@ -193,7 +193,7 @@ def test_a_grant_to_a_login_is_a_difference(cli: Cli, database: Database, name: 
         connection.execute(sql.SQL("drop role {}").format(stranger))
 
 
-@pytest.mark.parametrize("name", profiles.NAMES)
+@pytest.mark.parametrize("name", profiles.names())
 def test_a_profile_in_another_schema_is_compared_too(
     cli: Cli, database: Database, name: str
 ) -> None:
@@ -208,7 +208,7 @@ def test_a_profile_in_another_schema_is_compared_too(
     ]
 
 
-@pytest.mark.parametrize("name", profiles.NAMES)
+@pytest.mark.parametrize("name", profiles.names())
 def test_what_differs_is_brought_back_by_applying_the_profile_again(
     cli: Cli, database: Database, name: str
 ) -> None:
@@ -226,7 +226,7 @@ def test_what_differs_is_brought_back_by_applying_the_profile_again(
     assert "is equal" in cli.text("schema", "verify")
 
 
-@pytest.mark.parametrize("name", profiles.NAMES)
+@pytest.mark.parametrize("name", profiles.names())
 def test_a_profile_that_is_taken_back_in_part_differs_in_nothing(cli: Cli, name: str) -> None:
     cli.text("profile", "install", name, "--all")
     cli.text("profile", "rollback", name, "--yes")

@@ -19,7 +19,7 @@ from trunkline.errors import (
     UnknownProfile,
 )
 from trunkline.profiles import Phase, Profile, installer
-from trunkline_profiles.executor.checks import validate
+from trunkline.profiles.validation import validate
 
 Install = Callable[..., tuple[str, ...]]
 
@@ -120,7 +120,7 @@ def test_rc_s09_phase_by_phase_and_back_and_again(database: Database, install: I
     assert install() == (*PHASE_1[1:], "phase2/heartbeat", "phase3/views")
     assert desk.beat(job, "w2")
     assert len(desk.rows("select * from executor.executor_jobs_reclaim_history")) == 1
-    assert all(check.passed for check in validate(database.dsn))
+    assert all(check.passed for check in validate(database.dsn, profiles.get("executor")))
 
 
 def test_rc_59_wrappers_first_and_heartbeat_last(desk: Desk, database: Database) -> None:
@@ -196,7 +196,7 @@ def test_another_schema(database: Database, profile: Profile, place: str) -> Non
     if place == "public":
         database.superuser().execute("grant usage, create on schema public to trunkline_owner")
     installer.install(database.dsn, profile, ["1", "2", "3"], schema=place)
-    assert all(check.passed for check in validate(database.dsn, schema=place))
+    assert all(check.passed for check in validate(database.dsn, profile, schema=place))
     operator = database.connect("trunkline_operator")
     found = operator.execute(f'select count(*) from "{place}".executor_jobs'.encode())
     assert found.fetchone() == (0,)
@@ -238,7 +238,7 @@ def test_the_engine_can_be_installed_anew_under_it(
     assert "phase1/record" in install()
     assert install() == ()
     assert len(install(again=True)) == 5
-    assert all(check.passed for check in validate(database.dsn))
+    assert all(check.passed for check in validate(database.dsn, profiles.get("executor")))
 
 
 def test_wrong_requests(database: Database, server: object) -> None:
@@ -247,7 +247,7 @@ def test_wrong_requests(database: Database, server: object) -> None:
     with pytest.raises(UnknownPhase, match="phase3"):
         installer.install(database.dsn, profiles.get("executor"), ["4"])
     with pytest.raises(ProfileNotInstalled):
-        validate(database.dsn)
+        validate(database.dsn, profiles.get("executor"))
     database.superuser().execute("drop schema trunkline, trunkline_internal cascade")
     with pytest.raises(SchemaMissing):
         installer.install(database.dsn, profiles.get("executor"))

@@ -9,8 +9,8 @@ from profiles.tests.executor.conftest import Desk
 from tests.support.databases import Database
 from tests.support.waiting import backend, until
 from trunkline.errors import ProfileError
-from trunkline.profiles import Profile
-from trunkline_profiles.executor.trouble import Answer, troubleshoot
+from trunkline.profiles import Profile, session
+from trunkline.profiles.troubleshooting import Answer, troubleshoot
 
 PAGE = Path(__file__).parents[2] / "docs" / "executor.md"
 
@@ -51,12 +51,10 @@ def test_rc_56_a_reclaim_that_hangs_is_named(
     # Sent without waiting for the answer, which will not come.
     hanging.pgconn.send_query(b"select executor.process_orchestrator_jobs()")
     title = "reclaim running now, in other sessions"
-    from trunkline.profiles import installer  # noqa: PLC0415 - only here
 
     def found() -> list[int]:
-        with installer.session(database.superuser_dsn, profile, "executor") as connection:
-            rows = installer.ask(connection, profile, "reclaim_now", "executor")
-        return [row[0] for row in rows]
+        with session(database.superuser_dsn, profile) as opened:
+            return [row[0] for row in opened.ask("reclaim_now")]
 
     assert until(found, title) == [pid]
     holder.rollback()

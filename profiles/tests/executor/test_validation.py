@@ -5,7 +5,9 @@ import pytest
 
 from profiles.tests.executor.conftest import Desk
 from tests.support.databases import Database
-from trunkline_profiles.executor.checks import validate
+from trunkline.profiles import session
+from trunkline.profiles.validation import validate
+from trunkline_profiles.executor import PROFILE
 
 COUNTS = """
 select
@@ -22,7 +24,7 @@ select
 
 def test_rc_43_to_48_pass(desk: Desk, database: Database) -> None:
     """RC-43, RC-44, RC-45, RC-47, RC-48, RC-53: each test by its number, with its outcome."""
-    checks = {check.requirement: check for check in validate(database.dsn)}
+    checks = {check.requirement: check for check in validate(database.dsn, PROFILE)}
     assert checks.keys() == {"RC-43", "RC-44", "RC-45", "RC-47", "RC-48"}
     assert [c.requirement for c in checks.values() if not c.passed] == []
     assert "RECLAIMED_TTL: Exceeded TTL (30 min)" in checks["RC-43"].found
@@ -39,7 +41,7 @@ def test_rc_43_passes_wherever_the_position_of_reclaim_is(desk: Desk, database: 
         desk.worker.claim("w1", 10)
         desk.pass_time("31 minutes")
         desk.reclaim()
-        assert all(check.passed for check in validate(database.dsn))
+        assert all(check.passed for check in validate(database.dsn, PROFILE))
 
 
 def test_rc_46_nothing_is_left(desk: Desk, database: Database) -> None:
@@ -48,19 +50,15 @@ def test_rc_46_nothing_is_left(desk: Desk, database: Database) -> None:
     desk.enqueue()
     superuser = database.superuser()
     before = superuser.execute(COUNTS).fetchone()
-    validate(database.dsn)
+    validate(database.dsn, PROFILE)
     assert superuser.execute(COUNTS).fetchone() == before
 
 
 def test_rc_46_nobody_else_sees_the_tests(desk: Desk, database: Database) -> None:
     """RC-46: while they run, a worker claims nothing of them and its clock is right."""
-    from trunkline.profiles import installer  # noqa: PLC0415 - only here
-    from trunkline.profiles.profile import render  # noqa: PLC0415 - only here
-    from trunkline_profiles.executor import PROFILE  # noqa: PLC0415 - only here
-
-    text = render(PROFILE.text("validate", "tests.sql"), PROFILE.schema, PROFILE.schema)
-    with installer.session(database.dsn, PROFILE, PROFILE.schema) as connection:
-        connection.execute(text.encode())
+    with session(database.dsn, PROFILE) as opened:
+        connection = opened.connection
+        connection.execute(PROFILE.text("validate", "tests.sql").encode())
         connection.execute("select executor.validation_at('-35 minutes')")
         connection.execute("select executor.validation_enqueue('test-seen')")
         assert desk.worker.claim("w1", 10).jobs == []
@@ -75,14 +73,14 @@ def test_rc_44_finds_a_job_that_nobody_took_back(desk: Desk, database: Database)
     desk.pass_time("61 minutes")
     holder = database.superuser(autocommit=False)
     holder.execute("select from trunkline_internal.running for update")
-    failed = [c for c in validate(database.dsn) if not c.passed]
+    failed = [c for c in validate(database.dsn, PROFILE) if not c.passed]
     assert [(c.requirement, c.found) for c in failed] == [("RC-44", "1")]
 
 
 def test_rc_43_fails_where_the_ttl_is_another(desk: Desk, database: Database) -> None:
     """RC-43, RC-45: the tests can fail, and say what they found."""
     desk.operator.value("select executor.set_job_type('run_tsa', '50 minutes')")
-    failed = {c.requirement: c.found for c in validate(database.dsn) if not c.passed}
+    failed = {c.requirement: c.found for c in validate(database.dsn, PROFILE) if not c.passed}
     assert failed.keys() == {"RC-43", "RC-45"}
     assert failed["RC-43"].startswith("running, attempts 1")
 
@@ -92,7 +90,7 @@ def test_a_role_without_the_right_is_refused(desk: Desk, database: Database) -> 
     database.superuser().execute("create role auditor login in role trunkline_operator")
     dsn = database.dsn.replace("trunkline_installer@", "auditor@")
     with pytest.raises(Exception, match="permission denied"):
-        validate(dsn)
+        validate(dsn, PROFILE)
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         desk.operator.connection.execute("set role trunkline_owner")
     database.superuser().execute("drop role auditor")

@@ -15,7 +15,7 @@ _PROMISE = (
 
 def test_row_security_is_forced_where_the_page_on_security_says_so(database: Database) -> None:
     assert _PROMISE in " ".join((ROOT / "SECURITY.md").read_text(encoding="utf-8").split())
-    for name in profiles.NAMES:
+    for name in profiles.names():
         profile = profiles.get(name)
         installer.install(database.dsn, profile, [phase.name for phase in profile.phases])
     rows = (
@@ -30,6 +30,6 @@ def test_row_security_is_forced_where_the_page_on_security_says_so(database: Dat
     assert sum(partition for _, partition, _ in rows) > 3
     assert {table.partition(".")[0] for table, _, _ in rows} == {
         "trunkline_internal",
-        *profiles.NAMES,
+        *profiles.names(),
     }
     assert [table for table, _, forced in rows if not forced] == []

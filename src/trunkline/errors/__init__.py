@@ -43,6 +43,8 @@ TrunklineError
 │   ├── JobFailed                   the job waited for is dead
 │   └── WaitTimeout                 it had not ended in time
 ├── ProfileError                    a profile, or what is installed of it
+│   ├── DuplicateProfile            two distributions provide a profile of one name
+│   ├── ProfileBroken               it cannot be imported, or is not a profile
 │   ├── ProfileInUse                a step back would take away what somebody uses
 │   ├── ProfileNeedsPackages        its handlers need packages that are missing
 │   ├── ProfileNotInstalled         it, or the phase needed, is not installed
@@ -68,6 +70,7 @@ TrunklineError
 │   ├── PayloadNotObject            TL002  the payload is not a JSON object
 │   ├── PayloadTooLarge             TL003  a payload or result is too large
 │   ├── PriorityOutOfRange          TL005  a priority is not from -50 to 49
+│   ├── ProfileRefusal              a function of a profile refused a call
 │   ├── QueueFull                   TL011  the queue holds as many jobs as it may
 │   ├── QueuePaused                 TL010  the queue is paused against new jobs
 │   ├── QuotaSpent                  TL035  the quota of a limit, or a budget, is spent
@@ -180,10 +183,13 @@ from trunkline.errors.jobs import (
     WaitTimeout,
 )
 from trunkline.errors.profiles import (
+    DuplicateProfile,
+    ProfileBroken,
     ProfileError,
     ProfileInUse,
     ProfileNeedsPackages,
     ProfileNotInstalled,
+    ProfileRefusal,
     ProfileSchemaName,
     UnknownPhase,
     UnknownProfile,
@@ -289,6 +295,7 @@ __all__ = [
     "DatabaseUnreachable",
     "DrainUnfinished",
     "DsnRequired",
+    "DuplicateProfile",
     "DuplicateTask",
     "EmbeddedBinariesMissing",
     "EmbeddedDataVersion",
@@ -333,10 +340,12 @@ __all__ = [
     "PayloadTooLarge",
     "PlatformRolesMissing",
     "PriorityOutOfRange",
+    "ProfileBroken",
     "ProfileError",
     "ProfileInUse",
     "ProfileNeedsPackages",
     "ProfileNotInstalled",
+    "ProfileRefusal",
     "ProfileSchemaName",
     "QueueFull",
     "QueuePaused",

@@ -1,12 +1,14 @@
 """From the SQLSTATE of a database error to the exception that stands for it."""
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
-from trunkline.errors import refusals, schema
+from trunkline.errors import refusals as ours
+from trunkline.errors import schema
 from trunkline.errors.base import Refusal
 
-_MODULES = (refusals, schema)
+_MODULES = (ours, schema)
 
 # Every class that has a code of its own; abstract ones such as InstallationRefused have none.
 SQLSTATES: Final[dict[str, type[Refusal]]] = {
@@ -18,13 +20,18 @@ SQLSTATES: Final[dict[str, type[Refusal]]] = {
 
 
 def from_sqlstate(
-    sqlstate: str | None, message: str, detail_json: str | None, hint: str | None
+    sqlstate: str | None,
+    message: str,
+    detail_json: str | None,
+    hint: str | None,
+    refusals: Mapping[str, type[Refusal]] | None = None,
 ) -> Refusal | None:
     """Return the refusal that a database error stands for, or None when it is none of ours.
 
+    ``refusals`` replaces the engine's own, as a profile does that registers more.
     Knows nothing of a driver: pass the fields of its error, whatever the driver calls them.
     """
-    found = SQLSTATES.get(sqlstate or "")
+    found = (SQLSTATES if refusals is None else refusals).get(sqlstate or "")
     if found is None:
         return None
     return found(message, hint=hint, detail=_detail(detail_json))

@@ -6,7 +6,8 @@ What it offers and how it is run is in profiles/docs/clinical.md.
 from importlib.resources import files
 from typing import Final
 
-from trunkline.profiles.profile import Phase, Profile, RollbackStep
+from trunkline.profiles import Phase, Profile, RollbackStep
+from trunkline_profiles.clinical.refusals import ERRORS
 
 __all__ = ["PROFILE"]
 
@@ -60,4 +61,6 @@ PROFILE: Final = Profile(
         for name in ("legacy_job_queue", "legacy_shell_files")
     ),
     has_rollout=True,
+    demo="trunkline_profiles.clinical.demo",
+    errors=ERRORS,
 )

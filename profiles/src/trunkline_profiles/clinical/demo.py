@@ -21,10 +21,8 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from trunkline import schema
-from trunkline.embedded import acquire
 from trunkline.errors import ProfileError, ProfileNeedsPackages
-from trunkline.profiles import installer
+from trunkline.profiles import session, temporary_database
 from trunkline_profiles.clinical import PROFILE
 from trunkline_profiles.clinical.handlers import security
 from trunkline_profiles.clinical.handlers.files import Folder
@@ -113,7 +111,7 @@ class _Stage:
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder = folder
-        self.dsn = stack.enter_context(acquire(folder / "pg")).dsn
+        self.dsn = stack.enter_context(temporary_database(PROFILE))
         model = model_from({"latency": _LATENCY, **_LIMIT})
         self.provider = stack.enter_context(
             Provider({_ENDPOINT.partition("/")[2]: model}, key=_KEY)
@@ -121,15 +119,12 @@ class _Stage:
         self.store = Folder(folder / "store")
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
         stack.callback(self.stop)
-        schema.install(self.dsn)
-        installer.install(self.dsn, PROFILE)
         self.ask("shorten")
         self.ask("limit", endpoint=_ENDPOINT, **_LIMIT)
 
     def ask(self, question: str, **parameters: Any) -> list[tuple[Any, ...]]:
-        with installer.session(self.dsn, PROFILE, PROFILE.schema) as connection:
-            name = f"demo_{question}"
-            return installer.ask(connection, PROFILE, name, PROFILE.schema, parameters or None)
+        with session(self.dsn, PROFILE) as opened:
+            return opened.ask(f"demo_{question}", **parameters)
 
     def upload(self, patient: UUID, one: Upload) -> tuple[UUID, UUID]:
         """What a client does: store the file, then tell the database."""
@@ -316,7 +311,7 @@ def run(
     if (library := security.missing()) is not None:
         raise ProfileNeedsPackages(
             f"The demonstration needs {library}",
-            hint="Install it with: pip install 'trunkline[clinical]'",
+            hint="Install it with: pip install 'trunkline-profiles[clinical]'",
         )
     with _stage() as stage:
         return _Play(stage, documents, deadline, say).run()
@@ -375,6 +370,5 @@ def _documents(count: int, *, scans: bool) -> Iterator[Upload]:
 
 @contextmanager
 def _stage() -> Iterator[_Stage]:
-    # Short, because the path of a Unix socket may not be long.
     with tempfile.TemporaryDirectory(prefix="trunkline-") as folder, ExitStack() as stack:
         yield _Stage(Path(folder), stack)

@@ -74,7 +74,7 @@ def unserved(services: Services) -> dict[str, str]:
     found = {}
     if (library := security.missing()) is not None:
         found["fast_queue_security"] = (
-            f"not installed: {library}, see pip install 'trunkline[clinical]'"
+            f"not installed: {library}, see pip install 'trunkline-profiles[clinical]'"
         )
     if services.tools.missing:
         found["fast_queue_ocr"] = f"not installed: {', '.join(services.tools.missing)}"

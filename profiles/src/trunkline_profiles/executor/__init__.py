@@ -6,7 +6,7 @@ What it offers and how it is run is in profiles/docs/executor.md.
 from importlib.resources import files
 from typing import Final
 
-from trunkline.profiles.profile import Phase, Profile, RollbackStep
+from trunkline.profiles import Phase, Profile, RollbackStep
 
 __all__ = ["PROFILE"]
 
@@ -45,4 +45,7 @@ PROFILE: Final = Profile(
         "nothing": (("running and locked for more than five minutes", "running_long"),),
         "many": (("reclaims of the last hour by type and outcome", "reclaims_by_type"),),
     },
+    has_validation=True,
+    wake_up="wake",
+    demo="trunkline_profiles.executor.demo",
 )

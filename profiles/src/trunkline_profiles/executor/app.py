@@ -19,7 +19,10 @@ try:
 
     from trunkline_profiles.executor.tasks import Services, build
 except ModuleNotFoundError as missing:
-    raise ProfileNeedsPackages(f"The executor's handlers need {missing.name}") from missing
+    raise ProfileNeedsPackages(
+        f"The executor's handlers need {missing.name}",
+        hint="Install them with: pip install 'trunkline-profiles[executor]'",
+    ) from missing
 
 __all__ = ["app", "services"]
 

@@ -19,10 +19,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from trunkline import schema
-from trunkline.embedded import acquire
 from trunkline.errors import ProfileError, ProfileNeedsPackages
-from trunkline.profiles import installer
+from trunkline.profiles import session, temporary_database
 from trunkline_profiles.executor import PROFILE
 from trunkline_profiles.executor.handlers import artifact
 from trunkline_profiles.executor.handlers.evidence import BUNDLE, CHAINS
@@ -78,22 +76,24 @@ class _Stage:
             from trunkline_profiles.executor.stubs.authority import StubAuthority  # noqa: PLC0415
             from trunkline_profiles.executor.stubs.chain import StubChain  # noqa: PLC0415
         except ModuleNotFoundError as missing:
-            raise ProfileNeedsPackages(f"The demonstration needs {missing.name}") from missing
+            raise ProfileNeedsPackages(
+                f"The demonstration needs {missing.name}",
+                hint="Install them with: pip install 'trunkline-profiles[executor]'",
+            ) from missing
 
-        self.dsn = stack.enter_context(acquire(folder / "pg")).dsn
+        phases = [phase.name for phase in PROFILE.phases]
+        self.dsn = stack.enter_context(temporary_database(PROFILE, phases))
         self.authority = stack.enter_context(StubAuthority())
         self.chain = stack.enter_context(StubChain(block_seconds=0.5))
         self.store = Store(folder / "store")
         self.folder = folder
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
         stack.callback(self.stop)
-        schema.install(self.dsn)
-        installer.install(self.dsn, PROFILE, [phase.name for phase in PROFILE.phases])
         self.ask("shorten", seconds=_TTL)
 
     def ask(self, question: str, **parameters: Any) -> list[tuple[Any, ...]]:
-        with installer.session(self.dsn, PROFILE, PROFILE.schema) as connection:
-            return installer.ask(connection, PROFILE, question, PROFILE.schema, parameters or None)
+        with session(self.dsn, PROFILE) as opened:
+            return opened.ask(question, **parameters)
 
     def start_worker(self) -> None:
         from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415
@@ -188,7 +188,6 @@ def lines(account: Account) -> Iterator[str]:
 
 @contextmanager
 def _stage() -> Iterator[_Stage]:
-    # Short, because the path of a Unix socket may not be long.
     with tempfile.TemporaryDirectory(prefix="trunkline-") as folder, ExitStack() as stack:
         yield _Stage(Path(folder), stack)
 

@@ -356,12 +356,15 @@ def test_a_missing_library_refuses_no_document(
     """CP-70: the worker does not claim such jobs, and says what to install."""
     monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
     services = tasks.Services(Folder(tmp_path), Tools())
-    assert "pip install 'trunkline[clinical]'" in tasks.unserved(services)["fast_queue_security"]
-    with pytest.raises(CannotRun, match=r"trunkline\[clinical\]"):
+    assert (
+        "pip install 'trunkline-profiles[clinical]'"
+        in tasks.unserved(services)["fast_queue_security"]
+    )
+    with pytest.raises(CannotRun, match=r"trunkline-profiles\[clinical\]"):
         screen(PDF)
     with pytest.raises(ProfileNeedsPackages) as needed:
         demo.run()
-    assert "pip install 'trunkline[clinical]'" in str(needed.value.hint)
+    assert "pip install 'trunkline-profiles[clinical]'" in str(needed.value.hint)
 
 
 def test_what_this_installation_cannot_do_is_postponed(caplog: pytest.LogCaptureFixture) -> None:

@@ -31,7 +31,7 @@ MOST_PAGES: Final = 50
 DOTS_PER_INCH: Final = 150
 # The reader takes half a second for an ordinary document of 10 MB.
 LIMITS: Final = Limits(cpu=30, wall=300.0, memory=1024, output=64 << 10)
-_INSTALL: Final = "pip install 'trunkline[clinical]'"
+_INSTALL: Final = "pip install 'trunkline-profiles[clinical]'"
 
 _MAGIC: Final[tuple[tuple[bytes, str], ...]] = (
     (b"%PDF-", "pdf"),

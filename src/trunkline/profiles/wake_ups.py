@@ -1,4 +1,4 @@
-"""Keeps the wake-ups of the profile going where no cron of the database does."""
+"""Keeps the wake-ups of a profile going where no cron of the database does."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from trunkline.errors import DatabaseProblem, DatabaseUnreachable
-from trunkline.profiles import installer
-from trunkline.profiles.profile import schema_name
-from trunkline_profiles.executor import PROFILE
+from trunkline.errors import DatabaseProblem, DatabaseUnreachable, ProfileError
+from trunkline.profiles.profile import Profile
+from trunkline.profiles.sessions import session
 
 __all__ = ["keep_waking"]
 
@@ -19,17 +18,19 @@ _LOOK_EVERY: Final = 5.0
 
 def keep_waking(
     dsn: str,
+    profile: Profile,
     *,
     schema: str | None = None,
     once: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Ask for the wake-up that is due, for ever; while the server is away, try again."""
-    target = schema_name(schema or PROFILE.schema)
+    if profile.wake_up is None:
+        raise ProfileError(f"Profile {profile.name} has no wake-ups")
     while True:
         try:
-            with installer.session(dsn, PROFILE, target) as connection:
-                ((called,),) = installer.ask(connection, PROFILE, "wake", target)
+            with session(dsn, profile, schema=schema) as opened:
+                ((called,),) = opened.ask(profile.wake_up)
             if called or once:
                 say(called or "nothing is due")
         except (DatabaseProblem, DatabaseUnreachable) as error:

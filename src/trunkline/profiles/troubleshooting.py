@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 from trunkline.errors import ProfileError
-from trunkline.profiles import installer
-from trunkline.profiles.profile import Profile, render, schema_name
+from trunkline.profiles.profile import Profile
+from trunkline.profiles.sessions import session
 
 __all__ = ["Answer", "troubleshoot"]
 
@@ -29,12 +29,11 @@ def troubleshoot(
     if topic not in profile.topics:
         known = ", ".join(profile.topics) or "none"
         raise ProfileError(f"Profile {profile.name} has no topic {topic!r}; it has: {known}")
-    target = schema_name(schema or profile.schema)
     answers = []
-    with installer.session(dsn, profile, target) as connection:
+    with session(dsn, profile, schema=schema) as opened:
         for title, question in profile.topics[topic]:
-            text = render(profile.text("ask", f"{question}.sql"), profile.schema, target)
-            cursor = connection.execute(text.encode())
+            text = opened.sql(question)
+            cursor = opened.connection.execute(text.encode())
             names = [column.name for column in cursor.description or ()]
             rows = tuple(dict(zip(names, map(_plain, row), strict=True)) for row in cursor)
             answers.append(Answer(title, text, rows))
