@@ -1,5 +1,5 @@
--- Who may do what: first nothing for anybody, then object by object. A platform's default privileges may have
--- opened objects to its roles by name, which a revoke from public leaves.
+-- Grants to each role what it may do: first nothing to anybody, then object by object.
+-- A platform's default privileges may have opened objects to its roles by name, which a revoke from public leaves.
 
 do $closing$
 declare

@@ -47,9 +47,13 @@ begin
       ('step_refused', 'CP018', 'Do what the detail names first, then repeat the step.'),
       (
         'audit_denied', 'CP019',
-        'Name the attempt that you run (p_job_id, p_attempt, p_worker) and the patient of its job. Events about tables of this profile are written by its functions.'
+        'Name the attempt that you run (p_job_id, p_attempt, p_worker) and the patient of its job. '
+        'Events about tables of this profile are written by its functions.'
       ),
-      ('job_type_kept', 'CP020', 'Set is_active to false: a type keeps its name and its row. Types of the pipeline and of the audit stay active.'),
+      (
+        'job_type_kept', 'CP020',
+        'Set is_active to false: a type keeps its name and its row. Types of the pipeline and of the audit stay active.'
+      ),
       ('job_type_inactive', 'CP021', 'Let an operator set is_active of the row of clinical.job_types to true.'),
       ('invalid_argument', 'CP022', 'Pass a value within the range that the detail names.'),
       ('access_denied', '42501', 'Ask whoever holds the profile to grant access to it.')

@@ -81,7 +81,8 @@ begin
   select c.* into v_claim from clinical.require_claim(p_job => p_job, p_attempt => p_attempt, p_worker => p_worker) as c;
   if v_claim.file_id is null then
     perform clinical.refuse(
-      p_code => 'unknown_file', p_message => format('job %s has no file of its patient', p_job), p_detail => jsonb_build_object('job_id', p_job)
+      p_code => 'unknown_file', p_message => format('job %s has no file of its patient', p_job),
+      p_detail => jsonb_build_object('job_id', p_job)
     );
   end if;
   loop
