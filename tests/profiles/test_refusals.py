@@ -51,6 +51,7 @@ def test_a_profile_may_live_in_another_schema(database: Database, shop: Profile)
         ({"sqlstate": "SH1"}, "SQLSTATE 'SH1' is not one that a profile may use"),
         ({"code": "no_stock"}, "its code 'no_stock' does not start with shop_"),
         ({"hint": ""}, "it has no hint"),
+        ({"hint": ProfileRefusal.hint}, "it has no hint"),
         ({"page": "", "hint": ""}, "it has no hint and no page"),
     ],
 )

@@ -52,6 +52,7 @@ class ProfileRefusal(Refusal):
     """
 
     code = "profile_refusal"
+    hint = "Read what the page of the profile says about its code."
     # Where the profile describes the refusal: an address, or a path in its distribution.
     page: ClassVar[str] = ""
 

@@ -149,7 +149,12 @@ def _flaw(error: type[ProfileRefusal], profile: str) -> str | None:
         return f"SQLSTATE {error.sqlstate!r} is not one that a profile may use"
     if not error.code.startswith(f"{profile}_"):
         return f"its code {error.code!r} does not start with {profile}_"
-    missing = [name for name in ("hint", "page") if not getattr(error, name)]
+    # The base has a hint that says nothing about one code.
+    missing = [
+        name
+        for name in ("hint", "page")
+        if getattr(error, name) in {"", getattr(ProfileRefusal, name)}
+    ]
     return f"it has no {' and no '.join(missing)}" if missing else None
 
 
