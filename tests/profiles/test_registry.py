@@ -50,16 +50,19 @@ def test_a_profile_of_another_distribution_is_found_and_imported_when_asked_for(
         ("no_such_module:PROFILE", "ModuleNotFoundError: No module named 'no_such_module'"),
         ("market_a:NOTHING", "AttributeError: "),
         ("market_b:PROFILE", "ZeroDivisionError: division by zero"),
+        ("market_c:PROFILE", "SystemExit: 3"),
+        ("no module at all", "AttributeError: "),
         ("market_a:NUMBER", "is a int: market_a:NUMBER"),
         ("market_a:PROFILE", "calls itself 'bazaar'"),
     ],
-    ids=["import", "attribute", "exception", "type", "name"],
+    ids=["import", "attribute", "exception", "exit", "malformed", "type", "name"],
 )
 def test_a_broken_profile_is_refused_with_its_distribution(
     tmp_path: Path, distribution: Write, value: str, reason: str
 ) -> None:
     module(tmp_path, "market_a", "bazaar")
     (tmp_path / "market_b.py").write_text("1 / 0\n", encoding="utf-8")
+    (tmp_path / "market_c.py").write_text("raise SystemExit(3)\n", encoding="utf-8")
     distribution("markets", {"market": value})
     with pytest.raises(ProfileBroken) as refused:
         profiles.get("market")

@@ -54,7 +54,7 @@ _DOMAINS = {
     ),
     "profiles": Domain(
         [f"{_PACKAGE}/profiles", f"{_PROFILES}/__init__.py"],
-        [f"{_PROFILE_TESTS}/executor/test_cli.py"],
+        ["tests/profiles", f"{_PROFILE_TESTS}/executor/test_cli.py"],
         [_PROFILE_TESTS],
     ),
     "executor": Domain(

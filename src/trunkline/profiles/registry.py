@@ -32,7 +32,8 @@ def get(name: str) -> Profile:
     source = f"{name!r} of {_provider(entry)}"
     try:
         profile = entry.load()
-    except Exception as error:
+    # A module that exits must not take the list of profiles with it.
+    except (Exception, SystemExit) as error:
         raise ProfileBroken(
             f"Profile {source} cannot be imported from {entry.value}: "
             f"{type(error).__name__}: {error}",

@@ -24,7 +24,7 @@ def keep_waking(
     once: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Ask for the wake-up that is due, for ever; while the server is away, try again."""
+    """Ask for the wake-up that is due, forever; while the server is away, try again."""
     if profile.wake_up is None:
         raise ProfileError(f"Profile {profile.name} has no wake-ups")
     while True:
