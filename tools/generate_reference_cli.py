@@ -14,8 +14,8 @@ __all__ = ["commands", "generate"]
 
 _WIDTH = 90
 _INTRODUCTION = """
-Each command as its own `--help` tells it. Commands that print tables for people print JSON with
-`--json`; [exit codes](exit-codes.md) are stable.
+This page has the `--help` text of each command. Commands that print tables print JSON with
+`--json`. [Exit codes](exit-codes.md) are stable.
 """
 
 

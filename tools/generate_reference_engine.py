@@ -11,28 +11,29 @@ __all__ = ["generate"]
 
 _STATES = {
     "blocked": "Waits for something other than time, such as a larger limit; no claim finds it.",
-    "scheduled": "Waits for its time: a delay, a back-off, a snooze.",
+    "scheduled": "Waits for its due time: a delay, a back-off or a snooze.",
     "ready": "Can be claimed now.",
     "running": "An attempt of a worker has the lease.",
-    "completed": "Ended well; kept for the setting `finished_retention`.",
-    "cancelled": "Ended because somebody asked for it; kept as long as completed ones.",
-    "dead": "A dead letter, out of attempts or refused for good; a person replays or discards it.",
+    "completed": "Completed; kept as long as the setting `finished_retention`.",
+    "cancelled": "Cancelled or expired; kept as long as completed jobs.",
+    "dead": "A dead letter: out of attempts, or not retryable. You can replay or discard it.",
 }
 _SETTINGS = """
-Rows in the database, the same for every client and worker, changed at run time with
-[`set_setting`](sql.md#set_setting) or `trunkline settings set`. The view
-[`settings`](sql.md#view-settings) shows the value in force and who changed it. A task's own policy
-goes before a setting. Variables of the environment are on [another page](environment.md).
+Settings are rows in the database and apply to every client and worker. Change one at run time with
+`trunkline settings set` or [`set_setting`](sql.md#set_setting). The view
+[`settings`](sql.md#view-settings) shows the current values and which role changed them. A task's
+own policy takes precedence over a setting. [Environment variables](environment.md) have a separate
+page.
 """
 _DUTIES = (
-    "Periodic work of the engine; any worker runs it. [`health`](sql.md#health) "
-    "reports those that are late, fail or are disabled. You can "
+    "Duties are periodic work of the engine; any worker runs them. [`health`](sql.md#health) "
+    "reports duties that are late, fail or are disabled. You can "
     "[add your own](../how-to/duties.md#add-your-own-duty)."
 )
 _TRANSITIONS = """
-Every change of state is one call of a function; nothing else exists.
-[The engine's README](../../src/trunkline/sql/README.md#states) numbers them and says what happens
-in each.
+Every change of state is one function call. There are no other transitions.
+[The engine's README](../../src/trunkline/sql/README.md#states) numbers them and describes what
+happens in each.
 """
 
 

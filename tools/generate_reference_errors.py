@@ -18,18 +18,18 @@ __all__ = ["classes", "generate"]
 
 _FOLDER = REFERENCE / "errors"
 _ERRORS = """
-Whatever Trunkline raises on purpose is a `TrunklineError` with a message, a `hint` that says what
-to do and a `code` that never changes its meaning. The command line prints the three; refusals of
-the engine have a SQLSTATE, so that every language can tell them apart.
+Every error of Trunkline is a `TrunklineError` with a message, a `hint` on what to do next
+and a stable `code`. The command line prints all three. Refusals of the engine have a SQLSTATE, so
+that you can distinguish them in every language.
 """
 _EXITS = """
-With any code but 0 the reason is on standard error: a message, a hint and the
-[error code](errors/README.md).
+If the exit code is not 0, the command prints the reason to standard error: a message, a hint and
+the [error code](errors/README.md).
 """
-# What the command line exits with beside the codes that errors have.
+# Exit codes of the command line in addition to those of errors.
 _OTHER_EXITS = {
-    0: "Done; also when Ctrl-C ends what it is meant to end (`--watch`, `jobs tail`, `up`).",
-    1: "Refused or failed; or a check found something (`schema verify`, `doctor`).",
+    0: "Success, or Ctrl-C ended a command that runs until then (`--watch`, `jobs tail`, `up`).",
+    1: "Refused or failed, or a check found a problem (`schema verify`, `doctor`).",
     2: "Wrong usage: an unknown command, a missing or wrong option;",
     130: "Interrupted with Ctrl-C.",
 }
@@ -80,9 +80,9 @@ def _page(one: type[TrunklineError], text: Said) -> str:
     children = sorted(child.code for child in classes() if one in child.__bases__)
     if children:
         links = ", ".join(f"[{code(child)}]({child}.md)" for child in children)
-        parts.append(f"Catching it catches {links}.")
+        parts.append(f"An `except` clause for it also catches {links}.")
     if text.messages:
-        parts += ["## What it says", fence("\n".join(text.messages))]
+        parts += ["## Message", fence("\n".join(text.messages))]
     hints = list(dict.fromkeys([*text.hints, one.hint] if one.hint else text.hints))
     if hints:
         parts += ["## What to do", *(cell(hint) for hint in hints)]

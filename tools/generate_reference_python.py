@@ -41,9 +41,9 @@ MADE = {
 INNER = {"as_fields", "as_json", "but", "decode_result"}
 _WIDTH = 88
 _INTRODUCTION = """
-The public names with their signatures, as the code has them. A length of time is a `timedelta`, a
-number of seconds, or text such as `"500ms"`, `"10s"`, `"5m"`, `"1h30m"`. Whatever is awaited on
-`app` and on tasks has a twin without `await` under `.sync`, generated from the same source.
+This page lists the public names with their signatures. A duration is a `timedelta`, a number of
+seconds, or text such as `"500ms"`, `"10s"`, `"5m"`, `"1h30m"`. Every method of `app` and of tasks
+that you await has a synchronous version under `.sync`, generated from the same source.
 """
 _STARS: dict[object, str] = {
     inspect.Parameter.VAR_POSITIONAL: "*",

@@ -16,11 +16,11 @@ __all__ = ["generate"]
 
 ROLES = ("trunkline_producer", "trunkline_worker", "trunkline_operator", "trunkline_reader")
 _ROLE_MEANING = {
-    "trunkline_owner": "Owns every object; nobody logs in as it. The installer becomes it.",
-    "trunkline_producer": "An application: enqueues, cancels and looks at jobs.",
-    "trunkline_worker": "A worker process: claims jobs and ends what it claimed; reads no others.",
-    "trunkline_operator": "A person or tool that cares for the system: everything but working.",
-    "trunkline_reader": "Dashboards and monitoring: reads, changes nothing.",
+    "trunkline_owner": "Owns every object and has no login. The installer is a member.",
+    "trunkline_producer": "An application: enqueues, cancels and reads jobs.",
+    "trunkline_worker": "A worker process: claims jobs and ends them; cannot read other jobs.",
+    "trunkline_operator": "A person or tool that operates the system: everything but running jobs.",
+    "trunkline_reader": "Dashboards and monitoring: reads and changes nothing.",
 }
 _DOMAINS = {
     "queue": "Jobs, queues and tasks",
@@ -35,14 +35,14 @@ _DOMAINS = {
     "security": "Session and version",
 }
 _CONTRACT = """
-Everything here is in the schema `trunkline` and is the contract: call functions by named arguments,
-read columns by name. Tables are in `trunkline_internal` and may change in any release. Which role
-may do what on one page: [privileges](privileges.md); what a refusal means:
-[errors](errors/README.md).
+The functions, views and types of schema `trunkline` are the public contract. Call functions with
+named arguments and read columns by name. Tables are in `trunkline_internal` and may change in any
+release. [Privileges](privileges.md) shows what each role may do, and [errors](errors/README.md)
+explains each refusal.
 """
 _PRIVILEGES = """
-Five roles without a login. Grant them to the logins of your applications; nobody is granted a
-table. How tenants are kept apart is said at [`tenant_scope`](sql.md#tenant_scope).
+Trunkline has five roles without LOGIN. Grant them to the logins of your applications. No role has
+privileges on tables. [`tenant_scope`](sql.md#tenant_scope) describes how tenants are separated.
 """
 _GRANT = re.compile(
     r"(?P<right>\w+) on (?P<kind>\w+) trunkline\.(?P<name>\w+)(?:\(.*\))? to (?P<role>\w+)"
@@ -174,10 +174,10 @@ def _privileges_page(catalog: dict[str, dict[str, Any]], rights: dict[str, list[
         "Privileges",
         _PRIVILEGES,
         "## Roles",
-        table(["role", "who it is for"], roles),
-        "## Functions: who may call them",
+        table(["role", "used by"], roles),
+        "## Functions by role",
         table(heads, functions),
-        "## Views: who may read them",
+        "## Views by role",
         table(heads, views),
     )
 

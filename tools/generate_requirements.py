@@ -23,8 +23,9 @@ _REGISTER: Final = _ROOT / "docs" / "requirements.toml"
 _PAGE: Final = _ROOT / "docs" / "requirements.md"
 _FOLDERS: Final = ("tests", "profiles/tests")
 _INTRODUCTION: Final = """
-What the systems on Trunkline ask of it, and the tests that show it. A test names a requirement by
-its id. Add an id to [requirements.toml](requirements.toml) together with its first test.
+This page lists the requirements of the systems built on Trunkline, and the tests that cover them. A
+test names a requirement by its id. Add an id to [requirements.toml](requirements.toml) together
+with its first test.
 """
 
 # Any system's ids, not only registered ones: CP-21, CP-S06, overview 6.10.
@@ -136,7 +137,7 @@ def _part(system: System, tests: Mapping[str, set[Place]]) -> Sequence[str]:
         [identifier, cell(asked), "<br>".join(map(_link, sorted(tests[identifier])))]
         for identifier, asked in system.ids.items()
     ]
-    return f"## {system.title}", table(["Id", "What it asks", "Tests"], rows)
+    return f"## {system.title}", table(["Id", "Requirement", "Tests"], rows)
 
 
 def _link(test: Place) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.backup.scene import run, server
 from tests.support.databases import Database
+from tests.support.internals.tables import table
 from tests.support.processes import trunkline
 from trunkline.backup import programs
 from trunkline.backup.archive import draft
@@ -34,7 +35,7 @@ def test_a_backup_is_private_and_says_what_it_has(
 ) -> None:
     answer = json.loads(run(homes / "none", "db", "backup", file, "--json", dsn=database.dsn))
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert answer["rows"]["trunkline_internal.waiting"] == 0
+    assert answer["rows"][table("waiting")] == 0
     assert answer["server"] == answer["program"] == database.server.major
     with tarfile.open(file) as archive:
         assert archive.getnames() == ["manifest.json", "database.dump", "sha256"]

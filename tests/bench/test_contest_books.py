@@ -2,15 +2,12 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import psycopg
 
 from bench.cpu import cpu_seconds, family
 from bench.rivals.product import PostgresContender
 from bench.rivals.products import KEYS, find
-from bench.worker.processes import producing
-from tests.bench.toys import toy
 from tests.support.databases import Database
 from tests.support.waiting import until
 
@@ -96,18 +93,6 @@ def test_a_connection_that_was_left_in_a_statement_is_replaced(database: Databas
         first.pgconn.send_query(b"select pg_sleep(600)")
         assert other.connection is not first
         assert other.connection.execute("select 1").fetchone() == (1,)
-
-
-def test_a_producer_enqueues_each_number_once_at_any_concurrency(tmp_path: Path) -> None:
-    with toy("good", tmp_path).open(None) as queue:  # type: ignore[arg-type]
-        queue.forget()
-        with producing(queue, tmp_path / "slate") as producer:
-            assert producer.do("singly", 100, 25) > 0
-            assert producer.do("singly", 200, 50, 10) > 0
-            assert producer.do("fill", 1_000, 2_500) > 0
-        text = (tmp_path / "jobs").read_text()
-    numbers = sorted(int(line) for line in text.splitlines())
-    assert numbers == [*range(100, 125), *range(200, 250), *range(1_000, 3_500)]
 
 
 def test_every_product_describes_itself() -> None:

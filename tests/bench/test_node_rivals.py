@@ -1,8 +1,7 @@
-"""Rivals in Node note on the same slate, take the same orders, and are left out without Node."""
+"""Rivals in Node write to the same slate and take the same orders."""
 
 import json
 import os
-import platform
 import shutil
 import subprocess
 import time
@@ -15,8 +14,6 @@ import pytest
 
 from bench.apps.slate import VARIABLE, WORK_VARIABLE, Slate
 from bench.rivals import npm
-from bench.rivals.npm import NodeEnvironment
-from bench.rivals.product import EnvironmentMissing
 
 SCRIPTS = Path(npm.__file__).parent / "node"
 NODE = shutil.which("node")
@@ -162,89 +159,3 @@ def test_a_producer_enqueues_at_the_moments_it_is_told() -> None:
     for moment, (begin, end) in zip(moments, times, strict=True):
         # Its timers may be a millisecond early.
         assert moment - 2_000_000 <= begin < end <= time.monotonic_ns()
-
-
-@pytest.fixture
-def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A path with nothing on it but what a test puts there, and an empty cache."""
-    folder = tmp_path / "programs"
-    folder.mkdir()
-    monkeypatch.setenv("PATH", str(folder))
-    monkeypatch.setattr(npm, "CACHE", tmp_path / "cache")
-    monkeypatch.setattr(npm, "_RUNTIMES", {})
-    return folder
-
-
-def put(folder: Path, name: str, script: str) -> None:
-    (folder / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    (folder / name).chmod(0o755)
-
-
-def make() -> NodeEnvironment:
-    environment = NodeEnvironment("product", ["product@1.2.3"])
-    environment.make()
-    return environment
-
-
-COMPLAINT = """
-echo 'npm warn nothing
-npm error code ETARGET
-npm error no product@1.2.3 at https://packages.example/product
-npm error A complete log of this run is in /home/log' >&2
-exit 1
-"""
-
-
-@pytest.mark.parametrize(
-    ("node", "npm_script", "reason"),
-    [
-        (None, None, "there is no node on the path"),
-        ("echo v20.1.0", None, "there is no npm on the path"),
-        ("echo v18.20.4", "exit 0", r"it needs Node 20, this is 18\.20\.4"),
-        ("exit 1", "exit 0", "its Node does not run on this system"),
-        ("echo v20.1.0", COMPLAINT, r"failed: code ETARGET no product@1\.2\.3 at \.\.\.$"),
-    ],
-)
-def test_what_cannot_be_had_is_told_with_the_reason(
-    programs: Path, tmp_path: Path, node: str | None, npm_script: str | None, reason: str
-) -> None:
-    if node:
-        put(programs, "node", node)
-    if npm_script:
-        put(programs, "npm", npm_script)
-    with pytest.raises(EnvironmentMissing, match=reason):
-        make()
-    # Nothing that a later run would take for an environment.
-    assert [path.name for path in tmp_path.glob("cache/*") if path.name != ".gitignore"] == []
-
-
-# The prefix is its third argument, the package its last.
-INSTALL = """
-for last; do :; done
-echo "$last" >> LOG
-package="$3/node_modules/${last%@*}"
-/bin/mkdir -p "$package/bin"
-printf '{"version": "%s"}' "${last#*@}" > "$package/package.json"
-printf '#!/bin/sh\\necho v%s' "${last#*@}" > "$package/bin/node"
-/bin/chmod +x "$package/bin/node"
-"""
-
-
-@pytest.mark.parametrize("own", [False, True])
-def test_packages_are_installed_once_and_a_node_that_suits_them(
-    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: bool
-) -> None:
-    put(programs, "node", "echo v20.0.1")
-    put(programs, "npm", INSTALL.replace("LOG", str(tmp_path / "installed")))
-    if own:
-        system = (platform.system(), platform.machine())
-        monkeypatch.setattr(npm, "_RUNTIMES", {system: ("node-here", "24.2.1")})
-    environment = make()
-    make()
-    installed = (tmp_path / "installed").read_text(encoding="utf-8").split()
-    assert installed == (["node-here@24.2.1"] if own else []) + ["product@1.2.3"]
-    node = "24.2.1" if own else "20.0.1"
-    assert environment.versions("product") == {"node": node, "product": "1.2.3"}
-    program, script = environment.command("pg_boss_worker")
-    assert Path(program).is_relative_to(tmp_path / ("cache" if own else "programs"))
-    assert Path(script).is_file()

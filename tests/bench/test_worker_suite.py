@@ -68,21 +68,6 @@ def test_drivers_are_compared() -> None:
             assert figures[f"hot_path_{form}_{loop}_500_cpu"] > 0
 
 
-def test_without_a_package_index_it_says_how_to_go_on(tmp_path: Path) -> None:
-    result = run_bench(
-        "worker",
-        "--quick",
-        TRUNKLINE_BENCH_CACHE=str(tmp_path / "bench"),
-        UV_CACHE_DIR=str(tmp_path / "uv"),
-        UV_OFFLINE="1",
-    )
-    assert result.returncode == 1
-    assert "--no-rivals" in result.stdout
-    assert "Traceback" not in result.stderr
-    # Nothing that a later run would take for an environment.
-    assert [path.name for path in (tmp_path / "bench").iterdir()] == [".gitignore"]
-
-
 def test_a_slate_tells_what_ran_how_often(tmp_path: Path) -> None:
     slate = Slate.create(tmp_path / "slate", 4)
     assert slate.unstarted == 4

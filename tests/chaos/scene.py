@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 
 from tests.support import guard, ledger
 from tests.support.databases import Database
+from tests.support.internals import periodic
 from tests.support.ledger import Run
 from tests.support.waiting import DEADLINE, until
 from tests.support.worker_process import WorkerProcess
@@ -35,8 +36,6 @@ select trunkline.set_setting('pulse_interval', '1 second');
 select trunkline.set_setting('heartbeat_interval', '1 second');
 select trunkline.set_setting('reclaim_jitter', '0 seconds');
 select trunkline.set_setting('allow_unknown_tasks', 'true');
-update trunkline_internal.duties set every = '500 milliseconds'
-where duty in ('promote', 'reclaim');
 """
 
 # What was written with a completion is there exactly when the completion is, and once.
@@ -44,9 +43,9 @@ _POSTINGS = """
 select job_id, attempt from chaos.postings group by job_id, attempt having count(*) > 1
 union all
 (select job_id, attempt from chaos.postings
- except select job_id, attempt from trunkline_internal.finished where state = 'completed')
+ except select job_id, attempt from trunkline.jobs where state = 'completed')
 union all
-(select job_id, attempt from trunkline_internal.finished
+(select job_id, attempt from trunkline.jobs
  where state = 'completed' and task in ('posted', 'gated_posting')
  except select job_id, attempt from chaos.postings)
 """
@@ -67,6 +66,7 @@ class Scene:
         ledger.install(database)
         with psycopg.connect(database.superuser_dsn, autocommit=True) as connection:
             connection.execute(_HURRY)
+            periodic.hurry_duties(connection)
         self._allow_misses(_PATIENT)
 
     def close(self) -> None:

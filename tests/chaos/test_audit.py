@@ -4,6 +4,7 @@ import pytest
 
 from tests.chaos.scene import Scene
 from tests.support.calls import Calls
+from tests.support.internals import breaks
 
 
 def test_a_job_that_has_not_ended_is_found(scene: Scene) -> None:
@@ -26,10 +27,7 @@ def test_a_job_completed_twice_is_found(scene: Scene) -> None:
     calls.batch("complete", "by hand", calls.claim("by hand").attempts)
     _run_by_hand(scene, attempt=1)
     scene.require_balance()
-    scene.superuser.execute("alter table trunkline_internal.finished disable trigger user")
-    scene.superuser.execute(
-        "insert into trunkline_internal.finished select * from trunkline_internal.finished"
-    )
+    breaks.finish_twice(scene.superuser)
     with pytest.raises(AssertionError, match="ended_twice"):
         scene.require_balance()
 

@@ -68,7 +68,7 @@ def _skew(scene: Scene, job: object) -> float:
     """By how many seconds the worker's clock differs from the server's."""
     found: float = scene.value(
         "select extract(epoch from ((result #>> '{}')::timestamptz - finished_at))::float "
-        "from trunkline_internal.finished where job_id = %s",
+        "from trunkline.job(%s)",
         job,
     )
     return found

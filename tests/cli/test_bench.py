@@ -7,15 +7,14 @@ import pytest
 from tests.cli.driving import Cli
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from tests.support.internals import rows
 from trunkline.cli import measuring
 
 
 def test_figures(cli: Cli, calls: Calls, database: Database) -> None:
     def traces() -> object:
         return [
-            database.superuser()
-            .execute(f"select count(*) from trunkline_internal.{table}".encode())
-            .fetchone()
+            rows.count(database.superuser(), table)
             for table in ("waiting", "running", "finished", "dead", "lanes", "tasks", "events")
         ]
 

@@ -15,6 +15,7 @@ from tests.cli.driving import Cli
 from tests.support import pgbouncer
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from tests.support.internals import locks
 from tests.support.pgbouncer import PgBouncer
 from tests.support.waiting import until
 
@@ -117,7 +118,7 @@ def test_a_timeout_of_transactions_does_not_end_an_installation(database: Databa
         pytest.skip("from PostgreSQL 17 on")
     observer = database.superuser()
     holder = database.superuser(autocommit=False)
-    holder.execute("lock table trunkline_internal.settings in access exclusive mode")
+    locks.lock_table(holder, "settings")
     set_for_database(database, "transaction_timeout", "500ms")
     cli = Cli(database.dsn)
     with ThreadPoolExecutor(1) as pool:

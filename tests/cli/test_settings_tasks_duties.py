@@ -7,6 +7,7 @@ import pytest
 from tests.cli.driving import Cli
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from tests.support.internals import breaks
 from trunkline.errors import InvalidSetting, UnknownDuty, UnknownSetting, UnknownTask
 
 
@@ -115,9 +116,7 @@ def test_one_duty_does_its_work(cli: Cli, calls: Calls, database: Database) -> N
 def test_a_duty_that_fails_says_so_and_fails_the_command(
     cli: Cli, calls: Calls, database: Database
 ) -> None:
-    database.superuser().execute(
-        "alter table trunkline_internal.idempotency_keys rename to elsewhere"
-    )
+    breaks.break_sweep_idempotency(database.superuser())
     result = cli.run("duties", "run", "sweep_idempotency")
     assert result.exit_code == 1
     assert "sweep_idempotency  failed: " in result.stdout

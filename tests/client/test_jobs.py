@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from tests.client.twins import Hands, Twin
+from tests.support.internals.jobs import bring_forward
 from trunkline import Job, JobState, Task, Trunkline
 from trunkline.errors import (
     InvalidArgument,
@@ -82,9 +83,7 @@ def test_wait_raises_what_became_of_a_dead_job(
     handle = twin(twin.of(send).options(max_attempts=2).enqueue(to="ann"))
     hands.fail('{"type": "ValueError", "message": "no such address"}', retryable=True)
     hands.value("select count(trunkline.reprioritise(%s, 1))", handle.id)
-    hands.connection.execute(
-        "update trunkline_internal.waiting set run_at = run_at - interval '1h'"
-    )
+    bring_forward(hands.connection, "1 hour")
     hands.fail('{"type": "OSError", "message": "no line"}', retryable=True)
     with pytest.raises(JobFailed, match="no line") as caught:
         twin(handle.wait(timeout=180))

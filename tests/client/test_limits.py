@@ -5,20 +5,18 @@ from typing import Any
 import pytest
 
 from tests.client.twins import Hands, Twin
+from tests.support.internals.usage import costs_of_waiting
 from trunkline import Trunkline
 from trunkline.errors import CostOverLimit, InvalidArgument, InvalidCost, UnknownLimit
-
-_COSTS = """
-select array[cost_requests, cost_tokens] from trunkline_internal.waiting order by sequence
-"""
 
 
 def _limit(hands: Hands, name: str, parts: str = '{"tokens_per_minute": 1000}') -> None:
     hands.value("select trunkline.set_limit(%s, %s::jsonb)", name, parts)
 
 
-def _costs(hands: Hands) -> list[list[int]]:
-    return [row[0] for row in hands.connection.execute(_COSTS).fetchall()]
+def _costs(hands: Hands) -> list[list[int] | None]:
+    costs = costs_of_waiting(hands.connection)
+    return [None if cost is None else [cost.requests, cost.tokens] for cost in costs]
 
 
 def test_a_cost_is_a_number_a_function_or_said_for_one_job(
@@ -84,7 +82,4 @@ def test_limits_stay_when_code_says_nothing_and_go_when_it_says_none(
 
     hands.register("other", limits=["api"])
     twin(twin.of(other).enqueue())
-    found = hands.connection.execute(
-        "select cost_requests from trunkline_internal.waiting where task = 'other'"
-    )
-    assert found.fetchall() == [(None,)]
+    assert costs_of_waiting(hands.connection, task="other") == [None]

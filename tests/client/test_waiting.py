@@ -7,6 +7,7 @@ import time
 import pytest
 
 from tests.support.databases import Database
+from tests.support.internals.locks import lock_table
 from trunkline import Trunkline
 from trunkline.errors import WaitTimeout
 
@@ -21,7 +22,7 @@ def test_a_wait_is_not_longer_than_asked_while_tables_are_locked(database: Datab
         job = work.sync.enqueue()
         locker = database.superuser()
         locker.autocommit = False
-        locker.execute("lock table trunkline_internal.waiting in access exclusive mode")
+        lock_table(locker, "waiting")
         begin = time.monotonic()
         with pytest.raises(WaitTimeout):
             job.wait(timeout=0.5)

@@ -301,7 +301,7 @@ def test_a_role_of_tenants_must_not_act_for_all(database: Database) -> None:
         assert verify(database.dsn) == []
         connection.execute(sql.SQL("grant trunkline_operator to {}").format(name))
         assert [str(difference) for difference in verify(database.dsn)] == [
-            f"extra membership {role} in trunkline_operator: a role of tenants acts for all of them"
+            f"extra membership {role} in trunkline_operator: this tenant role acts for all tenants"
         ]
     finally:
         connection.execute(sql.SQL("drop owned by {}").format(name))

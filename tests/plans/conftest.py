@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.plans.filling import fill
 from tests.support import databases
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from tests.support.internals.filling import fill
 from tests.support.servers import Server
 
 

@@ -8,19 +8,11 @@ from typing import Any
 
 import psycopg
 
+from tests.support.internals import reads
+
 __all__ = ["TABLES", "Work", "measure"]
 
 TABLES = ("waiting", "running", "finished", "dead", "unique_keys", "bodies", "events")
-
-# Partitions count for their table.
-_COUNTERS = """
-select coalesce(p.parent, s.relname), sum(coalesce(s.seq_tup_read, 0))::bigint,
-  sum(coalesce(s.idx_tup_fetch, 0))::bigint
-from pg_stat_xact_all_tables as s
-left join trunkline_internal.partitions as p on p.partition = s.relname
-where s.schemaname = 'trunkline_internal'
-group by 1
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +43,13 @@ def measure(superuser: psycopg.Connection[Any], role: str, call: str, *arguments
 
 def _measured(superuser: psycopg.Connection[Any], role: str, call: str, *arguments: Any) -> Work:
     with superuser.transaction(force_rollback=True):
-        before = _counters(superuser)
+        before = reads.of_transaction(superuser)
         superuser.execute(f"set local session authorization {role}")
         row = superuser.execute(
             f"explain (analyze, buffers, timing off, format json) select * from {call}", arguments
         ).fetchone()
         superuser.execute("reset session authorization")
-        after = _counters(superuser)
+        after = reads.of_transaction(superuser)
     assert row is not None
     plan = row[0][0]["Plan"]
     sequential, by_index = {}, {}
@@ -68,8 +60,3 @@ def _measured(superuser: psycopg.Connection[Any], role: str, call: str, *argumen
         by_index[table] = counts[1] - was[1]
     buffers = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
     return Work(plan["Actual Rows"], buffers, by_index, sequential)
-
-
-def _counters(superuser: psycopg.Connection[Any]) -> dict[str, tuple[int, int]]:
-    found = superuser.execute(_COUNTERS).fetchall()
-    return {table: (read, fetched) for table, read, fetched in found}

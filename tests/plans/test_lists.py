@@ -5,11 +5,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.plans.filling import fill
 from tests.plans.measuring import measure
 from tests.support import databases
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from tests.support.internals.filling import fill
 from tests.support.servers import Server
 
 PRODUCER, WORKER = "trunkline_producer", "trunkline_worker"
@@ -49,7 +49,8 @@ def test_a_page_reads_its_rows_by_id(
 
 def test_a_page_in_the_middle_reads_no_more(behind: psycopg.Connection[Any]) -> None:
     middle = Calls(behind).value(
-        "select job_id from trunkline_internal.finished order by job_id offset 10000 limit 1"
+        "select job_id from trunkline.jobs where state = 'completed'"
+        " order by job_id offset 10000 limit 1"
     )
     work = measure(behind, PRODUCER, "trunkline.list_jobs(p_before => %s)", middle)
     assert (work.rows_out, work.sequential) == (PAGE, {})

@@ -17,6 +17,7 @@ from bench.internals import stock
 from tests.cli.driving import Cli
 from tests.support import databases
 from tests.support.databases import Database
+from tests.support.internals.reads import of_all_sessions
 from tests.support.servers import Server
 from tests.support.waiting import until
 from trunkline.cli.main import cli as whole
@@ -30,21 +31,6 @@ GROWTH = 1.2
 # The most that any of them reads: five queues, four tables that are searched, and what runs.
 MOST_ROWS = 400_000
 
-_COUNTERS = """
-select
-  (
-    select coalesce(sum(s.seq_tup_read), 0) from pg_stat_user_tables as s
-    where s.schemaname in ('trunkline_internal', 'clinical', 'executor')
-  ) + (
-    select coalesce(sum(s.idx_tup_read), 0) from pg_stat_user_indexes as s
-    where s.schemaname in ('trunkline_internal', 'clinical', 'executor')
-  ),
-  (
-    select sum(s.heap_blks_hit + s.heap_blks_read + s.idx_blks_hit + s.idx_blks_read)
-    from pg_statio_user_tables as s
-    where s.schemaname in ('trunkline_internal', 'clinical', 'executor')
-  )
-"""
 _OTHERS = """
 select count(*) from pg_stat_activity
 where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
@@ -67,17 +53,15 @@ class Stock:
         before = self._counters()
         look()
         after = self._counters()
-        return int(after[0] - before[0]), int(after[1] - before[1])
+        return after[0] - before[0], after[1] - before[1]
 
-    def _counters(self) -> tuple[Any, ...]:
+    def _counters(self) -> tuple[int, int]:
         # A session reports what it has read when it ends.
-        until(lambda: self._value(_OTHERS)[0] == 0, "the sessions have ended")
-        return self._value(_COUNTERS)
-
-    def _value(self, query: str) -> tuple[Any, ...]:
-        row: tuple[Any, ...] | None = self.watch.execute(query.encode()).fetchone()
-        assert row is not None
-        return row
+        until(
+            lambda: self.watch.execute(_OTHERS).fetchone() == (0,),
+            "the sessions have ended",
+        )
+        return of_all_sessions(self.watch, "clinical", "executor")
 
     def read(self, query: str, tenant: str = "") -> Callable[[], object]:
         def look() -> None:

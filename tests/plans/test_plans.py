@@ -6,11 +6,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.plans.filling import DUE, RUNNING, STALE, fill
 from tests.plans.measuring import Work, measure
 from tests.support import databases
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from tests.support.internals.filling import DUE, RUNNING, STALE, fill
+from tests.support.internals.jobs import first_of_lane, last_of_lane
 from tests.support.servers import Server
 
 WORKER, PRODUCER, OPERATOR = "trunkline_worker", "trunkline_producer", "trunkline_operator"
@@ -23,11 +24,19 @@ def behind(filled: Database) -> psycopg.Connection[Any]:
 
 def _running(superuser: psycopg.Connection[Any], count: int) -> tuple[list[Any], list[int]]:
     rows = superuser.execute(
-        "select job_id, attempt from trunkline_internal.running "
-        "where lease_expires_at > now() order by md5(job_id::text) limit %s",
+        "select job_id, attempt from trunkline.jobs where state = 'running'"
+        " and lease_expires_at > now() order by md5(job_id::text) limit %s",
         (count,),
     ).fetchall()
     return [row[0] for row in rows], [row[1] for row in rows]
+
+
+def _any(superuser: psycopg.Connection[Any], *states: str) -> Any:
+    return Calls(superuser).value(
+        "select job_id from trunkline.jobs where state = any(%s)"
+        " order by md5(job_id::text) limit 1",
+        list(states),
+    )
 
 
 def _check(work: Work, rows: int, **most: int) -> None:
@@ -76,7 +85,7 @@ def test_batch_calls_find_their_rows_by_id(
 def test_a_stale_completion_looks_into_few_partitions(behind: psycopg.Connection[Any]) -> None:
     """The answer "already" or "lost" comes from the index on finished jobs."""
     rows = behind.execute(
-        "select job_id, attempt from trunkline_internal.finished limit 10"
+        "select job_id, attempt from trunkline.jobs where state = 'completed' limit 10"
     ).fetchall()
     jobs, attempts = [row[0] for row in rows], [row[1] for row in rows]
     work = measure(behind, WORKER, "trunkline.complete('w', %s, %s)", jobs, attempts)
@@ -99,27 +108,18 @@ def test_reclaim_reads_what_is_stale(behind: psycopg.Connection[Any]) -> None:
     assert STALE * 6 < RUNNING
 
 
-@pytest.mark.parametrize("table", ["waiting", "running", "finished", "dead"])
-def test_one_job_is_found_by_its_id(behind: psycopg.Connection[Any], table: str) -> None:
-    row = behind.execute(
-        f"select job_id from trunkline_internal.{table} order by md5(job_id::text) limit 1"
-    ).fetchone()
-    assert row is not None
+@pytest.mark.parametrize("state", ["ready", "scheduled", "running", "completed", "dead"])
+def test_one_job_is_found_by_its_id(behind: psycopg.Connection[Any], state: str) -> None:
+    job = _any(behind, state)
     for role, function in [(PRODUCER, "job"), (OPERATOR, "cancel")]:
-        work = measure(behind, role, f"trunkline.{function}(%s)", row[0])
+        work = measure(behind, role, f"trunkline.{function}(%s)", job)
         assert work.sequential == {}, (function, work)
         assert sum(work.by_index.get(t, 0) for t in ("waiting", "running", "finished", "dead")) <= 8
 
 
 def test_explain_counts_a_bounded_part_of_the_queue(behind: psycopg.Connection[Any]) -> None:
     """What stands before a job is counted up to a thousand, wherever the job is."""
-    rows = behind.execute(
-        "(select job_id from trunkline_internal.waiting where state = 'ready' and lane = 10 "
-        "order by sequence desc limit 1) union all "
-        "(select job_id from trunkline_internal.waiting where state = 'ready' and lane = -10 "
-        "order by sequence limit 1)"
-    ).fetchall()
-    for (job,) in rows:
+    for job in (last_of_lane(behind, 10), first_of_lane(behind, -10)):
         work = measure(behind, PRODUCER, "trunkline.explain(%s)", job)
         assert sum(work.sequential.values()) + work.by_index["waiting"] <= 1010, work
 
@@ -133,9 +133,7 @@ def test_a_duplicate_is_found_by_its_key(behind: psycopg.Connection[Any]) -> Non
 
 
 def test_reprioritise_finds_its_job_by_id(behind: psycopg.Connection[Any]) -> None:
-    job = Calls(behind).value(
-        "select job_id from trunkline_internal.waiting order by md5(job_id::text) limit 1"
-    )
+    job = _any(behind, "ready", "scheduled")
     _check(measure(behind, OPERATOR, "trunkline.reprioritise(%s, 20)", job), 1, waiting=4)
 
 

@@ -11,7 +11,7 @@ from tests.flow.conftest import Desk
 from tests.property.limiter_model import TTL, Grant, Job, Model
 from tests.property.still import at, begun_anew
 from tests.support.calls import Attempt
-from tests.support.internals import flow
+from tests.support.internals import flow, periodic, rows
 from tests.support.waiting import until
 
 __all__ = ["LimiterMachine"]
@@ -26,16 +26,6 @@ parts = st.fixed_dictionaries(
         "concurrency": st.one_of(st.none(), st.integers(1, 6), st.integers(100, 200)),
     }
 )
-_AHEAD = b"""
-select count(*)
-from trunkline_internal.bucket_adjustments as c
-where c.at > extract(epoch from trunkline.clock()) + 2
-  and c.xid >= coalesce((
-    select max(s.adjusted_below)
-    from trunkline_internal.bucket_states as s
-    where s.bucket = c.bucket
-  ), '0')
-"""
 tokens = st.integers(0, LARGEST)
 which = st.integers(0, 1000)
 # Mostly such that a window, a hold or a grant is just over, or just not.
@@ -62,11 +52,8 @@ class LimiterMachine(RuleBasedStateMachine):
     @initialize(given=parts, slots=st.integers(1, 2), count=st.integers(1, 12), cost=tokens)
     def begin(self, given: dict[str, int | None], slots: int, count: int, cost: int) -> None:
         begun_anew(self.desk)
-        for table in ("grants", "usage"):
-            self.desk.behind.execute(f"delete from trunkline_internal.{table}".encode())
-        self.desk.behind.execute(
-            "update trunkline_internal.duties set state = '{}', ended_at = null"
-        )
+        rows.clear(self.desk.behind, "grants", "usage")
+        periodic.forget_runs(self.desk.behind)
         self.model = Model(dict(given), slots)
         self.desk.set_limit("api", given)
         self.desk.set_limit("doc/{key}", {"concurrency": slots})
@@ -209,8 +196,7 @@ class LimiterMachine(RuleBasedStateMachine):
         """A sweep leaves charges alone while transactions run that are older, also of other
         tests on the same server."""
         self.desk.operator.run_duty("sweep_buckets()")
-        row = self.desk.behind.execute(_AHEAD).fetchone()
-        return row == (0,)
+        return flow.adjustments_ahead(self.desk.behind) == 0
 
     def _step(self, by: int) -> None:
         self.model.pass_time(by)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.property.queue_model import POLICIES, Job, Model
 from tests.support.calls import Attempt, Calls, Verdict
+from tests.support.internals import jobs, periodic, rows
 
 __all__ = ["ENDS", "OPERATIONS", "QueueSteps"]
 
@@ -20,31 +21,10 @@ WRONG_STATE, UNKNOWN_JOB, KEY_HELD, MISMATCH = "TL019", "TL015", "TL018", "TL027
 ENDS = ("complete", "fail", "snooze", "release", "acknowledge_cancel")
 OPERATIONS = ("cancel", "retry", "discard", "reprioritise")
 
-# Deletes, because truncating every partition takes longer than an example.
 _TABLES = [
     *("waiting", "running", "finished", "dead", "bodies", "events", "lanes"),
     *("unique_keys", "idempotency_keys", "workers", "queues"),
 ]
-_EMPTY = "; ".join(
-    [
-        "set session_replication_role = replica",
-        *(f"delete from trunkline_internal.{table}" for table in _TABLES),
-        "delete from trunkline_guard.states",
-        "delete from trunkline_guard.ends",
-        "update trunkline_internal.duties set state = '{}', runs = 0",
-        "reset session_replication_role",
-    ]
-)
-
-_ALL = """
-select job_id, state, attempt, failures, crashes, deferrals, priority, run_at, worker,
-  cancel_requested_at is not null, unique_key, max_attempts, errors
-from trunkline_internal.all_jobs
-cross join lateral (
-  select count(*) as errors from trunkline_internal.events as e
-  where e.job_id = all_jobs.job_id and e.kind in ('failed', 'lost')
-) as e
-"""
 
 
 class QueueSteps:
@@ -52,7 +32,7 @@ class QueueSteps:
 
     def __init__(self, connections: Mapping[str, psycopg.Connection[Any]]) -> None:
         self.behind = connections["superuser"]
-        self.behind.execute(_EMPTY.encode())
+        self._empty()
         self.producer, self.worker, self.operator = (
             Calls(connections[role]) for role in ("producer", "worker", "operator")
         )
@@ -60,6 +40,14 @@ class QueueSteps:
         self.attempts: list[Attempt] = []
         self.positions: dict[str, dict[str, Any]] = {}
         self.seen: Counter[str] = Counter()
+
+    def _empty(self) -> None:
+        # Without triggers: the guard allows no such change.
+        self.behind.execute("set session_replication_role = replica")
+        rows.clear(self.behind, *_TABLES)
+        self.behind.execute("delete from trunkline_guard.states; delete from trunkline_guard.ends")
+        periodic.forget_runs(self.behind)
+        self.behind.execute("reset session_replication_role")
 
     def register(self) -> None:
         for name, policy in POLICIES.items():
@@ -332,11 +320,7 @@ class QueueSteps:
 
     def promote(self) -> None:
         self.worker.run_duty("promote()")
-        due = self.behind.execute(
-            "select count(*) from trunkline_internal.waiting where state = 'scheduled' "
-            "and run_at <= trunkline.clock() - interval '1 second'"
-        ).fetchone()
-        assert due == (0,)
+        assert jobs.unpromoted(self.behind) == 0
 
     # What must hold after every step
 
@@ -348,7 +332,7 @@ class QueueSteps:
     def _jobs_are_as_the_model_says(self) -> None:
         """Invariants 1, 2 and 5: every job once, in the state, attempt and counts it must have."""
         now = self.worker.clock()
-        found = self.behind.execute(_ALL).fetchall()
+        found = jobs.all_jobs(self.behind)
         assert len(found) == len({row[0] for row in found}), "a job in two places"
         assert {row[0] for row in found} == set(self.model.jobs)
         for row in found:
@@ -374,10 +358,8 @@ class QueueSteps:
 
     def _keys_are_held_by_live_jobs_only(self) -> None:
         """EX-14: the table of keys is exactly what live jobs hold."""
-        found = self.behind.execute(
-            "select task, unique_key, job_id from trunkline_internal.unique_keys"
-        ).fetchall()
-        assert {(task, key): job for task, key, job in found} == self.model.keys
+        held = {(task, key): job for task, key, job in rows.unique_keys(self.behind)}
+        assert held == self.model.keys
         assert set(self.model.keys.values()) <= set(self.model.live())
 
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from tests.flow.conftest import Desk
 from tests.support import databases
+from tests.support.internals import rows
 from tests.support.servers import Server
 
 __all__ = ["at", "begun_anew", "still_desk"]
@@ -34,18 +35,11 @@ def still_desk(server: Server, template: str) -> Iterator[Desk]:
 def begun_anew(desk: Desk) -> None:
     """Nothing waits, runs or was ever charged, and it is the first second."""
     at(desk, 0)
-    for table in (
-        *(
-            "waiting",
-            "set_aside",
-            "running",
-            "bucket_states",
-            "bucket_adjustments",
-            "bucket_queues",
-        ),
+    rows.clear(
+        desk.behind,
+        *("waiting", "set_aside", "running", "bucket_states", "adjustments", "open_buckets"),
         *("breakers", "breaker_failures"),
-    ):
-        desk.behind.execute(f"delete from trunkline_internal.{table}".encode())
+    )
 
 
 def at(desk: Desk, second: int) -> None:

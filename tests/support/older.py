@@ -4,7 +4,7 @@ from typing import Any
 
 import psycopg
 
-__all__ = ["CONTRACT_SQL", "apply"]
+__all__ = ["CONTRACT_SQL", "NO_MIGRATIONS_SQL", "apply"]
 
 # Its last state: thirty migrations and contract 4. Its tables were those of the baseline.
 CONTRACT_SQL = """
@@ -12,8 +12,8 @@ create or replace function trunkline.schema_version() returns trunkline.schema_v
 language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$ select (30, 4, 1)::trunkline.schema_version_info $$
 """
+NO_MIGRATIONS_SQL = "delete from trunkline_internal.schema_migrations"
 _MIGRATIONS = """
-delete from trunkline_internal.schema_migrations;
 insert into trunkline_internal.schema_migrations (version, name, sha256, breaking)
 select n, case n when 1 then 'foundation' else 'step_' || n end, repeat('0', 64), false
 from generate_series(1, 30) as n
@@ -23,4 +23,5 @@ from generate_series(1, 30) as n
 def apply(superuser: psycopg.Connection[Any]) -> None:
     """Turn a fresh database into one from before the baseline."""
     superuser.execute(CONTRACT_SQL)
+    superuser.execute(NO_MIGRATIONS_SQL)
     superuser.execute(_MIGRATIONS)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from tests.support.internals.locks import lock_table
 from tests.worker.scene import Scene, eventually
 from tests.worker.stage import stage
 from trunkline import Trunkline
@@ -31,7 +32,7 @@ async def test_a_statement_that_waits_for_a_lock_does_not_outlive_our_patience(
     Calls(scene.superuser).fill(1, task="work")
     connection = LastingConnection(database.dsn, name="claims")
     with psycopg.connect(database.superuser_dsn) as locker:
-        locker.execute("lock table trunkline_internal.running in access exclusive mode")
+        lock_table(locker, "running")
         with pytest.raises(Exception, match=r"statement timeout"):
             await connection.run(work.claim("w", None, 1, ["work"], None), patience=1.0)
         assert connection.connected
@@ -145,7 +146,7 @@ async def test_a_look_that_nobody_answers_does_not_hold_up_the_end(
             position=lambda: "{}",
         )
         with psycopg.connect(database.superuser_dsn) as locker:
-            locker.execute("lock table trunkline_internal.waiting in access exclusive mode")
+            lock_table(locker, "waiting")
             looker.start()
             waiting = (
                 "select exists (select from pg_stat_activity where wait_event_type = 'Lock'"

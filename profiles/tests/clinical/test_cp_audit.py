@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from profiles.tests.clinical.conftest import AI, Clinic
+from tests.support.internals.rows import clear
 
 INSERT = (
     "insert into clinical.clinical_records"
@@ -157,7 +158,7 @@ def test_the_audit_is_kept_beyond_the_engines_retention(clinic: Clinic) -> None:
     assert clinic.worker.value("select clinical.keep_audit()") >= 3
     assert clinic.worker.value("select clinical.keep_audit()") == 0
     assert clinic.audit(job) == before
-    clinic.database.superuser().execute("delete from trunkline_internal.events")
+    clear(clinic.database.superuser(), "events")
     assert clinic.audit(job) == before
     late = clinic.enqueue(AI)
     assert [e.kind for e in clinic.audit(late)] == ["enqueued"]
@@ -189,7 +190,7 @@ def test_an_event_that_comes_to_light_late_is_shown_and_kept(clinic: Clinic) -> 
         clinic.worker.value("select clinical.keep_audit()")
     assert [e.kind for e in clinic.audit(job[0])] == ["enqueued"]
     clinic.worker.value("select clinical.keep_audit()")
-    clinic.database.superuser().execute("delete from trunkline_internal.events")
+    clear(clinic.database.superuser(), "events")
     assert [e.kind for e in clinic.audit(job[0])] == ["enqueued"]
 
 

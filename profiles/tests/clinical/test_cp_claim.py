@@ -11,6 +11,7 @@ import pytest
 from profiles.tests.clinical.conftest import AI, PLAIN, TYPES, Clinic
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from tests.support.internals.tables import table
 
 
 def reclaim(clinic: Clinic) -> list[UUID]:
@@ -265,8 +266,8 @@ def test_cp_16_the_indexes_of_the_source_have_equivalents(
         )
         .fetchall()
     )
-    assert "trunkline_internal.running" in found["running_expiry"]
-    assert any("trunkline_internal.dead" in text and "died_at" in text for text in found.values())
+    assert table("running") in found["running_expiry"]
+    assert any(table("dead") in text and "died_at" in text for text in found.values())
     assert "WHERE (idempotency_key IS NOT NULL)" in found["idx_shell_files_idempotency_key"]
     assert "lane" in found["waiting_ready"]
     assert "sequence" in found["waiting_ready"]

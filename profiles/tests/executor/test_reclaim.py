@@ -10,6 +10,7 @@ import pytest
 from profiles.tests.executor.conftest import Desk
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from tests.support.internals.locks import lock_jobs
 from tests.support.waiting import together
 
 STALE = 1000
@@ -170,7 +171,7 @@ def test_rc_15_a_row_that_somebody_holds_is_skipped(desk: Desk, database: Databa
     job = desk.start()
     desk.pass_time("31 minutes")
     holder = database.superuser(autocommit=False)
-    holder.execute("select from trunkline_internal.running for update")
+    lock_jobs(holder, "running")
     desk.worker.connection.execute("set lock_timeout = '1ms'")
     assert desk.reclaim() == []
     holder.rollback()

@@ -9,6 +9,7 @@ import pytest
 from profiles.tests.executor.conftest import Desk
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from tests.support.internals.tables import table
 
 COLUMNS = {
     "id": "uuid",
@@ -149,7 +150,7 @@ def test_rc_03_an_index_serves_the_reclaim(desk: Desk, database: Database) -> No
         "select indexdef from pg_indexes where indexname = 'running_expiry'"
     )
     ((definition,),) = found.fetchall()
-    assert "trunkline_internal.running" in definition
+    assert table("running") in definition
     assert "(lease_expires_at)" in definition
 
 
@@ -160,8 +161,9 @@ def test_rc_04_a_running_job_always_has_a_lock(desk: Desk, database: Database) -
     assert (row.locked_by, row.locked_at) == ("w1", row.updated_at)
     found = database.superuser().execute(
         "select a.attname from pg_attribute as a where a.attnotnull"
-        " and a.attrelid = 'trunkline_internal.running'::regclass"
-        " and a.attname in ('claimed_at', 'worker', 'lease_expires_at')"
+        " and a.attrelid = %s::regclass"
+        " and a.attname in ('claimed_at', 'worker', 'lease_expires_at')",
+        (table("running"),),
     )
     assert len(found.fetchall()) == 3
 

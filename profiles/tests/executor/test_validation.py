@@ -1,25 +1,35 @@
 """The validation tests: they find what they must, and leave nothing behind."""
 
+from typing import Any
+
 import psycopg
 import pytest
 
 from profiles.tests.executor.conftest import Desk
 from tests.support.databases import Database
+from tests.support.internals import rows
+from tests.support.internals.locks import lock_jobs
 from trunkline.profiles import session
 from trunkline.profiles.validation import validate
 from trunkline_profiles.executor import PROFILE
 
-COUNTS = """
+OTHERS = """
 select
-  (select count(*) from trunkline_internal.waiting),
-  (select count(*) from trunkline_internal.running),
-  (select count(*) from trunkline_internal.dead), (select count(*) from trunkline_internal.events),
-  (select count(*) from trunkline_internal.unique_keys),
-  (select count(*) from trunkline_internal.lanes where queue = 'executor-validation'),
   (select count(*) from pg_proc where proname like 'validation\\_%'),
   (select prosrc from pg_proc where oid = 'trunkline.clock()'::regprocedure),
   (select d.runs from trunkline.duties as d where d.duty = 'reclaim')
 """
+
+
+def _traces(superuser: psycopg.Connection[Any]) -> list[Any]:
+    return [
+        superuser.execute(OTHERS).fetchone(),
+        rows.count(superuser, "lanes", queue="executor-validation"),
+        *(
+            rows.count(superuser, name)
+            for name in ("waiting", "running", "dead", "events", "unique_keys")
+        ),
+    ]
 
 
 def test_rc_43_to_48_pass(desk: Desk, database: Database) -> None:
@@ -49,9 +59,9 @@ def test_rc_46_nothing_is_left(desk: Desk, database: Database) -> None:
     desk.start()
     desk.enqueue()
     superuser = database.superuser()
-    before = superuser.execute(COUNTS).fetchone()
+    before = _traces(superuser)
     validate(database.dsn, PROFILE)
-    assert superuser.execute(COUNTS).fetchone() == before
+    assert _traces(superuser) == before
 
 
 def test_rc_46_nobody_else_sees_the_tests(desk: Desk, database: Database) -> None:
@@ -72,7 +82,7 @@ def test_rc_44_finds_a_job_that_nobody_took_back(desk: Desk, database: Database)
     desk.start()
     desk.pass_time("61 minutes")
     holder = database.superuser(autocommit=False)
-    holder.execute("select from trunkline_internal.running for update")
+    lock_jobs(holder, "running")
     failed = [c for c in validate(database.dsn, PROFILE) if not c.passed]
     assert [(c.requirement, c.found) for c in failed] == [("RC-44", "1")]
 

@@ -8,6 +8,7 @@ import pytest
 
 from profiles.tests.executor.conftest import Desk
 from tests.support.databases import Database
+from tests.support.internals.breaks import BREAK_RECLAIM, repair_reclaim
 from tests.support.stranger import advisory_locks, stranger
 from tests.support.waiting import backend
 
@@ -15,14 +16,6 @@ WRAPPERS = {
     "process_orchestrator_jobs": "orchestrator",
     "wake_execution_engine": "fase1-executor",
 }
-BREAK_THE_ENGINE = """
-alter function trunkline_internal.move_running(trunkline_internal.move[], timestamptz)
-  rename to move_running_aside
-"""
-MEND_THE_ENGINE = """
-alter function trunkline_internal.move_running_aside(trunkline_internal.move[], timestamptz)
-  rename to move_running
-"""
 BREAK_THE_PROFILE = """
 create or replace function executor.reclaim_stale_jobs()
 returns table (id uuid, type text, old_worker text, new_status text, attempts integer)
@@ -123,7 +116,7 @@ def test_rc_24_a_clock_that_was_set_back_stops_nothing(desk: Desk) -> None:
     assert desk.worker.value("select executor.run_wake_ups()") == "wake_execution_engine"
 
 
-@pytest.mark.parametrize("breakage", [BREAK_THE_ENGINE, BREAK_THE_PROFILE])
+@pytest.mark.parametrize("breakage", [BREAK_RECLAIM, BREAK_THE_PROFILE])
 def test_rc_s07_a_failing_reclaim_does_not_stop_the_wake_up(
     desk: Desk, database: Database, listener: psycopg.Connection[Any], breakage: str
 ) -> None:
@@ -154,9 +147,9 @@ def test_rc_25_the_next_cycle_tries_again(desk: Desk, database: Database) -> Non
     job = desk.start()
     desk.pass_time("31 minutes")
     superuser = database.superuser()
-    superuser.execute(BREAK_THE_ENGINE)
+    superuser.execute(BREAK_RECLAIM)
     assert desk.wake("process_orchestrator_jobs").failures_in_a_row == 1
-    superuser.execute(MEND_THE_ENGINE)
+    repair_reclaim(superuser)
     answer = desk.wake("wake_execution_engine")
     assert (answer.reclaimed, answer.error, answer.failures_in_a_row) == (1, None, 0)
     assert desk.row(job).status == "queued"

@@ -103,7 +103,7 @@ def _header(name: str, size: int) -> bytes:
 def draft(target: Path, *, force: bool) -> Iterator[Draft]:
     """Write a backup; ``target`` appears, with mode 0600, when the block ends without an error.
 
-    Its folder is opened once, so the file stays there even if the path is changed meanwhile.
+    The folder is opened once, so the file ends up in it even if the path changes in the meantime.
     """
     temporary = f".{target.name}.{secrets.token_hex(4)}"
     # O_EXCL: an existing link of that name is neither followed nor replaced.
@@ -136,7 +136,7 @@ def draft(target: Path, *, force: bool) -> Iterator[Draft]:
 
 @contextmanager
 def _opened(folder: Path) -> Iterator[int]:
-    """Open the folder. Root refuses one in which, or on the way to which, others may rename."""
+    """Open the folder. Root refuses it if another user could rename it, or a file in it."""
     if os.geteuid() != 0:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -144,7 +144,7 @@ def _opened(folder: Path) -> Iterator[int]:
         finally:
             os.close(descriptor)
         return
-    # Only root needs it. Platforms without a root user cannot import it.
+    # Only root needs this module, and it cannot be imported on platforms without a root user.
     from trunkline.embedded.directory import open_directory  # noqa: PLC0415
 
     with contextlib.ExitStack() as resources:
@@ -164,7 +164,7 @@ def _opened(folder: Path) -> Iterator[int]:
 
 def _unsafe(problem: str) -> BackupError:
     return BackupError(
-        f"As root, no backup is written where another user could replace it: {problem}",
+        f"Root cannot write a backup where another user could replace it: {problem}",
         hint="Choose a folder that belongs to root, or run the command as the other user.",
     )
 
@@ -245,7 +245,7 @@ class Archive:
             raise BackupUnreadable(f"{self._path}: {_MANIFEST} is damaged") from error
 
     def _compare_checksum(self) -> None:
-        """Check the whole dump first: pg_restore would notice damage halfway, or not at all."""
+        """Check the whole dump first: pg_restore would detect damage halfway, or not at all."""
         digest = hashlib.sha256()
         try:
             with self.dump() as stream:

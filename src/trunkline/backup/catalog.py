@@ -49,7 +49,7 @@ from (
 order by 1
 """
 # A role sees every row if an always-true permissive policy covers it and no policy restricts it.
-# Each partition is checked by itself, because pg_dump reads it directly.
+# Each partition is checked separately, because pg_dump reads it directly.
 _HIDDEN: Final[LiteralString] = (
     _SPACES  # noqa: S608 - constants alone
     + """
@@ -99,7 +99,7 @@ where t.typnamespace = to_regnamespace('public') and t.typrelid = 0 and t.typele
 
 
 def major(connection: Connection) -> int:
-    """The major version of the server."""
+    """Return the major version of the server."""
     return connection.info.server_version // 10000
 
 
@@ -119,12 +119,12 @@ def hidden(connection: Connection) -> list[str]:
 
 
 def extensions(connection: Connection) -> tuple[str, ...]:
-    """Name the extensions."""
+    """Return the names of the extensions."""
     return tuple(name for (name,) in connection.execute(_EXTENSIONS))
 
 
 def owners(connection: Connection) -> tuple[str, ...]:
-    """Name the roles that own something."""
+    """Return the roles that own objects."""
     return tuple(name for (name,) in connection.execute(_OWNERS))
 
 

@@ -1,7 +1,8 @@
-"""Roles of the target server compared with those of the source.
+"""Compares roles of the target server with those of the source.
 
-A role that the target had before keeps its own settings. A setting can be what confines a role, for
-instance to one tenant, so a role becomes a member only if nobody gets more than at the source.
+A role that the target already had keeps its own settings. A setting may confine a role, for
+instance to one tenant. So a role becomes a member only if no role gets more access than at the
+source.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ join pg_roles as g on g.oid = a.roleid
 join pg_roles as m on m.oid = a.member
 where g.rolname = %s and m.rolname = %s
 """
-# Roles that would use the membership too. A superuser and the restoring role need none.
+# Roles that would also get the membership. A superuser and the restoring role do not need it.
 _USERS: Final[LiteralString] = """
 select r.rolname
 from pg_roles as r
@@ -42,7 +43,7 @@ where not r.rolsuper and r.rolname not in (%(role)s, current_user)
   and (pg_has_role(r.oid, %(role)s, 'usage') or pg_has_role(r.oid, %(role)s, %(right)s))
 order by 1
 """
-# Their values are stored as lists that are quoted already.
+# PostgreSQL stores the values of these settings as quoted lists.
 _LISTS: Final = frozenset(
     {"local_preload_libraries", "search_path", "session_preload_libraries", "temp_tablespaces"}
 )
@@ -72,13 +73,13 @@ class Compared:
         )
 
     def obstacle(self, member: str) -> str | None:
-        """Return why a role should not become a member, with the statements to run before."""
+        """Return why a role should not become a member, with the statements to run first."""
         for role in (member, *self._users(member)):
             if role != member and role not in self._members(member):
-                return f"role {role} would get it too, and did not have it in the backup"
+                return f"role {role} would also get it, but did not have it in the backup"
             if missing := [*self._missing(role)]:
                 return (
-                    f"role {role} has other settings than in the backup; if it is the same role, "
+                    f"the settings of role {role} differ from the backup; if it is the same role, "
                     f"run this first: {'; '.join(missing)}"
                 )
         return None
@@ -110,7 +111,7 @@ class Compared:
 
 
 def _effective(rows: Iterable[tuple[Any, ...]]) -> dict[str, dict[str, str]]:
-    """Return the settings by role; one made for the database takes precedence."""
+    """Return the settings by role; a setting for the database takes precedence."""
     found: dict[str, dict[str, str]] = {}
     for role, _, name, value in sorted((row for row in rows if row[0]), key=lambda row: row[1]):
         found.setdefault(role, {})[name] = value

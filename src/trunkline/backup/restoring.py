@@ -25,7 +25,7 @@ from trunkline.errors import (
 __all__ = ["Restored", "restore"]
 
 _OWNER = "trunkline_owner"
-# How many objects to name if the target is not empty.
+# Number of objects to list if the target is not empty.
 _SHOWN = 5
 
 
@@ -54,8 +54,8 @@ def restore(dsn: str, file: Path, *, installer: str | None = None) -> Restored:
         if program.major > server:
             raise RestoreRefused(
                 f"The backup was written by pg_dump {manifest.program}, and the server is "
-                f"PostgreSQL {server}: no pg_restore serves both",
-                hint=f"Restore into PostgreSQL {program.major}, or make the backup again with the "
+                f"PostgreSQL {server}: no pg_restore supports both",
+                hint=f"Restore into PostgreSQL {program.major}, or repeat the backup with the "
                 f"client programs of PostgreSQL {server} in TRUNKLINE_PG_BINDIR.",
             )
         outcome = roles.create(connection, manifest)

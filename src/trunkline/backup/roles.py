@@ -165,7 +165,7 @@ def create(connection: Connection, manifest: Manifest) -> Outcome:
         if role["attributes"]:
             rights = " ".join(role["attributes"])
             outcome.notes.append(
-                f"role {name} had {rights}; if it needs that: alter role {name} {rights}"
+                f"role {name} had {rights}; to restore that, run: alter role {name} {rights}"
             )
     return outcome
 
@@ -173,7 +173,7 @@ def create(connection: Connection, manifest: Manifest) -> Outcome:
 def finish(connection: Connection, manifest: Manifest, outcome: Outcome) -> None:
     """Apply the settings of the database and of the created roles, then grant memberships.
 
-    Memberships come last: roles that exist are not changed by a restore that fails, and settings
+    Memberships come last, so that a failed restore does not change existing roles, and settings
     that confine a role are in effect before it becomes a member.
     """
     database = sql.Identifier(connection.info.dbname)
@@ -212,7 +212,7 @@ def drop(connection: Connection, outcome: Outcome) -> None:
 
 
 def adopt_installer(connection: Connection, installer: str | None) -> None:
-    """Let a role maintain the schema, as after an installation, and record it as installer."""
+    """Let a role maintain the schema, as after an installation, and record it as an installer."""
     row = connection.execute(
         "select r.rolname, r.rolsuper or pg_has_role(r.oid, 'trunkline_owner', 'usage')"
         " from pg_roles as r where r.rolname = coalesce(%s, current_user)",

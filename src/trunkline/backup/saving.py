@@ -34,9 +34,9 @@ class Saved:
 def save(dsn: str, file: Path, *, force: bool = False) -> Saved:
     """Write the database that ``dsn`` names, and the roles it needs, to ``file``.
 
-    The dump and the row counts come from one snapshot. Jobs can run meanwhile.
+    The dump and the row counts come from one snapshot. Jobs can run in the meantime.
     """
-    # First, before anything is read: the folder must be writable and the name free.
+    # Check that the folder is writable and the name is free before reading anything.
     with draft(file, force=force) as writing, _snapshot(dsn) as connection:
         server = catalog.major(connection)
         program = programs.find("pg_dump", server=server)

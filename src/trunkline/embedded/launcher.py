@@ -1,9 +1,9 @@
-"""As whom the PostgreSQL programs run, since they refuse to run as root.
+"""Chooses the account that runs the PostgreSQL programs, which refuse to run as root.
 
-An ordinary user runs them as itself. Root runs them in a user namespace, where its own files
-belong to the unprivileged id 65534: nothing is created or chowned. Where the kernel or a container
-forbids that, root drops to an existing account, to which the data is given. Data that already
-belongs to another account is always run as that account.
+An ordinary user runs them under its own account. Root runs them in a user namespace, where its own
+files belong to the unprivileged id 65534, so that nothing has to be created or chowned. If the
+kernel or a container forbids that, root gives the data to an existing account and drops to it. Data
+that already belongs to another account is always run under that account.
 """
 
 import os
@@ -26,7 +26,7 @@ _NEEDED = ("DYLD_LIBRARY_PATH", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ")
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """Runs programs as the account uid:gid, possibly behind a prefix command."""
+    """Runs programs as the account uid:gid, optionally with a prefix command."""
 
     uid: int
     gid: int
@@ -44,9 +44,10 @@ class Launcher:
         log: int | None = None,
         inherit: Sequence[int] = (),
     ) -> subprocess.CompletedProcess[str]:
-        """Run to the end. With a log, output goes there: a pipe would stay open in the server.
+        """Run a program to its end.
 
-        Of our open files only those in ``inherit`` are passed on.
+        Pass a log for output that the server inherits: a pipe would stay open in the server. Only
+        the file descriptors in ``inherit`` are passed on.
         """
         drop = self.drops
         return subprocess.run(
@@ -59,7 +60,7 @@ class Launcher:
             pass_fds=inherit,
             cwd="/",
             env=_environment(foreign=drop),
-            # A Ctrl-C at our terminal must not stop a server that others use.
+            # Ctrl-C in this terminal must not stop a server that other processes use.
             start_new_session=True,
             umask=0o077,
             user=self.uid if drop else None,
@@ -69,7 +70,7 @@ class Launcher:
 
 
 def choose(folder: Folder, postgres: Path) -> Launcher:
-    """Decide as whom the server of this folder runs; raise where no way works."""
+    """Return the launcher for the server of this folder; raise EmbeddedPlatform if none works."""
     if os.geteuid() != 0:
         return Launcher(os.geteuid(), os.getegid())
     owner = folder.account
@@ -90,7 +91,7 @@ def _drop(folder: Folder, postgres: Path) -> Launcher:
         except KeyError:
             continue
         launcher = Launcher(account.pw_uid, account.pw_gid)
-        # The account must pass through our folder; every file in it stays private.
+        # The account must be able to pass through the folder. Every file in it stays private.
         with folder.open() as home:
             os.fchmod(home.descriptor, 0o711)
             if _works(launcher, [postgres, "--version"]) and _passes(launcher, folder.home):
@@ -98,12 +99,11 @@ def _drop(folder: Folder, postgres: Path) -> Launcher:
                 return launcher
             os.fchmod(home.descriptor, 0o700)
     raise EmbeddedPlatform(
-        "PostgreSQL does not run as root; user namespaces are not allowed here, and none of the "
+        "PostgreSQL does not run as root, user namespaces are not allowed here, and none of the "
         f"accounts {', '.join(_ACCOUNTS)} can reach both {postgres} and {folder.home}",
         hint=(
             "Run as an ordinary user, or set TRUNKLINE_HOME to a folder that other accounts can "
-            "reach (and install into such a folder), or set TRUNKLINE_DSN to use a server of your "
-            "own."
+            "reach (and install into such a folder), or set TRUNKLINE_DSN to use your own server."
         ),
     )
 
@@ -154,5 +154,5 @@ def _environment(*, foreign: bool) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(("PG", "LC_")) and (not foreign or name in _NEEDED)
     }
-    # English messages, since the log is read to tell a passing failure from a lasting one.
+    # English messages, because we search the log for temporary failures.
     return kept | {"LC_ALL": "C"}

@@ -1,4 +1,4 @@
-"""Recognise the server of a data folder among the processes, and stop it."""
+"""Find the server process of a data folder, and stop it."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ def runs(pid: int, data: Path, uid: int) -> bool:
 
 
 def is_other_program(pid: int) -> bool:
-    """Return whether this process lives and is not PostgreSQL, on whichever data folder."""
+    """Return whether this process lives and is not PostgreSQL, whatever its data folder."""
     _, arguments = _describe(pid)
     program = arguments[0] if arguments else ""
     return bool(program) and Path(program).name != "postgres"
@@ -62,7 +62,7 @@ def _describe(pid: int) -> tuple[int | None, list[str]]:
     ).stdout.strip()
     if not listed:
         return None, []
-    # Without /proc the arguments come joined; the folder is the last one that pg_ctl passes.
+    # Without /proc the arguments are one string; pg_ctl passes the folder last.
     owner, _, command = listed.partition(" ")
     program, found, path = command.strip().partition(" -D ")
     return int(owner), [program, path] if found else [program]

@@ -1,4 +1,4 @@
-"""Using the server: join, get a connection string, leave."""
+"""A user of the server: join, get a connection string, leave."""
 
 import atexit
 import os
@@ -17,7 +17,8 @@ from trunkline.embedded.folder import Folder
 __all__ = ["DATABASE", "INSTALLER", "EmbeddedServer", "acquire", "connection_string"]
 
 DATABASE = "trunkline"
-# What a managed service would give you: it creates roles and owns its database, no more.
+# Has the privileges that a managed service would give you: it can create roles and owns its
+# database.
 INSTALLER = "trunkline_installer"
 
 _START_TIMEOUT = 60.0
@@ -31,9 +32,9 @@ def acquire(
     bindir: Path | str | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> "EmbeddedServer":
-    """Join the users of the server in ``home`` and start it if it is down.
+    """Become a user of the server in ``home`` and start it if it is down.
 
-    ``bindir`` and ``settings`` matter only to the process that starts it.
+    ``bindir`` and ``settings`` apply only if this call starts the server.
     """
     return EmbeddedServer(
         Path(home) if home else None,
@@ -43,7 +44,7 @@ def acquire(
 
 
 class EmbeddedServer:
-    """One user of the server. Closing it stops the server if nobody else is there."""
+    """One user of the server. Closing the last user stops the server."""
 
     def __init__(
         self, home: Path | None, *, bindir: Path | None, settings: Mapping[str, str]
@@ -84,12 +85,12 @@ class EmbeddedServer:
 
     @property
     def superuser_dsn(self) -> str:
-        """The connection string of the superuser, which the product itself never needs."""
+        """The connection string of the superuser. Trunkline itself does not need it."""
         return connection_string(self.folder, user=cluster.SUPERUSER)
 
     @property
     def bindir(self) -> Path:
-        """The folder of the PostgreSQL programs that fit the data."""
+        """The folder of the PostgreSQL programs that match the data."""
         return binaries.find(self.folder.data, self.folder.data_version, self._bindir).directory
 
     @property
@@ -98,7 +99,7 @@ class EmbeddedServer:
         return self.folder.postmaster
 
     def ensure_running(self) -> None:
-        """Start the server again if it died under us, for instance by a kill -9."""
+        """Start the server again if it died, for instance by a kill -9."""
         with self.folder.start_lock():
             self._bring_up()
 
@@ -136,7 +137,7 @@ class EmbeddedServer:
 
 
 def connection_string(folder: Folder, *, user: str = INSTALLER, tcp: bool = False) -> str:
-    """Compose a URI that every libpq program takes. Over the socket it holds no secret."""
+    """Return a URI that every libpq program accepts. For the socket it contains no password."""
     if tcp:
         password = f":{quote(folder.password or '', safe='')}"
         return f"postgresql://{user}{password}@127.0.0.1:{folder.port}/{DATABASE}"
@@ -149,7 +150,7 @@ def connection_string(folder: Folder, *, user: str = INSTALLER, tcp: bool = Fals
 
 
 def _prepare(folder: Folder) -> None:
-    """Create the installer role and its database, or what is missing of them."""
+    """Create the installer role and its database if they are missing."""
     dsn = connection_string(folder, user=cluster.SUPERUSER).replace(f"/{DATABASE}?", "/postgres?")
     with psycopg.connect(dsn, autocommit=True) as connection:
         role = sql.Identifier(INSTALLER)
@@ -170,7 +171,7 @@ def _exists(connection: psycopg.Connection, query: LiteralString, name: str) -> 
 
 
 def _set_password(connection: psycopg.Connection, folder: Folder) -> None:
-    # Hashed on this side, so that the server's log can never show it.
+    # Hashed in the client, so that the server's log never contains it.
     password = connection.pgconn.encrypt_password(
         (folder.password or "").encode(), INSTALLER.encode(), b"scram-sha-256"
     )

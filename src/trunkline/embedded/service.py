@@ -1,4 +1,4 @@
-"""Looking after the server without using it: keep it up, stop it, say how it is."""
+"""Manage the server without using it: pin it, stop it, reset it, show its status."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ __all__ = ["Status", "dsn", "pin", "psql_program", "reset", "status", "stop", "s
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What ``trunkline db status`` tells."""
+    """The status of the server, as ``trunkline db status`` shows it."""
 
     home: Path
     running: bool
@@ -33,9 +33,9 @@ def pin(home: Path | str | None = None) -> Status:
 
 
 def stop(home: Path | str | None = None, *, force: bool = False) -> bool:
-    """Stop the server and remove the pin; say whether it was running.
+    """Stop the server and remove the pin; return whether it was running.
 
-    With ``force`` also while others use it: they lose their connections.
+    With ``force`` it stops even if other processes use it; they lose their connections.
     """
     folder = Folder(Path(home) if home else None)
     if not folder.home.exists():
@@ -45,9 +45,10 @@ def stop(home: Path | str | None = None, *, force: bool = False) -> bool:
 
 
 def reset(home: Path | str | None = None, *, force: bool = False) -> Path | None:
-    """Stop the server and move its data aside; return where to, or None if there is no data.
+    """Stop the server and move its data aside; return the new path, or None if there is no data.
 
-    The next start creates new data. With ``force`` also while others use the server.
+    The next start creates new data. With ``force`` this works even if other processes use the
+    server.
     """
     folder = Folder(Path(home) if home else None)
     if not folder.home.exists():
@@ -60,7 +61,7 @@ def reset(home: Path | str | None = None, *, force: bool = False) -> Path | None
 
 
 def _stop(folder: Folder, *, force: bool) -> bool:
-    """Stop the server under the start lock and say whether it was running."""
+    """Stop the server and return whether it was running. Callers hold the start lock."""
     running = folder.postmaster is not None
     if running and not force and folder.has_users():
         raise EmbeddedInUse("Other processes use the embedded server")
@@ -70,7 +71,7 @@ def _stop(folder: Folder, *, force: bool) -> bool:
 
 
 def stop_if_unused(home: Path | str) -> None:
-    """Stop a server that nobody uses and nobody pinned; its users were killed."""
+    """Stop the server if it has no users and no pin, because its users were killed."""
     folder = Folder(Path(home))
     with folder.start_lock():
         if not folder.pinned and not folder.has_users():
@@ -78,7 +79,7 @@ def stop_if_unused(home: Path | str) -> None:
 
 
 def status(home: Path | str | None = None) -> Status:
-    """Look, change nothing: the folder is not created and the server not started."""
+    """Return the status without creating the folder or starting the server."""
     folder = Folder(Path(home) if home else None)
     pid = folder.postmaster
     running = pid is not None and cluster.accepts(folder)
@@ -88,7 +89,7 @@ def status(home: Path | str | None = None) -> Status:
         pid=pid if running else None,
         port=folder.port,
         version=folder.data_version,
-        # A pin is a wish; without a server it says nothing about the present.
+        # A pin without a running server has no effect.
         pinned=running and folder.pinned,
         in_use=running and folder.has_users(),
         log=folder.log,
@@ -104,7 +105,7 @@ def dsn(home: Path | str | None = None, *, tcp: bool = False) -> str:
 
 
 def psql_program(home: Path | str | None = None) -> Path | None:
-    """Return the psql that belongs to the server's programs; some carriers have none."""
+    """Return the psql of the server's programs, or None: some carriers have none."""
     folder = Folder(Path(home) if home else None)
     program = binaries.find(folder.data, folder.data_version).program("psql")
     return program if program.exists() else None

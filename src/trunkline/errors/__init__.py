@@ -10,19 +10,19 @@ TrunklineError
 │   ├── RestoreIncomplete           rows are missing after a restore
 │   ├── RestoreRefused              the target cannot take the backup
 │   └── RestoreTargetNotEmpty       the target already has objects
-├── CallError                       a call of a handler to a provider went wrong
-│   ├── BadStatus                   it answered with an error, and that was asked to be one
-│   ├── HttpFailed                  no answer, or none that is HTTP
-│   │   └── HttpTimeout             it took too long
+├── CallError                       a handler's call to a provider failed
+│   ├── BadStatus                   the response has an error status; see raise_for_status
+│   ├── HttpFailed                  no response, or none that is HTTP
+│   │   └── HttpTimeout             the call took too long
 │   ├── LimitExhausted              the limit has no room, and the handler does not wait
-│   └── RateLimited                 the provider said: not now
-├── DatabaseProblem                 the server said no for a reason of its own
+│   └── RateLimited                 the provider refused the call for now
+├── DatabaseProblem                 the server reported an error of PostgreSQL
 │   ├── AccessDenied                wrong user or password
 │   ├── ConnectionLost              the connection broke during a call
 │   ├── DatabaseFull                no space left on the server
-│   ├── DatabaseReadOnly            a standby, or made read-only
+│   ├── DatabaseReadOnly            the server is a standby or read-only
 │   ├── ServerNotReady              starting, stopping or in recovery
-│   ├── StatementCancelled          a statement ran into a timeout or was stopped
+│   ├── StatementCancelled          a statement exceeded a timeout or was cancelled
 │   ├── TooManyConnections          no connection left
 │   └── TransactionConflict         deadlock or serialization failure
 ├── DatabaseUnreachable             no connection to the given server
@@ -30,38 +30,38 @@ TrunklineError
 ├── EmbeddedError                   the embedded PostgreSQL server
 │   ├── EmbeddedBinariesMissing     no PostgreSQL programs were found
 │   ├── EmbeddedDataVersion         the data folder belongs to another major version
-│   ├── EmbeddedFolderUnsafe        the folder or socket directory belongs to somebody else
-│   ├── EmbeddedInUse               stopping was refused because others use the server
-│   ├── EmbeddedNotRunning          the server is needed but not up
+│   ├── EmbeddedFolderUnsafe        other users control the folder or the socket directory
+│   ├── EmbeddedInUse               other processes use the server, so it was not stopped
+│   ├── EmbeddedNotRunning          the server is not running
 │   ├── EmbeddedPlatform            this platform or account cannot run a server
 │   └── EmbeddedStartFailed         the server did not start, or did not stop
 ├── InvalidVariable                 an environment variable has a bad value
-├── JobError                        waiting for a job, or an attempt of it, ended badly
+├── JobError                        an attempt failed, or a job did not end as expected
 │   ├── HandlerProcessDied          the process of a handler died
-│   ├── HardLimitExceeded           an attempt ran too long
-│   ├── JobCancelled                the job waited for was cancelled
-│   ├── JobFailed                   the job waited for is dead
-│   └── WaitTimeout                 it had not ended in time
-├── ProfileError                    a profile, or what is installed of it
-│   ├── DuplicateProfile            two distributions provide a profile of one name
-│   ├── ProfileBroken               it cannot be imported, or is not a profile
-│   ├── ProfileInUse                a step back would take away what somebody uses
-│   ├── ProfileNeedsPackages        its handlers need packages that are missing
-│   ├── ProfileNotInstalled         it, or the phase needed, is not installed
-│   ├── ProfileSchemaName           the name cannot be its schema
-│   ├── UnknownPhase                it has no such phase
+│   ├── HardLimitExceeded           an attempt exceeded its hard limit
+│   ├── JobCancelled                the awaited job was cancelled
+│   ├── JobFailed                   the awaited job is dead
+│   └── WaitTimeout                 the awaited job did not end in time
+├── ProfileError                    a profile, or its installation
+│   ├── DuplicateProfile            two distributions provide a profile of the same name
+│   ├── ProfileBroken               the profile cannot be imported, or is not a profile
+│   ├── ProfileInUse                a roll-back would remove objects that are in use
+│   ├── ProfileNeedsPackages        packages that its handlers need are missing
+│   ├── ProfileNotInstalled         the profile, or the phase needed, is not installed
+│   ├── ProfileSchemaName           the name cannot be the schema of a profile
+│   ├── UnknownPhase                the profile has no such phase
 │   └── UnknownProfile              there is no such profile
-├── Refusal                         the engine said no; one class for each SQLSTATE of ours
+├── Refusal                         the engine refused a request; one class for each SQLSTATE
 │   ├── ArrayLengthMismatch         TL008  the arrays of a batch do not match
 │   ├── AttemptCancelled            TL040  the worker has received a cancel request
-│   ├── CostOverLimit               TL033  a job would take more than its limit can ever allow
+│   ├── CostOverLimit               TL033  a job costs more than its limit can ever allow
 │   ├── IdempotencyMismatch         TL027  the idempotency key was used for another request
-│   ├── InvalidArgument             TL028  an argument is not what it must be
-│   ├── InvalidCost                 TL032  a cost is no whole number, or the task has no limits
-│   ├── InvalidCron                 TL012  a cron expression cannot be read, or is never due
-│   ├── InvalidPolicy               TL022  a task policy could not work
-│   ├── InvalidSetting              TL021  a value does not fit its setting
-│   ├── IsolationLevel              TL016  the transaction holds a snapshot
+│   ├── InvalidArgument             TL028  an argument is not valid
+│   ├── InvalidCost                 TL032  a cost is not a whole number, or the task has no limits
+│   ├── InvalidCron                 TL012  a cron expression is not valid, or is never due
+│   ├── InvalidPolicy               TL022  a task policy is not valid
+│   ├── InvalidSetting              TL021  a value is not valid for its setting
+│   ├── IsolationLevel              TL016  the transaction's isolation is above READ COMMITTED
 │   ├── LimitKeyMissing             TL031  the payload lacks a key of the limit's name
 │   ├── LimitOutOfRange             TL006  a number is out of its range
 │   ├── LimitQueueFull              TL034  too many jobs wait for the limit
@@ -71,14 +71,14 @@ TrunklineError
 │   ├── PayloadTooLarge             TL003  a payload or result is too large
 │   ├── PriorityOutOfRange          TL005  a priority is not from -50 to 49
 │   ├── ProfileRefusal              a function of a profile refused a call
-│   ├── QueueFull                   TL011  the queue holds as many jobs as it may
-│   ├── QueuePaused                 TL010  the queue is paused against new jobs
+│   ├── QueueFull                   TL011  the queue has reached its max_depth
+│   ├── QueuePaused                 TL010  the queue is paused and refuses new jobs
 │   ├── QuotaSpent                  TL035  the quota of a limit, or a budget, is spent
 │   ├── StaleAttempt                TL009  another attempt owns the job
 │   ├── TenantDenied                TL017  the tenant is not the caller's
 │   ├── UniqueKeyHeld               TL018  another live job holds the unique key
 │   ├── UnknownDuty                 TL029  there is no such duty
-│   ├── UnknownJob                  TL015  there is no such job, or it is not shown
+│   ├── UnknownJob                  TL015  there is no such job, or it is another tenant's
 │   ├── UnknownLimit                TL030  there is no such limit
 │   ├── UnknownQueue                TL026  there is no such queue
 │   ├── UnknownSchedule             TL024  there is no such schedule
@@ -88,43 +88,43 @@ TrunklineError
 │   ├── UnknownWorker               TL025  the worker is not registered
 │   ├── WorkerRequired              TL007  the name of the worker is missing
 │   └── WrongState                  TL019  the state of the job does not allow this
-├── SandboxError                    a disposable database of a test
-│   ├── DrainUnfinished             jobs were still made after very many
+├── SandboxError                    the database of a test
+│   ├── DrainUnfinished             handlers kept enqueuing jobs during a drain
 │   ├── JobNotRunnable              the job to run cannot be claimed
 │   └── SandboxMisused              not open, or in the wrong kind of test
-├── SchemaError                     the schema in a database, and the files it is made of
+├── SchemaError                     the schema in a database, or its files in the package
 │   ├── InstallationRefused         the database or the installer does not allow it; a Refusal
-│   │   ├── ForeignSchema           TL092  a schema of our name belongs to another role
-│   │   ├── InstallerLacksRight     TL090  the installer lacks a right
-│   │   ├── PlatformRolesMissing    TL094  the roles of the platform to map do not exist
+│   │   ├── ForeignSchema           TL092  a schema named trunkline belongs to another role
+│   │   ├── InstallerLacksRight     TL090  the installer lacks a privilege
+│   │   ├── PlatformRolesMissing    TL094  the roles of the platform do not exist
 │   │   ├── SchemaVersionMismatch   TL093  a printed script starts from another version
 │   │   ├── ServerTooOld            TL013  the server is older than PostgreSQL 15
-│   │   └── UnsafeRole              TL091  a role of ours has dangerous attributes
-│   ├── MalformedSql                a shipped file is not what the loader expects
-│   ├── MigrationChanged            a migration was applied with another text than the shipped one
+│   │   └── UnsafeRole              TL091  a role of Trunkline has dangerous attributes
+│   ├── MalformedSql                a shipped SQL file is damaged
+│   ├── MigrationChanged            an applied migration differs from the shipped one
 │   ├── SchemaChangeFailed          a statement of an installation or upgrade failed
 │   ├── SchemaForbidden             the role of this connection may not use the schema
-│   ├── SchemaInUse                 objects of yours depend on what is to be removed
-│   ├── SchemaLocked                somebody else holds a lock that the change needs
+│   ├── SchemaInUse                 your own objects depend on the schema
+│   ├── SchemaLocked                another session holds a lock that the change needs
 │   ├── SchemaMissing               there is no schema in this database
-│   ├── SchemaNewerThanClient       TL014  the schema no longer serves this client; a Refusal
-│   ├── SchemaOlderThanClient       the schema lacks what this client needs
+│   ├── SchemaNewerThanClient       TL014  the schema no longer supports this client; a Refusal
+│   ├── SchemaOlderThanClient       the schema is too old for this client
 │   └── SchemaPredatesBaseline      TL095  the schema is from before the baseline; a Refusal
-└── TaskError                       a mistake in the definition of a task or a call of it
-    ├── AppNotFound                 the path leads to no application
-    ├── DuplicateTask               two handlers of one name
-    ├── InvalidDuration             a length of time that is none
-    ├── InvalidOptions              options with which no worker can work
-    ├── InvalidTask                 a function that cannot be a handler
-    ├── PayloadMismatch             arguments do not fit the handler
-    ├── ResultMismatch              a stored result does not fit the handler
-    ├── ResultNotStorable           a result that is not JSON
+└── TaskError                       a mistake in the definition or the call of a task
+    ├── AppNotFound                 the path does not lead to an application
+    ├── DuplicateTask               two handlers have the same name
+    ├── InvalidDuration             a value is not a valid duration
+    ├── InvalidOptions              a worker's options are not valid
+    ├── InvalidTask                 a function cannot be a handler
+    ├── PayloadMismatch             arguments do not match the handler
+    ├── ResultMismatch              a stored result does not match the handler
+    ├── ResultNotStorable           a result is not JSON
     ├── TaskNotCallable             a task was called like a function
     ├── UnsupportedConnection       a connection of an unknown or the wrong kind
-    └── WrongResult                 a result that is not what the handler is annotated to return
+    └── WrongResult                 a result does not match the handler's return annotation
 
-What a refusal means, whether it passes by itself and which HTTP status it has is in the register
-of sql/README.md.
+The register in sql/README.md lists each refusal with its message, whether it passes by itself, and
+its HTTP status.
 """
 
 from trunkline.errors.backup import (

@@ -1,4 +1,4 @@
-"""Saving a database to a file, and loading such a file into another server."""
+"""Errors while saving a database to a file, or loading such a file into another server."""
 
 from trunkline.errors.base import TrunklineError
 
@@ -13,7 +13,7 @@ class BackupFailed(BackupError):
     """pg_dump or pg_restore stopped with an error; no file was written, or nothing was loaded."""
 
     code = "backup_failed"
-    hint = "Nothing was kept. The message above is that of the program."
+    hint = "Nothing was changed. The message above comes from that program."
 
 
 class BackupFileExists(BackupError):
@@ -28,8 +28,8 @@ class BackupHidesRows(BackupError):
 
     code = "backup_hides_rows"
     hint = (
-        "Connect as a superuser or a role with BYPASSRLS. For the tables of Trunkline a member of "
-        "trunkline_owner will do."
+        "Connect as a superuser or a role with BYPASSRLS. For the tables of Trunkline, a member of "
+        "trunkline_owner is enough."
     )
 
 
@@ -44,12 +44,12 @@ class BackupProgramsMissing(BackupError):
 
 
 class BackupUnreadable(BackupError):
-    """The file is not a backup made by ``trunkline db backup``, or it is damaged."""
+    """The file was not written by ``trunkline db backup``, or it is damaged."""
 
     code = "backup_unreadable"
     hint = (
-        "Use a file written by `trunkline db backup`. A plain dump is loaded with pg_restore: see "
-        "the page on backups."
+        "Use a file written by `trunkline db backup`. Load a plain dump with pg_restore: see the "
+        "page on backups."
     )
 
 
@@ -64,7 +64,7 @@ class RestoreIncomplete(BackupError):
 
 
 class RestoreRefused(BackupError):
-    """The target cannot take the backup: an older server, a missing extension, a missing right."""
+    """The target is an older server, or lacks an extension or a privilege."""
 
     code = "restore_refused"
 

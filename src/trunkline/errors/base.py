@@ -1,17 +1,17 @@
-"""The bases of the tree."""
+"""The base classes of the tree."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-# Of each fact in the detail of a refusal; the list of known tasks may be long.
+# Longest text of one field of a refusal's detail; the list of known tasks may be long.
 _LONGEST_FACT = 200
 
 
 class TrunklineError(Exception):
-    """Base of everything: a message, a hint on what to do, and a stable code."""
+    """Base of all errors: a message, a hint on what to do next, and a stable code."""
 
     code: ClassVar[str] = "trunkline_error"
-    # What the command line exits with.
+    # Exit code of the command line.
     exit_code: ClassVar[int] = 1
     hint: str = ""
 
@@ -27,8 +27,8 @@ class DatabaseUnreachable(TrunklineError):
 
     code = "database_unreachable"
     hint = (
-        "Check host, port and database in --dsn or TRUNKLINE_DSN, which looks like "
-        "postgresql://user:password@host:5432/database, and that the server is up."
+        "Check that the server is running, and that host, port and database in --dsn or "
+        "TRUNKLINE_DSN are right, as in postgresql://user:password@host:5432/database."
     )
 
 
@@ -49,15 +49,15 @@ class InvalidVariable(TrunklineError):
 
 
 class Refusal(TrunklineError):
-    """The engine refused a request, and nothing of it was done.
+    """The engine refused a request and changed nothing.
 
-    ``message`` is constant for each class, so that refusals can be grouped; what is particular to
-    one of them is in ``detail`` and shown by ``str``.
+    ``message`` is constant for each class, so that refusals can be grouped. ``detail`` has the
+    facts of one refusal, and ``str`` shows them.
     """
 
     code = "refusal"
     sqlstate: ClassVar[str] = ""
-    # Whether the same request may succeed later although nothing about it changed.
+    # Whether the same request, unchanged, may succeed later.
     retryable: ClassVar[bool] = False
     http_status: ClassVar[int] = 422
 

@@ -1,4 +1,4 @@
-"""How a call that a handler makes to a provider can go wrong."""
+"""Errors of calls that a handler makes to a provider."""
 
 from datetime import datetime
 
@@ -6,16 +6,16 @@ from trunkline.errors.base import TrunklineError
 
 
 class CallError(TrunklineError):
-    """Something about a call to a provider."""
+    """A call to a provider failed."""
 
     code = "call_error"
 
 
 class BadStatus(CallError):
-    """A provider answered with a status that is an error, and raise_for_status was called."""
+    """The provider's response has an error status, and raise_for_status was called."""
 
     code = "bad_status"
-    hint = "Look at the answer; raise Discard where another attempt would not help."
+    hint = "Read the response. Raise Discard if another attempt would not help."
 
     def __init__(self, message: str, *, status: int = 0, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -23,31 +23,32 @@ class BadStatus(CallError):
 
 
 class HttpFailed(CallError):
-    """No answer: no connection, a broken one, or something that is not HTTP."""
+    """There was no response: no connection, a broken one, or data that is not HTTP."""
 
     code = "http_failed"
-    hint = "The attempt is repeated by the policy of its task; look whether the provider is up."
+    hint = "Check that the provider is up. The policy of the task decides when to try again."
 
     def __init__(self, message: str, *, received: int = 0, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
-        # Bytes that had arrived by then.
+        # Bytes received before the failure.
         self.received = received
 
 
 class HttpTimeout(HttpFailed, TimeoutError):
-    """Connecting, headers and body together took longer than they may."""
+    """The call, from connecting to the end of the body, took longer than its timeout."""
 
     code = "http_timeout"
-    hint = 'The provider is slow, or the answer is long: pass timeout="30s" if it may take longer.'
+    hint = 'The provider is slow, or the response is long. To wait longer, pass timeout="30s".'
 
 
 class LimitExhausted(CallError):
-    """A limit has no room now, and the handler does not wait for it, or not that long."""
+    """A limit has no room now, and the handler does not wait, or not long enough."""
 
     code = "limit_exhausted"
     hint = (
-        "Uncaught, the attempt is put off until there is room, which is no failure. Wait longer "
-        'with wait="10m" or wait=True, or look at `trunkline limits list`.'
+        "If the handler does not catch this, the attempt is deferred until there is room; that is "
+        'not a failure. Wait longer with wait="10m" or wait=True. `trunkline limits list` shows '
+        "the limits."
     )
 
     def __init__(
@@ -60,20 +61,20 @@ class LimitExhausted(CallError):
         hint: str | None = None,
     ) -> None:
         super().__init__(message, hint=hint)
-        # The part of the limit that is used up, or held, breaker, maintenance, disabled.
+        # The part of the limit that is used up, or paused, breaker, maintenance, disabled.
         self.reason = reason
-        # When there will be room, by the server's clock, and in how many seconds; None: unknown.
+        # When there will be room, by the server's clock, and in how many seconds. None: unknown.
         self.free_at = free_at
         self.free_in = free_in
 
 
 class RateLimited(CallError):
-    """A provider said: not now. Its limit is held for everybody, and the attempt is put off."""
+    """A provider refused a call for now. Its limit is paused for all workers."""
 
     code = "rate_limited"
     hint = (
-        "Uncaught, it is no failure: the attempt is put off. Pass raise_for_limit=False to look at "
-        "the answer yourself."
+        "If the handler does not catch this, the attempt is deferred; that is not a failure. Pass "
+        "raise_for_limit=False to read the response yourself."
     )
 
     def __init__(
@@ -86,5 +87,5 @@ class RateLimited(CallError):
     ) -> None:
         super().__init__(message, hint=hint)
         self.status = status
-        # In how many seconds to come back, where the provider said so.
+        # Seconds to wait, if the provider returned them.
         self.retry_after = retry_after

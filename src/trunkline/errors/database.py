@@ -1,4 +1,4 @@
-"""What can go wrong between us and a PostgreSQL server."""
+"""Errors of a PostgreSQL server, or of the connection to it."""
 
 from typing import ClassVar
 
@@ -6,52 +6,52 @@ from trunkline.errors.base import TrunklineError
 
 
 class DatabaseProblem(TrunklineError):
-    """The server said no for a reason of its own, or the connection to it broke."""
+    """PostgreSQL reported an error of its own, or the connection to it broke."""
 
     code = "database_problem"
     hint = (
-        "The message is the server's own. If a statement before it failed, roll back first; "
-        "`trunkline doctor` checks the server and the schema."
+        "The message comes from the server. If an earlier statement failed, roll back first. "
+        "To check the server and the schema, run `trunkline doctor`."
     )
-    # Whether the same call may succeed later although nothing about it changed.
+    # Whether the same call, unchanged, may succeed later.
     retryable: ClassVar[bool] = False
 
 
 class AccessDenied(DatabaseProblem):
-    """The server does not let this user in."""
+    """The server does not let this user connect."""
 
     code = "access_denied"
     hint = (
-        "Check the user and the password in --dsn or TRUNKLINE_DSN (or PGPASSWORD, ~/.pgpass), and "
-        "that the user is a member of the role it needs: trunkline_producer, trunkline_worker, "
+        "Check the user and the password in --dsn or TRUNKLINE_DSN (or PGPASSWORD, ~/.pgpass). The "
+        "user must be a member of the role it needs: trunkline_producer, trunkline_worker, "
         "trunkline_operator or trunkline_reader."
     )
 
 
 class ConnectionLost(DatabaseProblem):
-    """The connection broke during a call; whether the server carried it out is not known."""
+    """The connection broke during a call; it is not known whether the server executed it."""
 
     code = "connection_lost"
     retryable = True
     hint = (
-        "Repeat the call. An enqueue is safe to repeat with an idempotency_key: the second one "
-        "gets the first one's job."
+        "Repeat the call. An enqueue with an idempotency_key is safe to repeat: the second call "
+        "returns the job of the first."
     )
 
 
 class DatabaseFull(DatabaseProblem):
-    """The server has no space left on a disk; nothing of the call was done."""
+    """The server has no space left on a disk; the call changed nothing."""
 
     code = "database_full"
     retryable = True
     hint = (
-        "Free space on the server's disk, or make it larger; work goes on by itself then. "
-        "`trunkline doctor` shows what takes it; shorter retention settings give it back."
+        "Free space on the server's disk, or enlarge it; workers then continue on their own. "
+        "`trunkline doctor` shows what uses the space; shorter retention settings free it."
     )
 
 
 class DatabaseReadOnly(DatabaseProblem):
-    """The server is a standby or was made read-only."""
+    """The server is a standby or read-only."""
 
     code = "database_read_only"
     retryable = True
@@ -66,16 +66,16 @@ class ServerNotReady(DatabaseProblem):
 
     code = "server_not_ready"
     retryable = True
-    hint = "Wait until it is up; workers and waiting clients go on by themselves."
+    hint = "Wait until it is up. Workers and waiting clients reconnect on their own."
 
 
 class StatementCancelled(DatabaseProblem):
-    """The server ended a statement: it ran into a timeout, or somebody stopped it."""
+    """The server cancelled a statement, after a timeout or at the request of a session."""
 
     code = "statement_cancelled"
     hint = (
-        "Raise statement_timeout or lock_timeout for this role or database; `trunkline doctor` "
-        "names the value and where it is set."
+        "Raise statement_timeout or lock_timeout for this role or database. `trunkline doctor` "
+        "shows the value and where it is set."
     )
 
 
@@ -85,14 +85,14 @@ class TooManyConnections(DatabaseProblem):
     code = "too_many_connections"
     retryable = True
     hint = (
-        "Lower the number of processes or --connections, raise max_connections, or put a pooler "
-        "such as PgBouncer in transaction mode in between."
+        "Lower the number of processes or --connections, raise max_connections, or use a pooler "
+        "such as PgBouncer in transaction mode."
     )
 
 
 class TransactionConflict(DatabaseProblem):
-    """A deadlock or a serialization failure: PostgreSQL ended the transaction, nothing was kept."""
+    """A deadlock or a serialization failure: PostgreSQL rolled back the transaction."""
 
     code = "transaction_conflict"
     retryable = True
-    hint = "Repeat the transaction from its beginning."
+    hint = "Repeat the whole transaction."

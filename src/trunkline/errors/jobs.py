@@ -1,4 +1,4 @@
-"""How waiting for a job, or an attempt of it, can end badly."""
+"""Errors of attempts, and of waiting for a job."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,16 +8,16 @@ from trunkline.errors.base import TrunklineError
 
 
 class JobError(TrunklineError):
-    """Something about one job."""
+    """An error of one job."""
 
     code = "job_error"
 
 
 class JobCancelled(JobError):
-    """The job that was waited for was cancelled."""
+    """The awaited job was cancelled."""
 
     code = "job_cancelled"
-    hint = "`trunkline jobs show ID` says when and why; `trunkline jobs retry ID` runs it anew."
+    hint = "`trunkline jobs show ID` shows when and why. `trunkline jobs retry ID` runs it again."
 
     def __init__(self, job_id: UUID, reason: str | None = None) -> None:
         super().__init__(f"Job {job_id} was cancelled" + (f": {reason}" if reason else ""))
@@ -27,10 +27,10 @@ class JobCancelled(JobError):
 
 
 class JobFailed(JobError):
-    """The job that was waited for is a dead letter."""
+    """The awaited job is a dead letter."""
 
     code = "job_failed"
-    hint = "See `trunkline dead show ID`; after the cause is gone: `trunkline dead replay ID`."
+    hint = "Show its errors: `trunkline dead show ID`. Run it again: `trunkline dead replay ID`."
 
     def __init__(
         self,
@@ -45,16 +45,16 @@ class JobFailed(JobError):
         self.hint = self.hint.replace("ID", str(job_id))
         self.job_id = job_id
         self.reason = reason
-        # Of the last attempt, and of all of them, newest last.
+        # The error of the last attempt, and those of all attempts, newest last.
         self.error = error
         self.errors = errors
 
 
 class WaitTimeout(JobError, TimeoutError):
-    """The job had not ended when the time to wait was over; it goes on."""
+    """The job did not end within the timeout. It still waits or runs."""
 
     code = "wait_timeout"
-    hint = "Wait longer, or look why it does not run: `trunkline jobs explain ID`."
+    hint = "Wait longer, or find out why it does not run: `trunkline jobs explain ID`."
 
     def __init__(self, job_id: UUID, seconds: float, *, server: str | None = None) -> None:
         super().__init__(f"Job {job_id} had not ended after {seconds:g} seconds")
@@ -68,11 +68,11 @@ class HardLimitExceeded(JobError):
     """An attempt ran longer than the hard limit of its task."""
 
     code = "hard_limit_exceeded"
-    hint = "Make the work shorter, or raise hard_limit of the task."
+    hint = 'Split the work, or raise the hard limit of the task: @app.task(hard_limit="30m").'
 
 
 class HandlerProcessDied(JobError):
     """The process that ran a handler with process=True ended before the handler did."""
 
     code = "handler_process_died"
-    hint = "It crashed, called exit, or was killed, for example for want of memory; see the log."
+    hint = "It crashed, called exit, or was killed, for example by lack of memory. Read the log."

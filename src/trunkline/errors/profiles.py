@@ -1,4 +1,4 @@
-"""Profiles: ready-made sets of tasks with an outer API of their own."""
+"""Errors of profiles: complete systems that are built on Trunkline."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ from trunkline.errors.base import Refusal, TrunklineError
 
 
 class ProfileError(TrunklineError):
-    """Something about a profile, or about what is installed of it."""
+    """An error of a profile, or of its installation."""
 
     code = "profile_error"
 
@@ -25,14 +25,14 @@ class ProfileBroken(ProfileError):
 
 
 class ProfileInUse(ProfileError):
-    """A step of a roll-back would take away what somebody still uses."""
+    """A step of a roll-back would remove objects that are still in use."""
 
     code = "profile_in_use"
-    hint = "Stop the workers that are named, wait a minute, and repeat; or pass --force."
+    hint = "Stop the named workers, wait a minute and repeat the command. Or pass --force."
 
 
 class ProfileNotInstalled(ProfileError):
-    """The profile, or the phase of it that is needed, is not installed in this schema."""
+    """The profile, or the phase that is needed, is not installed in this schema."""
 
     code = "profile_not_installed"
     hint = "Install it with: trunkline profile install NAME --phase N"
@@ -62,8 +62,8 @@ class ProfileSchemaName(ProfileError):
 
     code = "profile_schema_name"
     hint = (
-        "Use 1 to 63 small letters, digits and underscores, not beginning with a digit, pg_ or "
-        "trunkline."
+        "Use 1 to 63 lower-case letters, digits and underscores. The name must not begin with a "
+        "digit, pg_ or trunkline."
     )
 
 
@@ -71,11 +71,11 @@ class UnknownPhase(ProfileError):
     """The profile has no such phase."""
 
     code = "unknown_phase"
-    hint = "See `trunkline profile list` for the phases of each profile."
+    hint = "List the phases of each profile with: trunkline profile list"
 
 
 class UnknownProfile(ProfileError):
     """There is no such profile."""
 
     code = "unknown_profile"
-    hint = "See `trunkline profile list`."
+    hint = "List the profiles with: trunkline profile list"

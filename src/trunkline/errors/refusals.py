@@ -1,14 +1,14 @@
-"""What the engine refuses: one class for each row of trunkline_internal.refusals().
+"""Refusals of the engine: one class for each row of trunkline_internal.refusals().
 
-The installation's refusals are in `trunkline.errors.schema`. ``retryable`` says whether the same
-request may succeed later although nothing about it changed.
+The installation's refusals are in `trunkline.errors.schema`. ``retryable`` is true if the same
+request, unchanged, may succeed later.
 """
 
 from trunkline.errors.base import Refusal
 
 
 class ArrayLengthMismatch(Refusal):
-    """The arrays of a batch differ in length, or have nulls."""
+    """The arrays of a batch differ in length, or contain nulls."""
 
     code = "array_length_mismatch"
     sqlstate = "TL008"
@@ -23,7 +23,7 @@ class AttemptCancelled(Refusal):
 
 
 class CostOverLimit(Refusal):
-    """A job would take more than its limit can ever allow."""
+    """A job costs more than its limit can ever allow."""
 
     code = "cost_over_limit"
     sqlstate = "TL033"
@@ -38,42 +38,42 @@ class IdempotencyMismatch(Refusal):
 
 
 class InvalidArgument(Refusal):
-    """An argument is not what the detail says it must be."""
+    """An argument is not valid; the detail names it and what it must be."""
 
     code = "invalid_argument"
     sqlstate = "TL028"
 
 
 class InvalidCost(Refusal):
-    """A cost is not made of whole numbers, or the task has no limits."""
+    """A cost has a value that is not a whole number, or the task has no limits."""
 
     code = "invalid_cost"
     sqlstate = "TL032"
 
 
 class InvalidCron(Refusal):
-    """A cron expression cannot be read, or is never due."""
+    """A cron expression is not valid, or is never due."""
 
     code = "invalid_cron"
     sqlstate = "TL012"
 
 
 class InvalidPolicy(Refusal):
-    """A task policy could not work."""
+    """A task policy is not valid."""
 
     code = "invalid_policy"
     sqlstate = "TL022"
 
 
 class InvalidSetting(Refusal):
-    """A value does not fit its setting."""
+    """A value does not have the type or range of its setting."""
 
     code = "invalid_setting"
     sqlstate = "TL021"
 
 
 class IsolationLevel(Refusal):
-    """The transaction holds a snapshot, on which no state may be changed."""
+    """The isolation level is above READ COMMITTED, so the function could read old rows."""
 
     code = "isolation_level"
     sqlstate = "TL016"
@@ -81,21 +81,21 @@ class IsolationLevel(Refusal):
 
 
 class LimitKeyMissing(Refusal):
-    """The payload has nothing to fill a key of the limit's name in with."""
+    """The payload lacks a value for a key in the limit's name."""
 
     code = "limit_key_missing"
     sqlstate = "TL031"
 
 
 class LimitOutOfRange(Refusal):
-    """A number is not within the range that the detail names."""
+    """A number is out of the range in the detail."""
 
     code = "limit_out_of_range"
     sqlstate = "TL006"
 
 
 class LimitQueueFull(Refusal):
-    """As many jobs wait for a limit as may."""
+    """The maximum number of jobs already waits for a limit."""
 
     code = "limit_queue_full"
     sqlstate = "TL034"
@@ -141,7 +141,7 @@ class PriorityOutOfRange(Refusal):
 
 
 class QueueFull(Refusal):
-    """The queue holds as many ready jobs as it may."""
+    """The queue has reached its maximum number of ready jobs."""
 
     code = "queue_full"
     sqlstate = "TL011"
@@ -150,7 +150,7 @@ class QueueFull(Refusal):
 
 
 class QueuePaused(Refusal):
-    """The queue is paused against new jobs."""
+    """The queue is paused and refuses new jobs."""
 
     code = "queue_paused"
     sqlstate = "TL010"
@@ -159,7 +159,7 @@ class QueuePaused(Refusal):
 
 
 class QuotaSpent(Refusal):
-    """The quota of a limit, or a tenant's budget, is spent; the detail says until when."""
+    """The quota of a limit, or a tenant's budget, is spent; the detail has the time it ends."""
 
     code = "quota_spent"
     sqlstate = "TL035"
@@ -168,7 +168,7 @@ class QuotaSpent(Refusal):
 
 
 class StaleAttempt(Refusal):
-    """Another attempt owns the job, or it has ended: the work is to be thrown away."""
+    """Another attempt owns the job, or the job has ended: discard the work."""
 
     code = "stale_attempt"
     sqlstate = "TL009"
@@ -248,14 +248,14 @@ class UnknownTask(Refusal):
 
 
 class UnknownTimeZone(Refusal):
-    """A time zone is not the full name of one."""
+    """There is no such time zone, or the name is an abbreviation or offset."""
 
     code = "unknown_time_zone"
     sqlstate = "TL023"
 
 
 class UnknownWorker(Refusal):
-    """The worker is not registered, or was forgotten."""
+    """The worker is not registered, or was removed."""
 
     code = "unknown_worker"
     sqlstate = "TL025"

@@ -1,16 +1,16 @@
-"""The schema in a database, and the files it is made of."""
+"""Errors of the schema in a database, and of its files in the package."""
 
 from trunkline.errors.base import Refusal, TrunklineError
 
 
 class SchemaError(TrunklineError):
-    """Something about the schema in a database, or about the files it is made of."""
+    """An error of the schema in a database, or of its files in the package."""
 
     code = "schema_error"
 
 
 class InstallationRefused(SchemaError, Refusal):
-    """The server, a role or the installer's rights do not allow the installation."""
+    """The server, a role or the installer's privileges do not allow the installation."""
 
     code = "installation_refused"
     http_status = 500
@@ -22,21 +22,21 @@ class InstallationRefused(SchemaError, Refusal):
 
 
 class ForeignSchema(InstallationRefused):
-    """A schema of our name belongs to another role."""
+    """A schema named trunkline or trunkline_internal belongs to another role."""
 
     code = "foreign_schema"
     sqlstate = "TL092"
 
 
 class InstallerLacksRight(InstallationRefused):
-    """The installer lacks a right that the installation needs."""
+    """The installer lacks a privilege that the installation needs."""
 
     code = "installer_lacks_right"
     sqlstate = "TL090"
 
 
 class PlatformRolesMissing(InstallationRefused):
-    """The roles of the platform that the installation was asked to map do not exist."""
+    """The roles of the platform, such as Supabase, do not exist."""
 
     code = "platform_roles_missing"
     sqlstate = "TL094"
@@ -57,7 +57,7 @@ class ServerTooOld(InstallationRefused):
 
 
 class UnsafeRole(InstallationRefused):
-    """A role of ours has attributes with which row-level security and grants guard nothing."""
+    """A role of Trunkline has attributes that bypass row-level security and grants."""
 
     code = "unsafe_role"
     sqlstate = "TL091"
@@ -67,7 +67,7 @@ class MalformedSql(SchemaError):
     """A shipped SQL file has a wrong name or header."""
 
     code = "malformed_sql"
-    hint = "The package is damaged or was edited; install it again."
+    hint = "The package is damaged or was edited: pip install --force-reinstall trunkline"
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(f"{path}: {problem}")
@@ -75,12 +75,13 @@ class MalformedSql(SchemaError):
 
 
 class MigrationChanged(SchemaError):
-    """A migration that this database has was applied with another text."""
+    """The text of an applied migration differs from the shipped one."""
 
     code = "migration_changed"
     hint = (
-        "Migrations are never edited once applied. Use the package that installed this schema or a "
-        "newer release; a database made by a development version must be installed anew."
+        "Released migrations never change. Use the package that installed this schema, or a newer "
+        "release. If a development version installed it, remove it with trunkline schema uninstall "
+        "and run trunkline schema install."
     )
 
     def __init__(self, migration: str, *, applied: str, shipped: str) -> None:
@@ -92,10 +93,10 @@ class MigrationChanged(SchemaError):
 
 
 class SchemaChangeFailed(SchemaError):
-    """A statement of an installation, an upgrade or an uninstallation failed; nothing was kept."""
+    """A statement of an installation, upgrade or uninstallation failed; nothing was changed."""
 
     code = "schema_change_failed"
-    hint = "Nothing was changed: all of it is one transaction."
+    hint = "Nothing was changed: all statements run in one transaction."
 
     def __init__(self, step: str, problem: str, *, line: int | None = None) -> None:
         place = step if line is None else f"{step}, line {line}"
@@ -109,18 +110,18 @@ class SchemaForbidden(SchemaError):
 
     code = "schema_forbidden"
     hint = (
-        "Let an administrator grant it the role it needs, as in `grant trunkline_worker to NAME`; "
-        "the roles are trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader."
+        "Ask an administrator to grant it the role it needs: grant trunkline_worker to NAME; The "
+        "roles are trunkline_producer, trunkline_worker, trunkline_operator, trunkline_reader."
     )
 
 
 class SchemaInUse(SchemaError):
-    """Your own objects, or profiles, depend on the schema to be removed."""
+    """Your own objects, or profiles, depend on the schema."""
 
     code = "schema_in_use"
     hint = (
-        "Drop or change them first, and take profiles back with: trunkline profile rollback NAME. "
-        "Or pass --cascade: the objects are dropped too, and profiles stop working."
+        "Drop or change them first, and roll back profiles with: trunkline profile rollback NAME. "
+        "Or pass --cascade: it also drops these objects, and profiles stop working."
     )
 
 
@@ -129,8 +130,8 @@ class SchemaLocked(SchemaError):
 
     code = "schema_locked"
     hint = (
-        "Nothing was changed. Find the session in pg_stat_activity (another installation, or an "
-        "old transaction), wait for it or end it, or give more time with --lock-timeout."
+        "Nothing was changed. Find the session in pg_stat_activity: another installation, or an "
+        "old transaction. Wait for it or end it, or wait longer with --lock-timeout 60."
     )
 
 
@@ -142,7 +143,7 @@ class SchemaMissing(SchemaError):
 
 
 class SchemaNewerThanClient(SchemaError, Refusal):
-    """The schema no longer serves a client as old as this one, and nothing is ever downgraded."""
+    """The schema no longer supports a client as old as this one."""
 
     code = "schema_newer_than_client"
     exit_code = 4
@@ -152,10 +153,10 @@ class SchemaNewerThanClient(SchemaError, Refusal):
 
 
 class SchemaOlderThanClient(SchemaError):
-    """The schema lacks what this client needs."""
+    """The schema is too old for this client."""
 
     code = "schema_older_than_client"
-    hint = "Bring it up to date with: trunkline schema upgrade"
+    hint = "Upgrade it with: trunkline schema upgrade"
 
 
 class SchemaPredatesBaseline(SchemaError, Refusal):

@@ -1,4 +1,4 @@
-"""From the SQLSTATE of a database error to the exception that stands for it."""
+"""Maps the SQLSTATE of a database error to an exception."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from trunkline.errors.base import Refusal
 
 _MODULES = (ours, schema)
 
-# Every class that has a code of its own; abstract ones such as InstallationRefused have none.
+# Every class with a SQLSTATE. Base classes such as InstallationRefused have none.
 SQLSTATES: Final[dict[str, type[Refusal]]] = {
     found.sqlstate: found
     for module in _MODULES
@@ -26,10 +26,10 @@ def from_sqlstate(
     hint: str | None,
     refusals: Mapping[str, type[Refusal]] | None = None,
 ) -> Refusal | None:
-    """Return the refusal that a database error stands for, or None when it is none of ours.
+    """Return the refusal for a database error, or None if the error is not Trunkline's.
 
-    ``refusals`` replaces the engine's own, as a profile does that registers more.
-    Knows nothing of a driver: pass the fields of its error, whatever the driver calls them.
+    Independent of the driver: pass the fields of the driver's error. ``refusals`` are the classes
+    by SQLSTATE if they are not the engine's alone.
     """
     found = (SQLSTATES if refusals is None else refusals).get(sqlstate or "")
     if found is None:
@@ -38,7 +38,7 @@ def from_sqlstate(
 
 
 def _detail(text: str | None) -> dict[str, Any]:
-    # A proxy or a log level may have cut the detail; the refusal must not get lost over it.
+    # A proxy or a log level may have cut the detail. The refusal is still useful without it.
     try:
         detail = json.loads(text or "{}")
     except ValueError:

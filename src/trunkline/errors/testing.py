@@ -1,26 +1,26 @@
-"""What can go wrong in `trunkline.testing`, other than a test that fails."""
+"""Errors of `trunkline.testing`, other than failed assertions."""
 
 from trunkline.errors.base import TrunklineError
 
 
 class SandboxError(TrunklineError):
-    """Something about a disposable database of a test."""
+    """An error of the sandbox, the database of a test."""
 
     code = "sandbox_error"
 
 
 class DrainUnfinished(SandboxError):
-    """Jobs were still being made when a drain had run very many of them."""
+    """A drain ran its maximum number of jobs, and there were still more."""
 
     code = "drain_unfinished"
     hint = (
-        "A handler enqueues or snoozes without an end. Pass max_jobs=... to stop after so many, or "
-        "until_empty=False to run only what is there now."
+        "A handler enqueues or snoozes endlessly. Pass max_jobs=... to stop after that many jobs, "
+        "or until_empty=False to run only the jobs that exist now."
     )
 
 
 class JobNotRunnable(SandboxError):
-    """The job that a test wants to run cannot be claimed."""
+    """The job to run cannot be claimed."""
 
     code = "job_not_runnable"
 

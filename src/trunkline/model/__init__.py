@@ -1,4 +1,4 @@
-"""Values that every layer speaks of. No input or output, and nothing of ours but errors."""
+"""Values that every layer uses. This package does no I/O and imports only errors."""
 
 from trunkline.model.duration import Duration, seconds
 from trunkline.model.job import (

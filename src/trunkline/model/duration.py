@@ -1,4 +1,4 @@
-"""Lengths of time as people write them."""
+"""Durations as people write them."""
 
 import math
 import re
@@ -14,12 +14,12 @@ Duration: TypeAlias = timedelta | float | str
 
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-# PostgreSQL's intervals go further, but no lease or delay does.
+# PostgreSQL's intervals can be longer, but no lease or delay needs that.
 _LONGEST: Final = 10 * 365 * 86400.0
 
 
 def seconds(value: Duration) -> float:
-    """Return a length of time in seconds, or refuse what is not one.
+    """Return a duration in seconds, or raise InvalidDuration.
 
     >>> seconds("1h30m"), seconds(2), seconds("500ms")
     (5400.0, 2.0, 0.5)
@@ -41,7 +41,7 @@ def seconds(value: Duration) -> float:
 
 
 def interval(value: Duration | None) -> timedelta | None:
-    """Return the same as a timedelta, which drivers send as an interval."""
+    """Return a duration as a timedelta, which drivers send as an interval."""
     return None if value is None else timedelta(seconds=seconds(value))
 
 

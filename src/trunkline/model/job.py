@@ -1,4 +1,4 @@
-"""Jobs as the engine shows them."""
+"""Jobs as the engine returns them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ __all__ = [
 
 
 class JobState(StrEnum):
-    """Where a job is; the last three are final."""
+    """The state of a job; the last three are final."""
 
     BLOCKED = "blocked"
     SCHEDULED = "scheduled"
@@ -39,9 +39,9 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """Everything the engine knows of one job.
+    """All fields of one job.
 
-    Lists leave out the payload, the result and the errors of attempts; `get` has them.
+    Lists leave out the payload, the result and the errors of attempts; `get` returns them.
     """
 
     # <job model>
@@ -83,7 +83,7 @@ class Job:
 
 
 class Enqueued(NamedTuple):
-    """Answer of enqueue."""
+    """The result of enqueue."""
 
     job_id: UUID
     created: bool
@@ -92,7 +92,7 @@ class Enqueued(NamedTuple):
 
 
 class EnqueuedBatch(NamedTuple):
-    """Answer of enqueue_batch; the ids are bytes, since few of thousands are ever looked at."""
+    """The result of enqueue_batch. Ids are bytes, because callers use few of thousands."""
 
     job_ids: list[bytes]
     state: str
@@ -100,7 +100,7 @@ class EnqueuedBatch(NamedTuple):
 
 
 class ClaimedJob(NamedTuple):
-    """What a worker gets of a job: no more than running it takes."""
+    """A claimed job, with only the fields that a worker needs to run it."""
 
     job_id: UUID
     attempt: int
@@ -116,7 +116,7 @@ class ClaimedJob(NamedTuple):
     lease_expires_at: datetime
     hard_deadline: datetime
     last_error: Mapping[str, Any] | None
-    # Until when its handler must begin for its charge to count where it was made; None: no limits.
+    # When its handler must have started for its charge to be valid; None: no limits.
     start_by: datetime | None = None
 
 
@@ -125,7 +125,7 @@ GONE: Final = "gone"
 
 
 class Verdict(NamedTuple):
-    """What became of one job of a batch: ok, lost, cancel or already."""
+    """The outcome for one job of a batch: ok, lost, cancel or already."""
 
     job_id: UUID
     attempt: int
@@ -137,7 +137,7 @@ class Verdict(NamedTuple):
 
 
 class ChangedJob(NamedTuple):
-    """What a request about one job did."""
+    """The outcome of a request about one job."""
 
     job_id: UUID
     outcome: str
@@ -145,7 +145,7 @@ class ChangedJob(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """One reason why a job is not running, until when, and what stands behind it."""
+    """One reason why a job is not running, until when it applies, and details."""
 
     reason: str
     until: datetime | None

@@ -1,6 +1,6 @@
-"""How a handler may end an attempt other than by returning a result or raising an error.
+"""Ways for a handler to end an attempt other than returning a result or raising an error.
 
-Each of them can be returned or raised; raising reaches through helper functions.
+You can return or raise each of them; raise one to leave nested helper functions.
 """
 
 from typing import TypeAlias
@@ -11,11 +11,11 @@ __all__ = ["Cancel", "Discard", "Outcome", "Retry", "Snooze"]
 
 
 class _Ending(Exception):
-    """Base of the four: an exception, so that it can be raised from deep inside a handler."""
+    """Base of the four. An exception, so that nested functions of a handler can raise it."""
 
 
 class Snooze(_Ending):
-    """Not now: put the job back for a while. Counts as no failure."""
+    """Defer the job for a while. This does not count as a failure."""
 
     def __init__(self, delay: Duration, reason: str | None = None) -> None:
         super().__init__(reason or f"snoozed for {delay}")
@@ -24,7 +24,7 @@ class Snooze(_Ending):
 
 
 class Cancel(_Ending):
-    """Stop for good, without it being an error: the job ends as cancelled."""
+    """End the job as cancelled. This does not count as a failure."""
 
     def __init__(self, reason: str | None = None) -> None:
         super().__init__(reason or "cancelled by its handler")
@@ -32,16 +32,16 @@ class Cancel(_Ending):
 
 
 class Retry(_Ending):
-    """Failed, try again: after the given time, or after the back-off of the task."""
+    """Fail the attempt and try again after the given time, or after the task's back-off."""
 
     def __init__(self, after: Duration | None = None, reason: str | None = None) -> None:
-        super().__init__(reason or "the handler asked for another attempt")
+        super().__init__(reason or "the handler requested another attempt")
         self.after = None if after is None else seconds(after)
         self.reason = reason
 
 
 class Discard(_Ending):
-    """Failed for good: the job becomes a dead letter at once, whatever attempts are left."""
+    """Fail for good: the job becomes a dead letter at once, even if it has attempts left."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

@@ -1,4 +1,4 @@
-"""What a task says about how its jobs are run. The engine keeps it as a row."""
+"""Policies of tasks: how their jobs run. The engine stores a policy as a row."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ __all__ = ["Backoff", "Breaker", "Schedule", "TaskPolicy"]
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """The wait after the n-th failure: base x factor^(n-1), at most cap, times 1 ± jitter."""
+    """The delay after the n-th failure: base x factor^(n-1), at most cap, times 1 ± jitter."""
 
     base: Duration = 10
     factor: float = 2.0
@@ -19,7 +19,7 @@ class Backoff:
     jitter: float = 0.2
 
     def as_json(self) -> dict[str, float]:
-        """As register_task takes it."""
+        """Return the document that register_task takes."""
         return {
             "base": seconds(self.base),
             "factor": self.factor,
@@ -30,9 +30,9 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class Breaker:
-    """Stops a task whose attempts fail: so many, and at least that share, within a window.
+    """Stops a task after too many failures: a number and a share of attempts within a window.
 
-    After a while one job is tried; if it succeeds, the others go on.
+    After ``probe_after`` a single job starts. If it succeeds, the others continue.
     """
 
     failures: int = 10
@@ -41,7 +41,7 @@ class Breaker:
     probe_after: Duration = "1m"
 
     def as_parts(self) -> dict[str, Any]:
-        """As parts of a limit."""
+        """Return the breaker as parts of a limit."""
         return {
             "breaker_failures": self.failures,
             "breaker_share": self.share,
@@ -52,18 +52,18 @@ class Breaker:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When the engine enqueues a task by itself: five cron fields, or an alias such as @daily."""
+    """When the engine enqueues a task: five cron fields, or an alias such as @daily."""
 
     cron: str
     time_zone: str = "UTC"
     payload: Mapping[str, Any] = field(default_factory=dict)
-    # What happens to runs nobody was there for: one of them is made up for, or none.
+    # Due times that passed while no worker ran: enqueue one job ("once"), "all", or none ("skip").
     missed: str = "once"
 
 
 @dataclass(frozen=True, slots=True)
 class TaskPolicy:
-    """The policy of one task; what is None keeps the engine's default or what an operator set."""
+    """The policy of one task. None keeps the engine's default, or the value an operator set."""
 
     task: str
     queue: str | None = None
@@ -81,7 +81,7 @@ class TaskPolicy:
     profile: str | None = None
     limits: tuple[str, ...] | None = None
     cost: Mapping[str, int] | None = None
-    # Limits that the code brings along: their names and parts.
+    # Limits declared in the code: their names and parts.
     declares: Mapping[str, Mapping[str, Any]] | None = None
-    # The task whose handler runs jobs of this name, which is an old name of it.
+    # Set for an alias: the task whose handler runs jobs under this old name.
     alias_of: str | None = None

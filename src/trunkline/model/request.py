@@ -32,7 +32,7 @@ REQUEST_FIELDS: Final = (
 
 
 def as_request(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a request that have a value, as enqueue_many takes them."""
+    """Return the fields that have a value, in the format of enqueue_many."""
     request = {name: values[name] for name in REQUEST_FIELDS if values.get(name) is not None}
     if "delay" in request:
         request["delay"] = f"{seconds(request['delay']):f} seconds"

@@ -1,4 +1,4 @@
-"""Install, upgrade, verify, print and remove the schema: the only code that changes it."""
+"""Install, upgrade, verify, print and remove the schema. No other code changes it."""
 
 from trunkline.schema.contract import CONTRACT, SchemaVersion, check_contract
 from trunkline.schema.install import install, upgrade

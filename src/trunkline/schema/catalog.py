@@ -1,9 +1,9 @@
 """The catalogue of the schema as data: kind → name → attributes.
 
-The same files give the same catalogue on PostgreSQL 15 to 18. What some versions alone list (NOT
-NULL constraints, a further right of the owner) is left out by the queries. The text of a view is
-the same from PostgreSQL 16 on; 15 qualifies more columns. So a view has two fingerprints, that of
-its text, and that of its shape: the text without qualifiers, and everything the view reads.
+The same files give the same catalogue on PostgreSQL 15 to 18. The queries leave out what only some
+versions list (NOT NULL constraints, an additional privilege of the owner). The text of a view is
+the same from PostgreSQL 16 on; 15 qualifies more columns. So a view has two fingerprints: one of
+its text, and one of its shape, which is the text without qualifiers and everything the view reads.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ENGINE: Final = ("trunkline", "trunkline_internal")
 Attributes: TypeAlias = dict[str, Any]
 Catalog: TypeAlias = dict[str, dict[str, Attributes]]
 
-# An identifier, quoted or not, with the dot behind it.
+# An identifier, quoted or not, and the dot after it.
 _QUALIFIER = re.compile(r'(?:\b[a-z_][a-z0-9_$]*|"[^"]+")\.(?=[a-z_"])')
 
 
@@ -38,8 +38,8 @@ def read(
 ) -> Catalog:
     """Read the live catalogue of these schemas, by default of the engine with its migrations.
 
-    Without the right to read the migrations it has no kind of that name.
-    ``spell`` rewrites every text before it is fingerprinted. The connection's transaction keeps the
+    If the role may not read the migrations, the catalogue has no kind ``migration``. ``spell``
+    rewrites every text before it is fingerprinted. The connection's transaction keeps the
     search_path set here.
     """
     connection.execute("set local search_path = pg_catalog")
@@ -63,7 +63,7 @@ def read(
 
 
 def dump(catalog: Catalog) -> str:
-    """Write a catalogue as JSON with one object per line, so that a diff reads well."""
+    """Return a catalogue as JSON with one object per line, so that diffs are readable."""
     kinds = []
     for kind in sorted(catalog):
         objects = catalog[kind]
@@ -77,13 +77,13 @@ def dump(catalog: Catalog) -> str:
 
 
 def parse(text: str) -> Catalog:
-    """Read what `dump` wrote."""
+    """Return the catalogue that `dump` wrote."""
     catalog: Catalog = json.loads(text)
     return catalog
 
 
 def _objects(connection: Connection, query: Any) -> dict[str, Attributes]:
-    return {name: _said(attributes) for name, attributes in connection.execute(query)}
+    return {name: _without_empty(attributes) for name, attributes in connection.execute(query)}
 
 
 def _spelled(objects: dict[str, Attributes], spell: Callable[[str], str]) -> dict[str, Attributes]:
@@ -98,8 +98,8 @@ def _spelled(objects: dict[str, Attributes], spell: Callable[[str], str]) -> dic
     }
 
 
-def _said(attributes: Attributes) -> Attributes:
-    """Leave out what is null, false or empty: that is what an absent attribute means."""
+def _without_empty(attributes: Attributes) -> Attributes:
+    """Return the attributes that are not null, false or empty, as absent ones are."""
     return {name: value for name, value in attributes.items() if value not in (None, False, "")}
 
 

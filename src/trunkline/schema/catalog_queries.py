@@ -1,9 +1,8 @@
-"""What a live database says about some schemas and the roles, one query per kind of object.
+"""Queries for the objects of some schemas and the roles, one per kind of object.
 
 Each query returns rows of (name, attributes as JSON). ``:schemas`` stands for an array of names.
-The session's search_path must be pg_catalog alone, so that every name of ours is printed with its
-schema. What PostgreSQL 15 to 18 say differently about the same thing is left out here or made equal
-in `catalog`.
+The session's search_path must contain only pg_catalog, so that our names are printed with their
+schema. Differences between PostgreSQL 15 and 18 are left out here or removed in `catalog`.
 """
 
 from __future__ import annotations
@@ -218,8 +217,8 @@ join spaces as s on s.oid = p.pronamespace
 join pg_language as l on l.oid = p.prolang
 """
 
-# The definition is text of the server's own making; `catalog` makes the versions equal. What the
-# view reads (tables, columns, functions) stands beside it, since that step drops the qualifiers.
+# The server generates the definition, and `catalog` removes differences between versions. That
+# step drops qualifiers, so the query also returns what the view reads (tables, columns, functions).
 _VIEWS: Final = """
 select c.name, jsonb_build_object(
   'owner', pg_get_userbyid(c.relowner),
@@ -281,8 +280,8 @@ from pg_statistic_ext as x
 join spaces as s on s.oid = x.stxnamespace
 """
 
-# The owner's own rights are left out: PostgreSQL 17 knows one more. Without an entry only functions
-# are open to everybody.
+# The owner's own privileges are left out, because PostgreSQL 17 has one more. Without an ACL, only
+# functions are open to PUBLIC.
 _GRANTS: Final = """
 , objects as (
   select 'schema ' || quote_ident(n.nspname) as object, n.nspowner as owner, n.nspacl as acl
@@ -334,5 +333,5 @@ QUERIES: Final[dict[str, LiteralString]] = {
     "statistics": _OBJECTS + _STATISTICS,
     "grant": _OBJECTS + _GRANTS,
 }
-# Only the owner's members may read it; the rest is open to everybody.
+# Only members of the owner may read this table. Every role may read the catalogues above.
 MIGRATIONS: Final[LiteralString] = _MIGRATIONS

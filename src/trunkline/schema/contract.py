@@ -1,4 +1,4 @@
-"""Whether this client and the schema of a database understand each other."""
+"""Checks whether the schema of a database supports this client."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
     "require_served",
 ]
 
-# The contract this client was written for; trunkline.schema_version() has the same number.
+# The contract of this client. The shipped trunkline.schema_version() returns the same number.
 CONTRACT: Final = 5
 # The first contract of migrations/0001_baseline. No migration leads there from an earlier one.
 BASELINE_CONTRACT: Final = 5
@@ -39,7 +39,7 @@ _QUERY: Final[LiteralString] = (
     "select v.version, v.contract, v.oldest_contract from trunkline.schema_version() as v"
 )
 _RELEASE: Final[LiteralString] = "select trunkline.schema_release()"
-# Our own direct connections set it; a pooler shares its sessions.
+# Our direct connections set row_security themselves, but sessions of a pooler are shared.
 _ROW_SECURITY: Final = (
     "Reset it where it is set and let the pooler reconnect: alter role NAME reset row_security; "
     "or alter database NAME reset row_security; (in psql, \\drds lists both)"
@@ -49,7 +49,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SchemaVersion:
-    """Answer of trunkline.schema_version()."""
+    """The result of trunkline.schema_version()."""
 
     version: int
     contract: int
@@ -57,7 +57,7 @@ class SchemaVersion:
 
 
 def check_contract(connection: psycopg.Connection[Any]) -> SchemaVersion:
-    """Ask the database and refuse if it does not serve this client; called at connect."""
+    """Read the schema's version and raise if it does not support this client."""
     try:
         with connection.transaction():
             row = connection.cursor(row_factory=psycopg.rows.tuple_row).execute(_QUERY).fetchone()
@@ -91,12 +91,12 @@ async def check_contract_async(connection: psycopg.AsyncConnection[Any]) -> Sche
 
 
 def judge(schema: SchemaVersion, *, contract: int = CONTRACT) -> SchemaVersion:
-    """Compare the contract of a schema with the one of a client."""
+    """Raise if the schema does not support the client's contract; warn if it is newer."""
     require_served(schema, contract=contract)
     if schema.contract > contract:
         _logger.warning(
-            "The schema (contract %d) is newer than this client (contract %d) and still serves it;"
-            " upgrade the trunkline package",
+            "The schema (contract %d) is newer than this client (contract %d) and still supports"
+            " it; upgrade the trunkline package",
             schema.contract,
             contract,
         )
@@ -109,12 +109,12 @@ def require_served(schema: SchemaVersion, *, contract: int = CONTRACT) -> None:
         require_baseline(schema.contract)
     if schema.contract < contract:
         raise SchemaOlderThanClient(
-            f"The schema serves contract {schema.contract}; this client needs {contract}"
+            f"The schema has contract {schema.contract}; this client needs {contract}"
         )
     if contract < schema.oldest_contract:
         raise SchemaNewerThanClient(
-            f"The schema serves clients from contract {schema.oldest_contract} on; "
-            f"this one has {contract}"
+            f"The schema supports clients from contract {schema.oldest_contract} on; "
+            f"this client has {contract}"
         )
 
 
@@ -133,7 +133,7 @@ def newer_hint(release: str | None) -> str:
         return SchemaNewerThanClient.hint
     return (
         f'Upgrade the package, which is {__version__}: pip install "trunkline>={release}".'
-        " Leave the schema as it is: nothing is ever downgraded."
+        " Do not change the schema: it cannot be downgraded."
     )
 
 
@@ -157,6 +157,6 @@ def _reason(error: psycopg.errors.ProgrammingError) -> Exception:
             hint=_ROW_SECURITY,
         )
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
-        said = error.diag.message_primary or str(error)
-        return SchemaForbidden(f"The role of this connection may not use the schema: {said}")
+        message = error.diag.message_primary or str(error)
+        return SchemaForbidden(f"The role of this connection may not use the schema: {message}")
     return error

@@ -1,4 +1,4 @@
-"""The user's objects that would be dropped, or break, with our schemas."""
+"""Finds the user's objects that would be dropped, or would break, with our schemas."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ gone (classid, objid, objsubid) as (
     where d.refclassid = g.classid and d.refobjid = g.objid and d.deptype in ('n', 'a')
       and (g.objsubid = 0 or d.refobjsubid = g.objsubid)
     union all
-    -- A view goes with its rule.
+    -- A view is dropped with its rule.
     select 'pg_class'::regclass, r.ev_class, 0
     from pg_rewrite as r
     where g.classid = 'pg_rewrite'::regclass and r.oid = g.objid and r.rulename = '_RETURN'
   ) as n
 ),
--- Where an object is and who owns it, or the relation it belongs to.
+-- Schema and owner of an object, or of the relation it belongs to.
 placed as (
   select g.*, l.space, l.owner
   from gone as g
@@ -70,7 +70,7 @@ placed as (
     from pg_proc as p
     where p.oid = case g.classid
       when 'pg_proc'::regclass then g.objid
-      -- The function of a user's trigger on one of our tables shows that it is theirs.
+      -- A user's trigger on one of our tables is recognised by its function.
       when 'pg_trigger'::regclass
         then (select t.tgfoid from pg_trigger as t where t.oid = g.objid)
     end

@@ -15,8 +15,8 @@ def install(
 ) -> Report:
     """Create the schema, or bring an existing one up to date.
 
-    Safe to call from every process that starts: they take turns, and all but the first find nothing
-    to migrate. ``tenant_roles`` are roles of yours that act for one tenant each.
+    Every process may call it at its start: calls run one after another, and all but the first find
+    nothing to migrate. ``tenant_roles`` are your own roles that act for one tenant each.
     """
     options = Options(lock_timeout=lock_timeout, tenant_roles=tuple(tenant_roles))
     return bring_up_to_date(dsn, options, from_nothing=True)

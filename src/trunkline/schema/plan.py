@@ -11,23 +11,23 @@ from trunkline.schema import release, tenants
 
 __all__ = ["LOCK_TIMEOUT", "Options", "Step"]
 
-# Seconds. Enough for a parallel installation to end, too little to hold up the traffic that queues
-# behind an upgrade which itself waits for an old reader.
+# Seconds. Long enough for a parallel installation to end. Short enough not to delay other sessions,
+# which queue behind an upgrade while it waits for an old reader.
 LOCK_TIMEOUT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A piece of SQL and what to call it when it fails."""
+    """A piece of SQL, and its name for error messages."""
 
     name: str
     text: str
 
 
-# Setting a schema's comment locks the schema against other comments until the transaction ends, and
-# against nothing else. Only the owner can do it. An advisory lock would not do: any login could
-# hold it and stop every installation. Two first installations are serialised by the creation of
-# the schema, whose name is unique.
+# Setting a schema's comment locks the schema until the transaction ends, but only against other
+# comments. Only the owner can do it; an advisory lock would not work, because any login could hold
+# it and stop every installation. Two first installations are serialised by the creation of the
+# schema, whose name is unique.
 _LOCK = Step(
     "lock",
     """\
@@ -43,8 +43,7 @@ $lock$;
 """,
 )
 
-# Not for our two schemas alone: the default of a schema can add to what everybody may do, and never
-# take anything away.
+# Not limited to our two schemas: default privileges of a schema can only add to the global ones.
 _OWNER = Step(
     "owner",
     """\
@@ -55,17 +54,17 @@ alter default privileges for role trunkline_owner revoke execute on functions fr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What the caller may choose about an installation."""
+    """Options of an installation."""
 
     lock_timeout: float = LOCK_TIMEOUT
     tenant_roles: tuple[str, ...] = ()
     supabase: bool = False
-    # Another engine than the shipped one; for tests.
+    # The folder of another engine than the shipped one; for tests.
     root: Traversable | None = None
 
 
 def opening(options: Options) -> Iterator[Step]:
-    """Roles, schemas and the lock; after these steps the session acts as the owner."""
+    """Return the steps for roles, schemas and the lock. After them the session is the owner."""
     yield session(options.lock_timeout)
     yield Step("security/roles.sql", sql.roles_sql(options.root))
     if options.supabase:
@@ -80,7 +79,7 @@ def lock() -> Step:
 
 
 def session(lock_timeout: float) -> Step:
-    """The settings of the transaction."""
+    """Return the step that sets the transaction's settings."""
     return Step(
         "session",
         f"""\
@@ -93,10 +92,10 @@ set local check_function_bodies = off;
 
 
 def migrating(pending: Iterable[sql.Migration]) -> Iterator[Step]:
-    """Each migration with the row that records it.
+    """Return the steps of each migration with the row that records it.
 
-    The row comes first, so that a second installer would be stopped by its key even without the
-    lock; the first migration makes the table, so there it comes last.
+    The row comes first, so that its key would stop a second installer even without the lock. The
+    first migration creates the table, so its row comes last.
     """
     for migration in pending:
         record = Step(
@@ -110,7 +109,7 @@ def migrating(pending: Iterable[sql.Migration]) -> Iterator[Step]:
 
 
 def closing(options: Options) -> Iterator[Step]:
-    """Functions, views and grants, the same at every installation and upgrade."""
+    """Return the steps for functions, views and grants, the same for every version."""
     for repeatable in sql.repeatables(options.root):
         yield Step(repeatable.path, repeatable.text)
     yield Step("security/grants.sql", sql.grants_sql(options.root))

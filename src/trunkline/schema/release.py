@@ -107,7 +107,7 @@ $newer$;
 def require_not_newer(connection: Connection) -> None:
     """Refuse to replace newer functions with older ones, even if the migrations are the same.
 
-    A schema from before the baseline is refused too: these functions do not fit its tables.
+    A schema from before the baseline is refused too: these functions do not match its tables.
     """
     release = _value(connection, "trunkline.schema_release()", "trunkline.schema_release()")
     if release is not None and ordinal(release) > ordinal(RELEASE):
@@ -129,8 +129,8 @@ def require_not_newer(connection: Connection) -> None:
 
 
 def newer_than_package(dsn: str) -> SchemaNewerThanClient | None:
-    """Return the refusal that an older package gets from this database; None if it is no older."""
-    from trunkline.schema.session import connect  # noqa: PLC0415 - it needs the plan, which needs us
+    """Return an error if this package is older than the database's schema, otherwise None."""
+    from trunkline.schema.session import connect  # noqa: PLC0415 - imports this module
 
     with connect(dsn) as connection:
         try:

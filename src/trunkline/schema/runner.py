@@ -1,4 +1,4 @@
-"""Brings a database from whatever version it has to the shipped one, in one transaction."""
+"""Brings a database from its version to the shipped one, in one transaction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Report", "bring_up_to_date"]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What an installation or upgrade did. Version 0 stands for no schema at all."""
+    """The result of an installation or upgrade. Version 0 means that there was no schema."""
 
     before: int
     version: int
@@ -30,7 +30,7 @@ class Report:
 
     @property
     def breaking(self) -> bool:
-        """Whether clients of an earlier release stop working with this."""
+        """Whether clients of an earlier release stop working."""
         return any(migration.breaking for migration in self.applied)
 
 
@@ -42,8 +42,8 @@ class _Applied:
 
 
 def bring_up_to_date(dsn: str, options: Options, *, from_nothing: bool) -> Report:
-    """Apply what is missing; without ``from_nothing`` there must be a schema already."""
-    # Read before anything else: a damaged package must not even connect.
+    """Apply all missing steps. Without ``from_nothing`` the schema must exist."""
+    # Read the files first: a damaged package must not even connect.
     shipped = sql.migrations(options.root)
     closing = tuple(plan.closing(options))
     with connect(dsn) as connection:
@@ -51,7 +51,7 @@ def bring_up_to_date(dsn: str, options: Options, *, from_nothing: bool) -> Repor
             raise SchemaMissing("This database has no Trunkline schema")
         for step in plan.opening(options):
             run(connection, step)
-        # Only now, behind the lock: a parallel installation may just have ended.
+        # Read only under the lock: a parallel installation may have just ended.
         applied = _applied(connection)
         if applied:
             _require_baseline(shipped[0], applied[0])
@@ -88,7 +88,7 @@ def _require_baseline(ours: sql.Migration, theirs: _Applied) -> None:
 def _pending(
     shipped: Sequence[sql.Migration], applied: Sequence[_Applied]
 ) -> tuple[sql.Migration, ...]:
-    """What is left to apply, after making sure that what was applied is what we ship."""
+    """Return the migrations to apply, after checking that applied ones equal the shipped ones."""
     if len(applied) > len(shipped):
         newest = applied[-1]
         raise SchemaNewerThanClient(

@@ -1,9 +1,9 @@
 """``trunkline schema sql``: prints an installation as plain SQL for psql or a migrations folder.
 
-The script is one transaction. It checks the version it finds before it changes anything: a script
-from nothing refuses a database that has a schema, a script from version N refuses every other
-version. So a second run of the same script stops with a message and changes nothing, except that a
-script which holds no migration (from the newest version) may be run as often as one likes.
+The script is one transaction and checks the version of the database before it changes anything. A
+script from nothing refuses a database that has a schema. A script from version N refuses every
+other version, so a second run stops with an error and changes nothing. A script without migrations
+(from the newest version) can be run any number of times.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ begin
       message = 'script starts from another version than the database has',
       detail = json_build_object('code', 'schema_version_mismatch',
         'database', v_version, 'script', c_version)::text,
-      hint = format('Nothing was changed. The right script is printed by: '
+      hint = format('Nothing was changed. Print the right script with: '
         'trunkline schema sql --from %s', v_version);
   end if;
 end
@@ -51,7 +51,7 @@ def script(
     lock_timeout: float = LOCK_TIMEOUT,
     root: Traversable | None = None,
 ) -> str:
-    """Everything from version ``from_version`` (0: from nothing) to the shipped one."""
+    """Return the SQL from version ``from_version`` (0: no schema) to the shipped version."""
     options = Options(
         lock_timeout=lock_timeout, tenant_roles=tuple(tenant_roles), supabase=supabase, root=root
     )

@@ -1,4 +1,4 @@
-"""One connection, one transaction, and errors that say which step failed and what to do."""
+"""One connection, one transaction, and errors that name the failed step and what to do."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 @contextmanager
 def connect(dsn: str) -> Iterator[Connection]:
-    """A connection whose one transaction commits at the end of the block, or never happened."""
+    """Open a connection with one transaction, which commits at the end of the block."""
     parse(dsn)
     try:
         connection = psycopg.connect(dsn, application_name="trunkline schema")
@@ -43,14 +43,14 @@ def connect(dsn: str) -> Iterator[Connection]:
 
 def lift_timeouts(connection: Connection) -> None:
     """Override timeouts of the role, the database or the server for this transaction."""
-    # By SET and not by a query, which would fix the transaction's isolation level.
+    # With SET and not with a query, which would fix the transaction's isolation level.
     connection.execute("set local statement_timeout = 0")
     if connection.info.server_version >= 170000:
         connection.execute("set local transaction_timeout = 0")
 
 
 def is_installed(connection: Connection) -> bool:
-    """Whether there is a schema; any role may ask, unlike with to_regclass."""
+    """Return whether there is a schema. Unlike to_regclass, this works for every role."""
     row = connection.execute(
         "select exists (select from pg_catalog.pg_class as c"
         " where c.relname = 'schema_migrations'"
@@ -62,7 +62,7 @@ def is_installed(connection: Connection) -> bool:
 def run(connection: Connection, step: Step) -> None:
     """Run all statements of a step."""
     try:
-        # Without arguments psycopg sends the text as it is, however many statements it holds.
+        # Without arguments psycopg sends the text unchanged, so it may have several statements.
         connection.execute(step.text.encode())
     except psycopg.Error as error:
         raise _translate(error, step) from error

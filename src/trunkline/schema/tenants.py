@@ -1,7 +1,7 @@
-"""What a tenant's own role may call and see.
+"""The functions and views that a tenant role may use.
 
-Everything in the list acts on the rows of the caller's tenant alone; `verify` accepts exactly these
-grants to roles it does not know.
+All of them use only the rows of the caller's tenant. `verify` accepts exactly these grants to roles
+that it does not know.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VIEWS: Final = ("jobs",)
 
 
 def grants(role: str) -> str:
-    """The grants that make ``role`` the role of tenants; run as the owner."""
+    """Return the grants that make ``role`` a tenant role. Run them as the owner."""
     functions = ", ".join(f"{SCHEMA}.{name}" for name in FUNCTIONS)
     views = ", ".join(f"{SCHEMA}.{name}" for name in VIEWS)
     escaped = role.replace('"', '""')

@@ -1,4 +1,4 @@
-"""``trunkline schema uninstall``: removes both schemas, and the roles nobody else uses."""
+"""``trunkline schema uninstall``: removes both schemas, and roles that nothing else uses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trunkline.schema.session import Connection, connect, run
 
 __all__ = ["ROLES", "UninstallReport", "uninstall"]
 
-# The owner last: what belongs to it must be gone first.
+# The owner comes last, because its objects must be dropped first.
 ROLES: Final = (
     "trunkline_reader",
     "trunkline_operator",
@@ -41,7 +41,7 @@ where s.refclassid = 'pg_authid'::regclass and r.rolname = any (%s)
   and d.datname <> current_database()
 order by 1
 """
-# Default privileges count as owned; nothing else of the owner's should be outside the schemas.
+# Default privileges count as owned objects. The owner should own nothing else outside the schemas.
 _OWNED_ELSEWHERE: Final = """
 select count(*)
 from pg_shdepend as s
@@ -54,7 +54,7 @@ where s.refclassid = 'pg_authid'::regclass and r.rolname = 'trunkline_owner'
 
 @dataclass(frozen=True, slots=True)
 class UninstallReport:
-    """What was removed, and why the rest was left."""
+    """The objects and roles that were removed, and the reasons for keeping roles."""
 
     # User objects that were dropped with the schemas, and profiles that no longer work.
     dropped_dependants: tuple[str, ...] = ()
@@ -71,9 +71,9 @@ def uninstall(
 ) -> UninstallReport:
     """Drop both schemas with all jobs in them.
 
-    Refused while your objects or profiles depend on the schemas. With ``cascade`` these objects
-    are dropped as well, and profiles stop working until they are installed again.
-    Roles belong to the whole server, so they stay as long as another database uses one of them.
+    Raises SchemaInUse while your objects or profiles depend on the schemas. With ``cascade`` these
+    objects are dropped as well, and profiles stop working until they are installed again. Roles
+    belong to the whole server, so they are kept while another database uses one of them.
     """
     with connect(dsn) as connection:
         run(connection, plan.session(lock_timeout))
@@ -86,7 +86,7 @@ def uninstall(
         run(connection, plan.lock())
         run(connection, _DROP_SCHEMAS)
         _drop_default_privileges(connection)
-        # Roles are dropped by whoever created them, not by the owner, who is one of them.
+        # The installer created the roles and drops them. The owner is one of them.
         connection.execute(sql.SQL("set local role {}").format(sql.Identifier(installer)))
         if not drop_roles:
             kept = dict.fromkeys(_existing(connection), "as asked")

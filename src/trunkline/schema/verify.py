@@ -1,4 +1,4 @@
-"""``trunkline schema verify``: names every difference between a database and the shipped schema."""
+"""``trunkline schema verify``: lists differences between a database and the shipped schema."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _GRANTED = re.compile(r"\w+ on (?P<kind>\w+) (?P<object>.+) to [^ ]+")
 _TENANT_GRANT = re.compile(
     r"(?P<right>\w+) on (?P<kind>\w+) (?P<object>[^ ]+) to (?!public$|trunkline_)"
 )
-# These are named after the object they belong to, and gone with it.
+# These are named after the object that they belong to, and dropped with it.
 _PARTS = ("column", "constraint", "trigger", "rule", "policy")
 _WHOLES = ("table", "view", "type", "default partition")
 _GRANTABLE = ("table", "view", "function", "sequence")
-# Too long to print, and no help to a reader.
+# Too long to print, and not useful to a reader.
 _OPAQUE = ("body", "query", "sha256")
 
 
@@ -58,9 +58,9 @@ def verify(dsn: str, *, root: Traversable | None = None) -> list[Difference]:
 
 
 def _require_baseline(connection: Connection) -> None:
-    """Refuse a schema from before the baseline; a role that may not ask gets its differences."""
+    """Refuse a schema from before the baseline, if this role may call schema_version."""
     row = None
-    # Somebody may have changed or dropped what the function needs, and verify names that.
+    # The function may be broken or missing. Verify then reports that as a difference.
     with suppress(psycopg.Error), connection.transaction():
         row = connection.execute(
             "select v.contract from trunkline.schema_version() as v"
@@ -70,7 +70,7 @@ def _require_baseline(connection: Connection) -> None:
 
 
 def compare(expected: Catalog, actual: Catalog) -> list[Difference]:
-    """Name each difference, sorted by kind and name."""
+    """Return the differences, sorted by kind and name."""
     expected, actual = _with_short_names(*_with_one_fingerprint(expected, actual))
     found = [
         difference
@@ -147,7 +147,7 @@ def _is_tenant_grant(name: str) -> bool:
 
 
 def _with_one_fingerprint(expected: Catalog, actual: Catalog) -> tuple[Catalog, Catalog]:
-    """Compare views by their text where both sides have it, else by their shape."""
+    """Compare views by their text if both sides have it, otherwise by their shape."""
     sides = (expected.get("view", {}), actual.get("view", {}))
     exact = all("text" in view for side in sides for view in side.values())
 
@@ -160,7 +160,7 @@ def _with_one_fingerprint(expected: Catalog, actual: Catalog) -> tuple[Catalog, 
 
 
 def _with_short_names(expected: Catalog, actual: Catalog) -> tuple[Catalog, Catalog]:
-    """Name functions without their argument types where that is no less clear."""
+    """Name functions without their argument types if the short name is unique."""
     signatures = expected.get("function", {}).keys() | actual.get("function", {}).keys()
     count = Counter(_FUNCTION.sub(r"\g<name>", signature) for signature in signatures)
 

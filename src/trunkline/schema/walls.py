@@ -69,7 +69,8 @@ where c.relname = 'installers' and c.relnamespace = to_regnamespace('trunkline_i
 def check(connection: Connection) -> list[Difference]:
     """Return partitions and role memberships that give more access than they should.
 
-    Only members of trunkline_owner can read the installers, so only they get its extra members.
+    Only members of trunkline_owner can read the installers, so only they receive logins that should
+    not be members of that role.
     """
     return [*_partitions(connection), *_owners(connection), *_tenants(connection)]
 
@@ -100,14 +101,14 @@ def _owners(connection: Connection) -> Iterator[Difference]:
                 "extra",
                 "membership",
                 f"{name} in {role}",
-                "this login installed nothing here and can read and change everything",
+                "this login can read and change everything, but did not install the schema",
             )
 
 
 def _tenants(connection: Connection) -> Iterator[Difference]:
     for name, role in connection.execute(_TENANTS):
         yield Difference(
-            "extra", "membership", f"{name} in {role}", "a role of tenants acts for all of them"
+            "extra", "membership", f"{name} in {role}", "this tenant role acts for all tenants"
         )
 
 

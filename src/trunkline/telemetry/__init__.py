@@ -1,4 +1,4 @@
-"""What the package tells about itself: log lines with the job they belong to."""
+"""Log lines with the job that they belong to."""
 
 from trunkline.telemetry.logs import JobLogger, chosen_logging, enter_job, set_up_logging
 from trunkline.telemetry.text import UNSAFE, escaped, escaped_json, escaped_lines

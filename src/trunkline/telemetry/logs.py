@@ -1,4 +1,4 @@
-"""Log lines, as JSON for machines or as text for people, each with the job it belongs to."""
+"""Log lines as JSON or as text for people, each with the job that it belongs to."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from trunkline.telemetry.text import escaped, escaped_json, escaped_lines
 
 __all__ = ["JobLogger", "chosen_logging", "enter_job", "set_up_logging"]
 
-# The job whose handler runs in this task or thread; lines of the user's own loggers get it too.
+# The job whose handler runs in this task or thread. Lines of the user's own loggers get it too.
 _job: ContextVar[ClaimedJob | None] = ContextVar("trunkline_job", default=None)
 
-# What `set_up_logging` was called with, for the processes of handlers.
+# Arguments of `set_up_logging`, for the processes of handlers.
 _chosen: tuple[str, str] | None = None
 
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -53,7 +53,7 @@ def set_up_logging(form: str, level: str = "info", stream: TextIO | None = None)
 
 
 def chosen_logging() -> tuple[str, str] | None:
-    """Form and level of the log, if `set_up_logging` made it."""
+    """Return the form and level passed to `set_up_logging`, or None if it was not called."""
     return _chosen
 
 
@@ -105,11 +105,11 @@ class _Console(logging.Formatter):
         if extra:
             line += f"  [{escaped(extra)}]"
         if record.exc_info:
-            # Indented, so that no line of an error's text looks like a record.
+            # Indented, so that no line of the traceback looks like a record.
             line += "\n" + escaped_lines(self.formatException(record.exc_info), "  ")
         return line
 
 
 def enter_job(job: ClaimedJob) -> None:
-    """From here on, log lines of this task or thread belong to the job; cheaper than a block."""
+    """Add the job to all later log lines of this task or thread. Cheaper than a context manager."""
     _job.set(job)

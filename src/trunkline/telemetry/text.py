@@ -1,11 +1,11 @@
-"""Escape untrusted text for a terminal and for a log that is read line by line."""
+"""Escape untrusted text for terminals and for logs that are read line by line."""
 
 import re
 from typing import Final
 
 __all__ = ["UNSAFE", "escaped", "escaped_json", "escaped_lines"]
 
-# Control characters (C0, DEL, C1), separators of lines and paragraphs, characters that change the
+# Control characters (C0, DEL, C1), line and paragraph separators, characters that change the
 # direction of text, and halves of surrogate pairs, which no stream can encode.
 UNSAFE: Final = (
     *range(0x20),
@@ -25,12 +25,12 @@ _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def escaped(text: str) -> str:
-    """Return one line of text in which unsafe characters are written as escapes."""
+    """Return one line of text with unsafe characters escaped."""
     return _UNSAFE.sub(_escape, text)
 
 
 def escaped_lines(text: str, indent: str = "") -> str:
-    """Return the same for text of several lines, each indented."""
+    """Return several lines of text with unsafe characters escaped, each line indented."""
     return "\n".join(indent + escaped(line) for line in text.split("\n"))
 
 

@@ -11,13 +11,8 @@ import pytest
 
 from tests.support import databases
 from tests.support.databases import Database
+from tests.support.internals import rows
 from tests.support.servers import Server
-
-_TABLES = """
-select c.oid::regclass::text from pg_class as c
-where c.relnamespace = 'trunkline_internal'::regnamespace and c.relkind in ('r', 'p')
-  and not c.relispartition
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +25,7 @@ class World:
 
     def contents(self) -> dict[str, str]:
         """A digest of every row of every table."""
-        found = {}
-        for (table,) in self.looker.execute(_TABLES).fetchall():
-            digest = "coalesce(md5(string_agg(t::text, ',' order by t::text)), '')"
-            row = self.looker.execute(f"select {digest} from {table} as t".encode()).fetchone()
-            assert row is not None
-            found[table] = str(row[0])
-        return found
+        return rows.digests(self.looker)
 
     def fill(self, statement: str) -> str:
         """Put the ids of jobs where the statement names their states in braces."""

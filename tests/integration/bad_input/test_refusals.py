@@ -177,7 +177,7 @@ INSTALLATION = {
         block(schema.script(from_version=1), "newer"),
     ),
     "schema_version_mismatch": (
-        "delete from trunkline_internal.schema_migrations",
+        older.NO_MIGRATIONS_SQL,
         block(schema.script(from_version=1), "guard"),
     ),
 }
@@ -229,5 +229,5 @@ def test_a_refusal_can_be_seen_to_change_something(world: World) -> None:
     ).fetchone()
     assert row is not None
     changed = {table for table, digest in world.contents().items() if digest != before[table]}
-    assert changed == {"trunkline_internal.waiting", "trunkline_internal.lanes"}
+    assert changed == {"waiting", "lanes"}
     connection.close()

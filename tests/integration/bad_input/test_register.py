@@ -6,7 +6,11 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
+import psycopg
+import pytest
+
 from tests.support.databases import Database
+from tests.support.internals.refusals import refuse, registered
 from tools.generate_docs import refusals
 from trunkline import sql
 from trunkline.errors import SQLSTATES
@@ -25,20 +29,13 @@ BY_SCRIPT = re.compile(
 )
 
 
-def registered(database: Database) -> list[tuple[str, str, str, str]]:
-    rows = database.superuser().execute(
-        "select r.code, r.name, r.message, r.hint from trunkline_internal.refusals() as r"
-    )
-    return [(code, name, message, hint) for code, name, message, hint in rows.fetchall()]
-
-
 def engine_text() -> str:
     repeatables = [one.text for one in sql.repeatables()]
     return "\n".join([*repeatables, sql.roles_sql(), sql.supabase_roles_sql(), sql.grants_sql()])
 
 
 def test_the_three_are_equal(database: Database) -> None:
-    in_database = registered(database)
+    in_database = registered(database.superuser())
     in_readme = [
         (row["code"], row["name"], row["python"], row["passes"] == "yes", int(row["http"]))
         for row in ROW.finditer((SOURCES / "sql" / "README.md").read_text(encoding="utf-8"))
@@ -52,11 +49,11 @@ def test_the_three_are_equal(database: Database) -> None:
 
 
 def test_the_docs_are_made_from_what_is_in_the_database(database: Database) -> None:
-    assert refusals() == registered(database)
+    assert refusals() == registered(database.superuser())
 
 
 def test_codes_names_and_messages_are_unique_and_hints_are_given(database: Database) -> None:
-    rows = registered(database)
+    rows = registered(database.superuser())
     for column in range(3):
         assert len({row[column] for row in rows}) == len(rows)
     assert all(re.fullmatch(r"TL\d{3}", code) and hint for code, _, _, hint in rows)
@@ -83,17 +80,5 @@ def test_scripts_that_cannot_ask_the_register_say_the_same() -> None:
 
 
 def test_refuse_knows_no_other_name(database: Database) -> None:
-    row = database.superuser().execute(
-        """
-        create function pg_temp.state_of(p_name text) returns text language plpgsql as $$
-        begin
-          perform trunkline_internal.refuse(p_name => p_name, p_detail => '{}');
-          return null;
-        exception when assert_failure then return 'assert_failure';
-        end $$;
-        select pg_temp.state_of('no_such_refusal');
-        """
-    )
-    while row.nextset():
-        pass
-    assert row.fetchone() == ("assert_failure",)
+    with pytest.raises(psycopg.errors.AssertFailure):
+        refuse(database.superuser(), "no_such_refusal")

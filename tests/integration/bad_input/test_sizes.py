@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from tests.support.databases import Database
+from tests.support.internals.rows import stored_characters
 
 Connection = psycopg.Connection[Any]
 
@@ -67,22 +68,6 @@ def connection(database: Database) -> Connection:
     return connection
 
 
-def stored(connection: Connection) -> int:
-    """Bytes of everything the engine keeps, also what is stored out of line, uncompressed."""
-    tables = connection.execute(
-        "select c.oid::regclass::text from pg_class as c"
-        " where c.relnamespace = 'trunkline_internal'::regnamespace and c.relkind in ('r', 'p')"
-        " and not c.relispartition"
-    ).fetchall()
-    total = 0
-    for (table,) in tables:
-        row = connection.execute(
-            f"select coalesce(sum(length(t::text)), 0) from {table} as t".encode()
-        ).fetchone()
-        total += int(row[0]) if row else 0
-    return total
-
-
 def call(function: str, arguments: list[Any], chosen: str, value: str, job: str) -> str:
     parts = []
     for _, name, kind, optional in arguments:
@@ -111,7 +96,7 @@ def test_every_argument_of_every_function_is_bounded(connection: Connection) -> 
     for row in connection.execute(_ARGUMENTS):
         functions.setdefault(row[0], []).append(row)
     tried = 0
-    before = stored(connection)
+    before = stored_characters(connection)
     for function, arguments in functions.items():
         for _, name, kind, _ in arguments:
             known = kind in {"integer", "boolean", "uuid", "interval", "timestamp with time zone"}
@@ -124,7 +109,7 @@ def test_every_argument_of_every_function_is_bounded(connection: Connection) -> 
                 with connection.transaction(force_rollback=True):
                     refusal = refused(connection, query)
                     if refusal is None:
-                        assert stored(connection) - before < BOUND, place
+                        assert stored_characters(connection) - before < BOUND, place
                         continue
                 assert (refusal.sqlstate or "").startswith("TL"), (place, refusal)
                 detail = refusal.diag.message_detail or ""

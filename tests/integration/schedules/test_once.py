@@ -77,9 +77,7 @@ def test_due_time_is_the_idempotency_key(desk: Desk) -> None:
     desk.set("hourly")
     desk.database.move_time("1 hour")
     (first,) = desk.run()
-    desk.database.superuser().execute(
-        "update trunkline_internal.schedules set next_run_at = %s", (desk.hour(1),)
-    )
+    periodic.make_schedules_due(desk.database.superuser(), desk.hour(1))
     (again,) = desk.run()
     assert again["job_id"] == first["job_id"]
     assert len(desk.jobs()) == 1

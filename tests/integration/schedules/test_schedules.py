@@ -8,6 +8,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from tests.integration.schedules.desk import Desk
+from tests.support.internals import periodic
 
 
 def refused(state: str) -> Any:
@@ -182,9 +183,7 @@ def test_schedule_that_cannot_be_reckoned_any_more_is_paused_with_the_reason(des
     desk.set("broken")
     desk.set("whole")
     # As after an update of the time zones that dropped one.
-    desk.database.superuser().execute(
-        "update trunkline_internal.schedules set time_zone = 'Mars/Base' where schedule = 'broken'"
-    )
+    periodic.set_time_zone(desk.database.superuser(), "broken", "Mars/Base")
     desk.database.move_time("1 hour")
     errors = {run["schedule"]: run["error"] for run in desk.run()}
     assert errors == {"broken": "TL023: unknown time zone", "whole": None}

@@ -12,6 +12,7 @@ from psycopg import sql
 
 from tests.support import databases
 from tests.support.databases import Database
+from tests.support.internals.rows import of_tenant
 from tests.support.servers import Server
 from trunkline import schema
 
@@ -37,17 +38,7 @@ class Tenants:
 
     def rows(self, tenant: str) -> dict[str, list[str]]:
         """Every row of a tenant, in every table that has tenants."""
-        return {
-            table: [
-                str(row[0])
-                for row in self.looker.execute(
-                    f"select t::text from trunkline_internal.{table} as t"
-                    " where t.tenant = %s order by 1".encode(),
-                    (tenant,),
-                )
-            ]
-            for table in (*_TABLES, "schedules")
-        }
+        return {table: of_tenant(self.looker, table, tenant) for table in (*_TABLES, "schedules")}
 
     def narrowed(self, role: str, tenant: str = "a") -> Connection:
         """A member of one of our roles that acts for one tenant."""

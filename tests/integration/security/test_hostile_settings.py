@@ -14,6 +14,7 @@ import pytest
 
 from tests.support import databases
 from tests.support.databases import Database
+from tests.support.internals.rows import contents
 from tests.support.servers import Server
 
 Connection = psycopg.Connection[Any]
@@ -224,12 +225,7 @@ def test_a_hostile_session_gets_the_same_answers(database: Database, other: Data
             == []
         )
         stored.append(
-            [
-                observer.execute(
-                    f"select * from trunkline_internal.{table} order by 1".encode()
-                ).fetchall()
-                for table in ("tasks", "limits", "settings", "schedules")
-            ]
+            [contents(observer, name) for name in ("tasks", "limits", "settings", "schedules")]
         )
     assert strip(stored[0]) == strip(stored[1])
     assert own_partitions(other.superuser()) == own_partitions(database.superuser())

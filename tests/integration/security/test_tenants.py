@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from tests.integration.security.conftest import STATES, Tenants
+from tests.support.internals import periodic
 from trunkline import sql
 from trunkline.schema import tenants as contract
 
@@ -322,9 +323,7 @@ def test_new_jobs_belong_to_the_tenant_without_being_told(tenants: Tenants) -> N
 
 
 def test_duties_tell_a_narrowed_member_nothing_of_others(tenants: Tenants) -> None:
-    tenants.looker.execute(
-        "update trunkline_internal.schedules set next_run_at = now() - interval '1 minute'"
-    )
+    periodic.make_schedules_due(tenants.looker)
     tenants.database.move_time("10 minutes")
     worker = tenants.narrowed("worker")
     told = ""

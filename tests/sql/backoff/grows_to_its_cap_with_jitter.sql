@@ -1,11 +1,12 @@
 -- EX-30, EX-31, RC-18: the wait after the n-th failure is base x factor^(n-1), up to 20 % more or less, never above the cap.
 \ir ../helpers/tools.sql
+\ir ../../support/internals/internals.sql
 select plan(9);
 
 create function pg_temp.waits(p_failures integer, p_jitter double precision) returns setof numeric
 language sql volatile
 as $$
-  select extract(epoch from trunkline_internal.backoff(
+  select extract(epoch from t.backoff(
     p_failures => p_failures + 0 * g.n, p_base => '60 seconds', p_factor => 2, p_cap => '3600 seconds', p_jitter => p_jitter
   ))
   from generate_series(1, 400) as g (n)
@@ -24,12 +25,12 @@ select ok((select bool_and(w between 384 and 576) from pg_temp.waits(4, 0.2) as 
 select ok((select min(w) < 54 and max(w) > 66 from pg_temp.waits(1, 0.2) as w), 'both ends of the range are drawn');
 select ok((select max(w) = 3600 and min(w) >= 2880 from pg_temp.waits(9, 0.2) as w), 'the cap holds with jitter too');
 select is(
-  trunkline_internal.backoff(p_failures => 1000, p_base => '1 second', p_factor => 100, p_cap => '1 hour', p_jitter => 0),
+  t.backoff(p_failures => 1000, p_base => '1 second', p_factor => 100, p_cap => '1 hour', p_jitter => 0),
   interval '1 hour',
   'the thousandth failure does not overflow'
 );
 select is(
-  t.refusal($$select trunkline_internal.backoff(p_failures => 0, p_base => '1 second', p_factor => 2, p_cap => '1 hour', p_jitter => 0)$$) ->> 'code',
+  t.refusal($$select t.backoff(p_failures => 0, p_base => '1 second', p_factor => 2, p_cap => '1 hour', p_jitter => 0)$$) ->> 'code',
   'invalid_argument',
   'there is no wait before the first failure'
 );

@@ -1,5 +1,6 @@
 -- A look behind a position takes what rolled-back claims left there and nothing that claims from that place will find.
 \ir ../helpers/tools.sql
+\ir ../../support/internals/internals.sql
 select plan(6);
 
 set session authorization trunkline_producer;
@@ -26,7 +27,7 @@ select pg_temp.go_on() \g /dev/null
 select cmp_ok((select (p.position -> 'lanes' -> 'default/0' ->> 0)::bigint from place as p), '>', 1::bigint, 'there is something behind the place');
 
 select trunkline.enqueue(p_task => 'work', p_payload => '{"left": true}') \g /dev/null
-update trunkline_internal.waiting set sequence = 1;
+select t.renumber(1) \g /dev/null
 select trunkline.enqueue(p_task => 'work', p_payload => '{"left": false}') \g /dev/null
 select trunkline.enqueue(p_task => 'work', p_payload => '{"left": false}', p_priority => 20) \g /dev/null
 

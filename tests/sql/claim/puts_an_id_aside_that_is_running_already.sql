@@ -1,13 +1,12 @@
 -- TA-16: one id never runs twice. Should a waiting job have the id of a running one, it goes to the dead letters under a new id and stops nobody.
 \ir ../helpers/tools.sql
+\ir ../../support/internals/internals.sql
 select plan(8);
 
 set session authorization trunkline_worker;
 select trunkline.register_task(p_task => 'mail') \g /dev/null
 select t.started('mail') as running \gset
-set session authorization trunkline_installer;
-insert into trunkline_internal.waiting (job_id, sequence, run_at, created_at, max_attempts, lane, state, queue, task, payload)
-values (:'running', nextval('trunkline_internal.job_sequence'), now(), now(), 1, 0, 'ready', 'default', 'mail', '{"n": 1}');
+select t.let_wait(:'running', p_payload => '{"n": 1}') \g /dev/null
 set session authorization trunkline_producer;
 select job_id as next from trunkline.enqueue(p_task => 'mail') \gset
 
@@ -23,9 +22,7 @@ select is((select detail ->> 'running_job' from trunkline.events where kind = 'c
 -- Met from a position, as the last of its claim.
 set session authorization trunkline_producer;
 select job_id as more from trunkline.enqueue(p_task => 'mail') \gset
-set session authorization trunkline_installer;
-insert into trunkline_internal.waiting (job_id, sequence, run_at, created_at, max_attempts, lane, state, queue, task, payload)
-values (:'running', nextval('trunkline_internal.job_sequence'), now(), now(), 1, 0, 'ready', 'default', 'mail', '{"n": 2}');
+select t.let_wait(:'running', p_payload => '{"n": 2}') \g /dev/null
 set session authorization trunkline_worker;
 select results_eq(
   $$select job_id, position is not null from trunkline.claim(p_worker => 'w2', p_limit => 9, p_position => '{}')$$,

@@ -1,5 +1,6 @@
 -- CP-28, TA-17, EX-17: what is not due, and what is blocked, is not claimed; what became due is, without any duty.
 \ir ../helpers/tools.sql
+\ir ../../support/internals/internals.sql
 select plan(8);
 
 set session authorization trunkline_producer;
@@ -11,9 +12,7 @@ select is(:'state'::text, 'scheduled', 'a job with a delay is scheduled');
 select is(:'past_state'::text, 'ready', 'a job of the past is ready');
 
 -- Dependencies come with workflows; the state they use is the engine's already.
-set session authorization trunkline_installer;
-insert into trunkline_internal.waiting (job_id, run_at, created_at, max_attempts, lane, state, queue, task, payload)
-values ('00000000-0000-7000-8000-000000000001', now(), now(), 1, 0, 'blocked', 'default', 'mail', '{}');
+select t.let_wait('00000000-0000-7000-8000-000000000001', p_state => 'blocked') \g /dev/null
 
 set session authorization trunkline_worker;
 select results_eq(

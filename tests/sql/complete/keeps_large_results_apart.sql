@@ -1,5 +1,6 @@
 -- CP-45, TA-22: a large result is kept apart and returned whole; one over the limit is refused and the job runs on.
 \ir ../helpers/tools.sql
+\ir ../../support/internals/internals.sql
 select plan(7);
 
 set session authorization trunkline_worker;
@@ -28,8 +29,7 @@ select is(
 );
 select is((t.job(:'huge')).state, 'running', 'its job runs on, to report something smaller');
 
-set session authorization trunkline_installer;
-select is((select count(*) from trunkline_internal.bodies where kind = 'result'), 1::bigint, 'one body is kept apart');
-select is((select array_agg(result) from trunkline_internal.finished where result is not null), array['{"n": 1}'::jsonb], 'the other one moved with its job');
+select is((select count(*) from t.bodies() where kind = 'result'), 1::bigint, 'one body is kept apart');
+select is((select array_agg(result) from t.finished() where result is not null), array['{"n": 1}'::jsonb], 'the other one moved with its job');
 
 select * from finish();

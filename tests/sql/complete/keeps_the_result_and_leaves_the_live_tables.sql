@@ -1,5 +1,6 @@
 -- CP-45, CP-47, RF-48, RF-64, RF-72: a completed job keeps its result, and leaves the hot tables for the history.
 \ir ../helpers/tools.sql
+\ir ../../support/internals/internals.sql
 select plan(10);
 
 set session authorization trunkline_worker;
@@ -24,11 +25,7 @@ select ok((t.job(:'two')).finished_at >= (t.job(:'two')).claimed_at + interval '
 select is((t.job(:'two')).lease_expires_at, null, 'it has no lease any more');
 select is((t.job(:'two')).worker, 'w1', 'but still tells who did it');
 
-set session authorization trunkline_installer;
-select is_empty(
-  $$select job_id from trunkline_internal.waiting union all select job_id from trunkline_internal.running$$,
-  'the tables of live jobs are empty'
-);
-select is((select count(*) from trunkline_internal.finished), 2::bigint, 'finished jobs live elsewhere');
+select is_empty('select t.live()', 'the tables of live jobs are empty');
+select is((select count(*) from t.finished()), 2::bigint, 'finished jobs live elsewhere');
 
 select * from finish();

@@ -1,5 +1,6 @@
 -- CP-17, RC-01, RC-02, RC-14, RF-47: a job has one state out of seven, and a time of the database's clock for every change.
 \ir ../helpers/tools.sql
+\ir ../../support/internals/internals.sql
 select plan(10);
 
 set session authorization trunkline_producer;
@@ -30,14 +31,13 @@ select results_eq(
 );
 select is((select count(*) from trunkline.job(p_job => '00000000-0000-7000-8000-000000000000')), 0::bigint, 'nothing for an unknown id, and no error');
 
-set session authorization trunkline_installer;
 select is(
-  (select array_agg(distinct s order by s) from (select from_state as s from trunkline_internal.job_transitions union select to_state from trunkline_internal.job_transitions) as x),
+  (select array_agg(distinct s order by s) from (select from_state as s from t.transitions() union select to_state from t.transitions()) as x),
   array['blocked', 'cancelled', 'completed', 'dead', 'none', 'ready', 'running', 'scheduled'],
   'there are seven states, and none at all'
 );
 select is_empty(
-  $$select * from trunkline_internal.job_transitions where from_state in ('completed', 'cancelled') and to_state <> 'none'$$,
+  $$select * from t.transitions() where from_state in ('completed', 'cancelled') and to_state <> 'none'$$,
   'completed and cancelled are final'
 );
 

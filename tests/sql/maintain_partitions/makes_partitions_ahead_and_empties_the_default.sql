@@ -1,5 +1,6 @@
 -- RF-50, RF-48: partitions exist before their time comes, and what the default partition caught is moved into them.
 \ir ../helpers/tools.sql
+\ir ../../support/internals/internals.sql
 select plan(10);
 
 set session authorization trunkline_worker;
@@ -7,19 +8,17 @@ select trunkline.register_task(p_task => 'mail') \g /dev/null
 -- The installation made them; a day may have passed since.
 select trunkline.maintain_partitions() \g /dev/null
 select is(trunkline.maintain_partitions(), 0, 'all that is needed is there');
-set session authorization trunkline_installer;
 select is(
-  (select count(*) from trunkline_internal.partitions where parent = 'finished' and lower_bound > trunkline.clock() and lower_bound <= trunkline.clock() + interval '7 days'),
+  (select count(*) from t.partitions() where parent = 'finished' and lower_bound > trunkline.clock() and lower_bound <= trunkline.clock() + interval '7 days'),
   7::bigint,
   'the days of a week ahead'
 );
 select ok(
-  (select bool_and(max_upper > trunkline.clock() + interval '7 days') from (select max(upper_bound) as max_upper from trunkline_internal.partitions group by parent) as p),
+  (select bool_and(max_upper > trunkline.clock() + interval '7 days') from (select max(upper_bound) as max_upper from t.partitions() group by parent) as p),
   'of every table'
 );
 
 -- Nobody ran the duty for a month, but work went on.
-set session authorization trunkline_worker;
 select trunkline_test.move_time('28 days') \g /dev/null
 select t.started('mail') as early \gset
 select trunkline.complete(p_worker => 'w1', p_jobs => array[:'early']::uuid[], p_attempts => array[1], p_results => array[jsonb_build_object('text', repeat('x', 5000))]) \g /dev/null

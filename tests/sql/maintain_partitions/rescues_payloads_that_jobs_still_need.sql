@@ -1,5 +1,6 @@
 -- RF-50, RF-51: a payload kept apart outlives its day for as long as a waiting, running or dead job needs it.
 \ir ../helpers/tools.sql
+\ir ../../support/internals/internals.sql
 select plan(9);
 
 set session authorization trunkline_producer;
@@ -22,11 +23,9 @@ set session authorization trunkline_worker;
 select trunkline_test.move_time('12 days') \g /dev/null
 select ok(trunkline.maintain_partitions() > 0, 'the day of the payloads is past retention');
 select count(trunkline.maintain_partitions()) from generate_series(1, 3) \g /dev/null
-set session authorization trunkline_installer;
-select is((select count(*) from trunkline_internal.bodies where day < (trunkline.clock() at time zone 'UTC')::date - 30), 0::bigint, 'and dropped');
-select is((select count(*) from trunkline_internal.bodies), 4::bigint, 'four payloads were copied to a younger day first');
+select is((select count(*) from t.bodies() where day < (trunkline.clock() at time zone 'UTC')::date - 30), 0::bigint, 'and dropped');
+select is((select count(*) from t.bodies()), 4::bigint, 'four payloads were copied to a younger day first');
 
-set session authorization trunkline_worker;
 select is(left((t.job(:'running')).payload ->> 'text', 1), 'r', 'of the running job');
 select is(left((t.job(:'dead')).payload ->> 'text', 1), 'd', 'of the dead one');
 select is(left((t.job(:'ended')).payload ->> 'text', 1), 'e', 'of one that ended twelve days ago');

@@ -1,5 +1,6 @@
 -- RC-25, RC-38, CP-35: a failing reclaim changes nothing, is counted, raises the alarm at the third time in a row, and stops no other duty.
 \ir ../helpers/tools.sql
+\ir ../../support/internals/internals.sql
 select plan(11);
 
 set session authorization trunkline_worker;
@@ -8,13 +9,9 @@ select t.started('mail') as job \gset
 select trunkline.run_duties() \g /dev/null
 select trunkline_test.move_time('61 seconds') \g /dev/null
 
-set session authorization trunkline_installer;
-set role trunkline_owner;
-alter function trunkline_internal.move_running(trunkline_internal.move[], timestamptz) rename to move_running_aside;
-reset role;
+select t.break_reclaim() \g /dev/null
 
 set client_min_messages = error;
-set session authorization trunkline_worker;
 select is((select count(*) from trunkline.reclaim()), 0::bigint, 'a failing reclaim is no error for its caller');
 select is((t.job(:'job')).state, 'running', 'and changes nothing');
 select is((select ok from trunkline.health() where "check" = 'duty reclaim'), false, 'it is late by now');
@@ -34,10 +31,7 @@ select results_eq(
 );
 select is((select (detail ->> 'failures_in_a_row')::integer from trunkline.health() where "check" = 'duty reclaim' and not ok), 3, 'and raise the alarm');
 
-set session authorization trunkline_installer;
-set role trunkline_owner;
-alter function trunkline_internal.move_running_aside(trunkline_internal.move[], timestamptz) rename to move_running;
-reset role;
+select t.repair_reclaim() \g /dev/null
 set session authorization trunkline_worker;
 select is((select state from trunkline.reclaim()), 'scheduled', 'the next good run takes the job back');
 select is((select ok from trunkline.health() where "check" = 'duty reclaim'), true, 'and ends the alarm');

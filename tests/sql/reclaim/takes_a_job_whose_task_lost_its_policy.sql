@@ -1,5 +1,6 @@
 -- RC-06: a running job whose task has no row any more, which only a hand in the tables can bring about, is not exempt.
 \ir ../helpers/tools.sql
+\ir ../../support/internals/internals.sql
 select plan(5);
 
 set session authorization trunkline_producer;
@@ -8,10 +9,7 @@ select t.started('mail', 'w1') as lost \gset
 select t.started('mail', 'w2') as failed \gset
 select t.started('mail', 'w3') as snoozed \gset
 
-set session authorization trunkline_installer;
-set role trunkline_owner;
-delete from trunkline_internal.tasks;
-reset role;
+select t.remove_tasks() \g /dev/null
 
 set session authorization trunkline_operator;
 select is(count(*), 3::bigint, 'the monitor shows all three') from trunkline.stale_monitor;

@@ -1,10 +1,8 @@
 -- CP-62, RC-05: one call registers all tasks of a worker; a restart that brings no news writes and locks nothing.
 \ir ../helpers/tools.sql
+\ir ../../support/internals/internals.sql
 select plan(14);
 
-create function t.writers() returns text[]
-language sql stable security definer set search_path = pg_catalog, pg_temp
-as $$ select array_agg(t.task || ' ' || t.xmin || ' ' || t.xmax || ' ' || t.ctid order by t.task) from trunkline_internal.tasks as t $$;
 \set tasks '[{"task": "mail", "queue": "post", "lease": "60 seconds", "hard_limit": 90, "max_attempts": 7, "backoff": {"base": 1.5, "factor": 1.7, "cap": 9, "jitter": 0.1}, "audit": true, "priority": 3, "unique_until": "claim", "crash_limit": 2, "reclaim_on_worker_death": false, "lost_backoff": true, "dead_when_deferred": true, "profile": "letters"}, {"task": "fax"}, {"task": "bell", "queue": null}]'
 
 set session authorization trunkline_worker;
@@ -21,12 +19,12 @@ select results_eq(
   $$values ('default', 4, interval '10 seconds'), ('default', 4, interval '10 seconds')$$,
   'what is left out or null gets its default'
 );
-select t.writers() as writers \gset
+select t.task_versions() as versions \gset
 select trunkline_test.move_time('1 hour') \g /dev/null
 select is(trunkline.register_tasks(p_tasks => :'tasks'), 0, 'the next start changes nothing');
-select is(t.writers(), :'writers'::text[], 'and neither writes nor locks a row');
+select is(t.task_versions(), :'versions'::text[], 'and neither writes nor locks a row');
 select trunkline.register_task(p_task => 'mail', p_queue => 'post', p_lease => '1 minute', p_backoff => '{"factor": 1.7}') \g /dev/null
-select is(t.writers(), :'writers'::text[], 'register_task likewise');
+select is(t.task_versions(), :'versions'::text[], 'register_task likewise');
 select is(
   trunkline.register_tasks(p_tasks => '[{"task": "mail", "lease": 61}, {"task": "fax", "queue": "default"}, {"task": "bell", "backoff": {"jitter": 0.3}}]'),
   2,

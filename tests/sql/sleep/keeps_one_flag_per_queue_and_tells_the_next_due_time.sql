@@ -1,14 +1,7 @@
 -- RF-120, CP-95: an idle worker leaves one flag per queue and learns when the next scheduled job of its queues is due.
 \ir ../helpers/tools.sql
+\ir ../../support/internals/internals.sql
 select plan(17);
-
-create function t.flags() returns text[]
-language sql stable security definer set search_path = pg_catalog, pg_temp
-as $$ select array_agg(s.worker || ' ' || s.queue order by s.worker, s.queue) from trunkline_internal.sleepers as s $$;
--- Whether a flag was written anew: the transaction that wrote it.
-create function t.writers() returns text[]
-language sql stable security definer set search_path = pg_catalog, pg_temp
-as $$ select array_agg(s.xmin::text order by s.worker, s.queue) from trunkline_internal.sleepers as s $$;
 
 set session authorization trunkline_worker;
 select trunkline.register_task(p_task => 'mail') \g /dev/null
@@ -16,9 +9,9 @@ select trunkline.register_worker(p_worker => 'w1') \g /dev/null
 select trunkline.register_worker(p_worker => 'w2') \g /dev/null
 select is(trunkline.sleep(p_worker => 'w1'), null, 'nothing is scheduled');
 select is(t.flags(), array['w1 *'], 'without queues the flag is for all of them');
-select t.writers() as writers \gset
+select t.flag_versions() as versions \gset
 select trunkline.sleep(p_worker => 'w1') \g /dev/null
-select is(t.writers(), :'writers'::text[], 'a flag that is set is not written again');
+select is(t.flag_versions(), :'versions'::text[], 'a flag that is set is not written again');
 select trunkline.sleep(p_worker => 'w2', p_queues => array['b', 'a', 'b']) \g /dev/null
 select is(t.flags(), array['w1 *', 'w2 a', 'w2 b'], 'each worker and queue has its own');
 select trunkline.sleep(p_worker => 'w2', p_queues => array['c']) \g /dev/null

@@ -1,10 +1,8 @@
 -- RF-120, CP-95: whoever is awake, stopped, started anew or gone leaves no flag behind, so that nobody is notified for nothing.
 \ir ../helpers/tools.sql
+\ir ../../support/internals/internals.sql
 select plan(11);
 
-create function t.flags() returns text[]
-language sql stable security definer set search_path = pg_catalog, pg_temp
-as $$ select array_agg(s.worker || ' ' || s.queue order by s.worker, s.queue) from trunkline_internal.sleepers as s $$;
 create function t.asleep(p_worker text) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -41,9 +39,7 @@ select trunkline.drain_worker(p_worker => 'w2') \g /dev/null
 set session authorization trunkline_worker;
 select trunkline.reclaim() \g /dev/null
 select is(t.flags(), array['w2 a', 'w2 b'], 'who drains is still there');
-reset session authorization;
-insert into trunkline_internal.sleepers (queue, worker) values ('a', 'never registered');
-set session authorization trunkline_worker;
+select t.set_flag('never registered', 'a') \g /dev/null
 select trunkline.reclaim() \g /dev/null
 select is(t.flags(), array['w2 a', 'w2 b'], 'nor is anybody whom the list of workers does not know');
 set session authorization trunkline_operator;

@@ -7,12 +7,26 @@ import psycopg
 from tests.support.internals.jobs import inserted_running
 
 __all__ = [
+    "BREAK_RECLAIM",
+    "allow_ambiguous_limits",
     "break_sweep_idempotency",
+    "drop_index",
+    "finish_twice",
     "illegal_changes",
     "pause_claims_after_promotion",
+    "repair_reclaim",
 ]
 
 Superuser = psycopg.Connection[Any]
+
+BREAK_RECLAIM = """
+alter function trunkline_internal.move_running(trunkline_internal.move[], timestamptz)
+  rename to move_running_aside
+"""
+_REPAIR_RECLAIM = """
+alter function trunkline_internal.move_running_aside(trunkline_internal.move[], timestamptz)
+  rename to move_running
+"""
 
 # Promotion, which gives the claim its transaction id, is followed by a wait for the test.
 _PAUSE_AFTER_PROMOTION = """
@@ -36,6 +50,34 @@ grant execute on function
 def break_sweep_idempotency(superuser: Superuser) -> None:
     """Let the duty sweep_idempotency fail."""
     superuser.execute("alter table trunkline_internal.idempotency_keys rename to elsewhere")
+
+
+def repair_reclaim(superuser: Superuser) -> None:
+    """Let reclaim succeed again after ``BREAK_RECLAIM``."""
+    superuser.execute(_REPAIR_RECLAIM)
+
+
+def allow_ambiguous_limits(superuser: Superuser) -> None:
+    """Let limits be set whose names another limit can produce."""
+    superuser.execute(
+        "create or replace function trunkline_internal.lock_limit_templates(p_names text[])"
+        " returns boolean language sql as 'select false'"
+    )
+
+
+def drop_index(superuser: Superuser) -> str:
+    """Drop an index that the schema must have; return its qualified name."""
+    name = "trunkline_internal.waiting_due"
+    superuser.execute(f"drop index {name}".encode())
+    return name
+
+
+def finish_twice(superuser: Superuser) -> None:
+    """Record every end of a job once more, past the guard."""
+    superuser.execute("alter table trunkline_internal.finished disable trigger user")
+    superuser.execute(
+        "insert into trunkline_internal.finished select * from trunkline_internal.finished"
+    )
 
 
 def pause_claims_after_promotion(superuser: Superuser) -> None:

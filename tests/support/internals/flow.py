@@ -9,6 +9,7 @@ import psycopg
 __all__ = [
     "BucketState",
     "Turn",
+    "adjustments_ahead",
     "begin_turn",
     "bucket_states",
     "buckets",
@@ -62,8 +63,6 @@ cross join lateral trunkline_internal.free_slots(
 ) as f
 cross join lateral unnest(f.rooms) as r
 """
-
-
 _CHARGED = """
 select
   n.name, coalesce(r.live, 0), coalesce((r.charged).requests_of_minute, 0),
@@ -78,6 +77,16 @@ cross join lateral trunkline_internal.bucket_room(
   p_buckets => array[n.bucket], p_limits => array[n.limit_id], p_now => trunkline.clock()
 ) as r
 order by n.name
+"""
+_AHEAD = """
+select count(*)
+from trunkline_internal.bucket_adjustments as c
+where c.at > extract(epoch from trunkline.clock()) + 2
+  and c.xid >= coalesce((
+    select max(s.adjusted_below)
+    from trunkline_internal.bucket_states as s
+    where s.bucket = c.bucket
+  ), '0')
 """
 
 
@@ -187,6 +196,14 @@ def cursor(superuser: Superuser, queue: str = "default", lane: int = 0) -> int:
     ).fetchone()
     assert row is not None
     return int(row[0])
+
+
+def adjustments_ahead(superuser: Superuser) -> int:
+    """Count the adjustments of the future that no state row has applied."""
+    row = superuser.execute(_AHEAD).fetchone()
+    assert row is not None
+    found: int = row[0]
+    return found
 
 
 def charged(superuser: Superuser) -> list[tuple[Any, ...]]:

@@ -8,19 +8,33 @@ import psycopg
 
 __all__ = [
     "all_due",
+    "all_jobs",
     "as_enqueued",
+    "bring_forward",
     "cost_tokens",
+    "first_of_lane",
     "inserted_running",
+    "last_of_lane",
     "last_sequence",
     "make_due",
     "reassign",
     "renumber",
     "request_fields",
+    "unpromoted",
     "waiting_in_order",
 ]
 
 Superuser = psycopg.Connection[Any]
 
+_ALL = """
+select job_id, state, attempt, failures, crashes, deferrals, priority, run_at, worker,
+  cancel_requested_at is not null, unique_key, max_attempts, errors
+from trunkline_internal.all_jobs
+cross join lateral (
+  select count(*) as errors from trunkline_internal.events as e
+  where e.job_id = all_jobs.job_id and e.kind in ('failed', 'lost')
+) as e
+"""
 _AS_ENQUEUED = """
 select
   w.task, w.queue, w.lane, w.state, w.tenant, w.payload, w.max_attempts, w.tags, w.correlation_id,
@@ -41,6 +55,11 @@ select
   0, 0, 0, 4, 0, false, queue, task, 'w', '{{}}'
 from {source}
 """
+
+
+def all_jobs(superuser: Superuser) -> list[tuple[Any, ...]]:
+    """Return every job from wherever it is, with its counts; a job in two places comes twice."""
+    return superuser.execute(_ALL).fetchall()
 
 
 def waiting_in_order(superuser: Superuser) -> list[UUID]:
@@ -80,6 +99,38 @@ def last_sequence(superuser: Superuser) -> int:
     return found
 
 
+def first_of_lane(superuser: Superuser, lane: int) -> UUID:
+    """Return the ready job that claims take first from a lane."""
+    return _of_lane(superuser, lane, "asc")
+
+
+def last_of_lane(superuser: Superuser, lane: int) -> UUID:
+    """Return the ready job that claims take last from a lane."""
+    return _of_lane(superuser, lane, "desc")
+
+
+def _of_lane(superuser: Superuser, lane: int, order: str) -> UUID:
+    row = superuser.execute(
+        "select job_id from trunkline_internal.waiting where state = 'ready' and lane = %s"
+        f" order by sequence {order} limit 1".encode(),
+        (lane,),
+    ).fetchone()
+    assert row is not None
+    found: UUID = row[0]
+    return found
+
+
+def unpromoted(superuser: Superuser) -> int:
+    """Count the scheduled jobs that have been due for a second."""
+    row = superuser.execute(
+        "select count(*) from trunkline_internal.waiting where state = 'scheduled'"
+        " and run_at <= trunkline.clock() - interval '1 second'"
+    ).fetchone()
+    assert row is not None
+    found: int = row[0]
+    return found
+
+
 def all_due(superuser: Superuser) -> bool:
     """True if no scheduled job is due in the future."""
     row = superuser.execute(
@@ -94,6 +145,11 @@ def make_due(superuser: Superuser, job: UUID) -> None:
     superuser.execute(
         "update trunkline_internal.waiting set run_at = trunkline.clock() where job_id = %s", (job,)
     )
+
+
+def bring_forward(superuser: Superuser, by: str) -> None:
+    """Let all waiting jobs be due earlier by this interval."""
+    superuser.execute("update trunkline_internal.waiting set run_at = run_at - %s::interval", (by,))
 
 
 def renumber(superuser: Superuser, sequence: int) -> None:

@@ -1,11 +1,18 @@
-"""Duties and schedules: when they run next."""
+"""Duties and schedules: when they run next, and what they remember."""
 
 from datetime import datetime
 from typing import Any
 
 import psycopg
 
-__all__ = ["hurry_duties", "make_duties_due", "make_schedules_due", "unguard_duties"]
+__all__ = [
+    "forget_runs",
+    "hurry_duties",
+    "make_duties_due",
+    "make_schedules_due",
+    "set_time_zone",
+    "unguard_duties",
+]
 
 Superuser = psycopg.Connection[Any]
 
@@ -31,6 +38,13 @@ def hurry_duties(superuser: Superuser) -> None:
     )
 
 
+def forget_runs(superuser: Superuser) -> None:
+    """Let duties keep nothing from earlier runs."""
+    superuser.execute(
+        "update trunkline_internal.duties set state = '{}', runs = 0, ended_at = null"
+    )
+
+
 def make_duties_due(superuser: Superuser) -> None:
     """Let all duties be due, as if none had ever run."""
     superuser.execute("update trunkline_internal.duties set started_at = null")
@@ -41,6 +55,14 @@ def make_schedules_due(superuser: Superuser, at: datetime | None = None) -> None
     superuser.execute(
         "update trunkline_internal.schedules set next_run_at = coalesce(%s, clock_timestamp())",
         (at,),
+    )
+
+
+def set_time_zone(superuser: Superuser, schedule: str, zone: str) -> None:
+    """Give a schedule a time zone that need not exist."""
+    superuser.execute(
+        "update trunkline_internal.schedules set time_zone = %s where schedule = %s",
+        (zone, schedule),
     )
 
 

@@ -117,7 +117,7 @@ def test_calls_take_of_the_first_limit_that_is_a_providers(
         ({"breaker": Breaker(share=True)}, "share is True"),
         ({"breaker": Breaker(share=False)}, "share is False"),
         ({"breaker": Breaker(share="0.2")}, "share is '0.2'"),  # type: ignore[arg-type]
-        ({"breaker": Breaker(window="often")}, "'often' is not a length of time"),
+        ({"breaker": Breaker(window="often")}, "'often' is not a duration"),
         ({"breaker": Breaker(window="59s")}, "window is '59s'"),
         ({"breaker": Breaker(window="86401s")}, "window is '86401s'"),
         ({"breaker": Breaker(probe_after=0)}, "probe_after is 0"),
