@@ -11,8 +11,8 @@ from tests.support.databases import Database
 
 PAGE = Path(__file__).parents[2] / "docs" / "clinical.md"
 TEXT = PAGE.read_text(encoding="utf-8")
-# Run elsewhere: the demonstration has tests of its own.
-ELSEWHERE = ("trunkline profile demo",)
+# Run elsewhere: test_distribution installs the package, and the demonstration has its own tests.
+ELSEWHERE = ("pip install", "trunkline profile demo")
 
 
 def blocks() -> list[str]:
