@@ -91,6 +91,7 @@ SUITES = {
             "limits_spent",
             "limits_held_snapshot",
             "fairness",
+            "limited_call",
             "limits_accuracy",
         ),
         _nothing,

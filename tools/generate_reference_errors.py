@@ -12,7 +12,7 @@ from tools.generate_docs import refusals
 from tools.generate_reference_messages import Said, said
 from tools.markdown import REFERENCE, cell, code, fence, page, table
 from trunkline import errors
-from trunkline.errors import TrunklineError
+from trunkline.errors import HTTP_ERRORS, HttpError, TrunklineError
 
 __all__ = ["classes", "generate"]
 
@@ -20,7 +20,8 @@ _FOLDER = REFERENCE / "errors"
 _ERRORS = """
 Every error of Trunkline is a `TrunklineError` with a message, a `hint` on what to do next
 and a stable `code`. The command line prints all three. Refusals of the engine have a SQLSTATE, so
-that you can distinguish them in every language.
+that you can distinguish them in every language. Errors of `ctx.http` are those of httpx2; three
+codes distinguish them where they are stored.
 """
 _EXITS = """
 If the exit code is not 0, the command prints the reason to standard error: a message, a hint and
@@ -56,6 +57,8 @@ def generate() -> dict[Path, str | None]:
     pages: dict[Path, str | None] = dict.fromkeys(_FOLDER.glob("*.md"))
     for one in classes():
         pages[_FOLDER / f"{one.code}.md"] = _page(one, texts[one.__name__])
+    for known in HTTP_ERRORS:
+        pages[_FOLDER / f"{known.code}.md"] = _http_page(known)
     pages[_FOLDER / "README.md"] = _index()
     pages[REFERENCE / "exit-codes.md"] = _exit_codes()
     stray = {path.stem for path in (_FOLDER / "notes").glob("*.md")} - {x.code for x in classes()}
@@ -92,6 +95,19 @@ def _page(one: type[TrunklineError], text: Said) -> str:
     return page(code(one.code), _sentence(one), *parts)
 
 
+def _http_page(known: HttpError) -> str:
+    """The page of an error of httpx2, which has a code but no class of ours."""
+    facts = [["Python class", code(f"httpx2.{known.name}")]]
+    return page(
+        code(known.code),
+        known.meaning,
+        table(["", ""], facts),
+        "An uncaught error of a call with `ctx.http` is stored with this code.",
+        "## What to do",
+        known.hint,
+    )
+
+
 def _parents(one: type[TrunklineError]) -> str:
     ours = [base for base in one.__mro__[1:] if issubclass(base, TrunklineError)]
     return ", ".join(f"[{code(base.__name__)}]({base.code}.md)" for base in ours) or "`Exception`"
@@ -110,6 +126,8 @@ def _index() -> str:
         ]
         for one in classes()
     ]
+    rows += [[f"[{code(one.code)}]({one.code}.md)", "", one.meaning] for one in HTTP_ERRORS]
+    rows.sort()
     return page("Errors", _ERRORS, table(["code", "SQLSTATE", "meaning"], rows))
 
 

@@ -22,7 +22,16 @@ class Field:
 
 
 def fields(value: type) -> list[Field]:
-    """The public fields in the order of the source; none for a class without source."""
+    """The public fields in the order of the source, then those of base classes of ours."""
+    found: dict[str, Field] = {}
+    for owner in value.__mro__:
+        if owner is value or owner.__module__.startswith("trunkline"):
+            for field in _own_fields(owner):
+                found.setdefault(field.name, field)
+    return list(found.values())
+
+
+def _own_fields(value: type) -> list[Field]:
     source = textwrap.dedent(inspect.getsource(value))
     lines = source.splitlines()
     (found,) = ast.parse(source).body

@@ -20,6 +20,7 @@ __all__ = ["INNER", "LED_TO", "MADE", "MODULES", "generate"]
 # In the order of the page; every name of their __all__ is on it.
 MODULES = {
     "trunkline": "Everything an application needs.",
+    "trunkline.handler": "What a handler's context leads to.",
     "trunkline.worker": "Running workers from Python; the command line does it with these.",
     "trunkline.testing": "For tests of your own tasks, on the real engine.",
     "trunkline.profiles": "Profiles: ship one of your own, install it and use it.",
@@ -34,11 +35,13 @@ LED_TO = {
 }
 # Made by us: how is nobody's business.
 MADE = {
-    *("Account", "AsyncJobs", "AsyncJobHandle", "Context", "Demo", "Job", "Options", "Request"),
-    *("Session", "Task"),
+    *("AsyncJobs", "AsyncJobHandle", "Job", "Options", "Request", "Task"),
+    *("Context", "JobContext", "SyncContext", "Grant", "GrantRequest"),
+    *("SyncGrant", "SyncGrantRequest", "SyncTransaction", "Transaction"),
+    *("Account", "Demo", "Session"),
 }
 # Methods for the package itself, on classes that are public.
-INNER = {"as_fields", "as_json", "but", "decode_result"}
+INNER = {"as_fields", "as_json", "but", "decode_result", "settle_answer"}
 _WIDTH = 88
 _INTRODUCTION = """
 This page lists the public names with their signatures. A duration is a `timedelta`, a number of

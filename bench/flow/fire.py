@@ -141,7 +141,7 @@ def _fill(connection: psycopg.Connection, fire: Fire) -> None:
     jobs = [
         {
             "task": TASK,
-            "payload": {"tokens": tokens, "settles": fire.estimate != 1},
+            "payload": {"tokens": tokens},
             "cost": {"tokens": round(tokens * fire.estimate)},
         }
         for tokens in fire.tokens

@@ -32,6 +32,9 @@ class FlowSizes:
     accuracy_seconds: float
     accuracy_processes: int
     kill_every: float
+    # Calls of a round with and without a limit, and rounds of each.
+    limited_calls: int
+    limited_call_rounds: int
 
 
 FULL = FlowSizes(
@@ -51,6 +54,8 @@ FULL = FlowSizes(
     accuracy_seconds=190.0,
     accuracy_processes=8,
     kill_every=3.0,
+    limited_calls=200,
+    limited_call_rounds=5,
 )
 
 SPEED = replace(
@@ -80,4 +85,6 @@ QUICK = FlowSizes(
     accuracy_seconds=4.0,
     accuracy_processes=2,
     kill_every=1.0,
+    limited_calls=20,
+    limited_call_rounds=1,
 )

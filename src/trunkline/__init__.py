@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 from trunkline.version import __version__
 
 if TYPE_CHECKING:
-    from trunkline.client import Context, Request, Task, Trunkline
-    from trunkline.client._async.jobs import AsyncJobHandle as JobHandle
+    from trunkline.client import JobHandle, Request, Task, Trunkline
     from trunkline.errors import TrunklineError
+    from trunkline.handler import Context, SyncContext
     from trunkline.model import (
         Backoff,
         Breaker,
@@ -33,6 +33,7 @@ __all__ = [
     "Retry",
     "Schedule",
     "Snooze",
+    "SyncContext",
     "Task",
     "Trunkline",
     "TrunklineError",
@@ -44,15 +45,16 @@ _HOMES = {
     "Backoff": "trunkline.model",
     "Breaker": "trunkline.model",
     "Cancel": "trunkline.model",
-    "Context": "trunkline.client.context",
+    "Context": "trunkline.handler",
     "Discard": "trunkline.model",
     "Job": "trunkline.model",
-    "JobHandle": "trunkline.client._async.jobs:AsyncJobHandle",
+    "JobHandle": "trunkline.client",
     "JobState": "trunkline.model",
     "Request": "trunkline.client.request",
     "Retry": "trunkline.model",
     "Schedule": "trunkline.model",
     "Snooze": "trunkline.model",
+    "SyncContext": "trunkline.handler",
     "Task": "trunkline.client.task",
     "Trunkline": "trunkline.client.application",
     "TrunklineError": "trunkline.errors",
@@ -65,8 +67,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'trunkline' has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 - as above
 
-    module, _, attribute = home.partition(":")
-    value = getattr(import_module(module), attribute or name)
+    value = getattr(import_module(home), name)
     globals()[name] = value
     return value
 

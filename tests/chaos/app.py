@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.support.ledger import recorded, recorded_async
-from trunkline import Backoff, Context, Snooze, Trunkline
+from trunkline import Backoff, Context, Snooze, SyncContext, Trunkline
+from trunkline.handler import JobContext
 
 __all__ = ["app"]
 
@@ -44,7 +45,7 @@ async def _pass(gate: str, ctx: Context) -> None:
         await asyncio.sleep(_PAUSE)
 
 
-def _pass_blocking(gate: str, ctx: Context) -> None:
+def _pass_blocking(gate: str, ctx: JobContext) -> None:
     give_up = time.monotonic() + _PATIENCE
     while _shut(gate, ctx.attempt, give_up):
         time.sleep(_PAUSE)
@@ -125,7 +126,7 @@ async def lingers(ctx: Context, gate: str) -> int:
 
 
 @app.task(lease=_LEASE, hard_limit="15m", max_attempts=5, backoff=_AT_ONCE)
-def gated_thread(ctx: Context, gate: str) -> int:
+def gated_thread(ctx: SyncContext, gate: str) -> int:
     """Do the same in a thread."""
     with recorded(ctx.job_id, ctx.attempt):
         _pass_blocking(gate, ctx)
@@ -133,7 +134,7 @@ def gated_thread(ctx: Context, gate: str) -> int:
 
 
 @app.task(lease=_LEASE, hard_limit="15m", max_attempts=5, backoff=_AT_ONCE, process=True)
-def gated_process(ctx: Context, gate: str) -> int:
+def gated_process(ctx: SyncContext, gate: str) -> int:
     """Do the same in another process."""
     with recorded(ctx.job_id, ctx.attempt):
         _pass_blocking(gate, ctx)
@@ -159,7 +160,7 @@ async def posts_once(ctx: Context, gate: str) -> None:
 
 
 @app.task(lease="1m", hard_limit="15m", max_attempts=1)
-def posts_once_thread(ctx: Context, gate: str) -> None:
+def posts_once_thread(ctx: SyncContext, gate: str) -> None:
     """Do the same in a thread."""
     with recorded(ctx.job_id, ctx.attempt):
         pass
@@ -169,7 +170,7 @@ def posts_once_thread(ctx: Context, gate: str) -> None:
 
 
 @app.task(lease="1m", hard_limit="15m", max_attempts=1, process=True)
-def posts_once_process(ctx: Context, gate: str) -> None:
+def posts_once_process(ctx: SyncContext, gate: str) -> None:
     """Do the same in another process."""
     with recorded(ctx.job_id, ctx.attempt):
         pass
@@ -206,28 +207,28 @@ async def endless(ctx: Context) -> None:
 
 
 @app.task(lease=_LEASE, max_attempts=1, hard_limit="3s")
-def endless_thread(ctx: Context, gate: str) -> None:
+def endless_thread(ctx: SyncContext, gate: str) -> None:
     """Run past the hard limit, in a thread, until a gate opens."""
     with recorded(ctx.job_id, ctx.attempt):
         _pass_blocking(gate, ctx)
 
 
 @app.task(lease=_LEASE, max_attempts=2, hard_limit="8s", backoff=_AT_ONCE, process=True)
-def endless_process(ctx: Context) -> None:
+def endless_process(ctx: SyncContext) -> None:
     """Run past the hard limit, in another process."""
     with recorded(ctx.job_id, ctx.attempt):
         time.sleep(_PATIENCE)
 
 
 @app.task(lease=_LEASE, max_attempts=2, backoff=_AT_ONCE, process=True)
-def leaves(ctx: Context, code: int) -> None:
+def leaves(ctx: SyncContext, code: int) -> None:
     """End its process without a word."""
     with recorded(ctx.job_id, ctx.attempt):
         os._exit(code)
 
 
 @app.task(lease=_LEASE, max_attempts=2, backoff=_AT_ONCE, process=True)
-def crashes(ctx: Context) -> None:
+def crashes(ctx: SyncContext) -> None:
     """Read where nothing may be read."""
     with recorded(ctx.job_id, ctx.attempt):
         ctypes.string_at(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 from tests.support.databases import Database
@@ -81,3 +82,24 @@ def test_every_verb_of_the_contributing_guide_is_a_target() -> None:
     verbs = set(re.findall(r"`make ([a-z-]+)`", text))
     assert {"setup", "check", "test", "demo", "bench"} <= verbs
     assert all(re.search(rf"^{verb}:", makefile, re.MULTILINE) for verb in verbs)
+
+
+def test_the_table_of_layers_is_the_contract_of_the_import_linter() -> None:
+    """From the bottom to the top; packages of one layer are in any order."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (layers,) = (
+        contract["layers"]
+        for contract in contracts["tool"]["importlinter"]["contracts"]
+        if contract["type"] == "layers"
+    )
+    levels = {
+        name: level
+        for level, names in enumerate(reversed(layers))
+        for name in re.findall(r"trunkline\.(\w+)", names)
+    }
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    table = text.partition("## Layers")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `src/")]
+    named = [name for row in rows for name in re.findall(r"`src/trunkline/(\w+)`", row)]
+    assert sorted(named) == sorted(levels)
+    assert named == sorted(named, key=lambda name: levels[name])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tools.generate_docs import refusals
 from tools.generate_reference_errors import classes
-from trunkline.errors import TrunklineError
+from trunkline.errors import HTTP_ERRORS, TrunklineError
 
 __all__ = ["lines"]
 
@@ -22,5 +22,7 @@ def lines() -> Iterator[str]:
         for name in ("sqlstate", "retryable", "http_status"):
             if (value := getattr(error, name, "")) != "":
                 yield f"error {error.code}: {name} {value}"
+    for known in HTTP_ERRORS:
+        yield f"error {known.code}: class httpx2.{known.name}"
     for sqlstate, name, _message, _hint in sorted(refusals()):
         yield f"refusal {sqlstate}: {name}"

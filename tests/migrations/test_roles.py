@@ -108,7 +108,7 @@ def test_role_of_another_installer_needs_one_grant(own_server: OwnServer, root: 
         refused = refusal(second, root)
         assert (refused.reason, refused.sqlstate) == ("installer_lacks_right", "TL090")
         assert refused.detail["right"] == "membership"
-        command = refused.hint.removeprefix("Let an administrator run: ")
+        command = refused.hint.removeprefix("Ask an administrator to run: ")
         assert command == "grant trunkline_owner to second with inherit true, set true;"
         with own_server.superuser() as connection:
             connection.execute(command.encode())
@@ -130,7 +130,7 @@ def test_missing_right_is_named_with_its_cure(
     assert (refused.reason, refused.detail["right"]) == ("installer_lacks_right", right)
     # The cure in the hint is one that works.
     with own_server.superuser("one") as connection:
-        connection.execute(refused.hint.removeprefix("Let an administrator run: ").encode())
+        connection.execute(refused.hint.removeprefix("Ask an administrator to run: ").encode())
     assert install(own_server.dsn("one", user="poor"), root).version == 1
 
 

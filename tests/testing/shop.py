@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from trunkline import Backoff, Cancel, Context, Discard, Retry, Snooze, Trunkline
+from trunkline import Backoff, Cancel, Context, Discard, Retry, Snooze, SyncContext, Trunkline
 
 app = Trunkline("host=nowhere.invalid")
 
@@ -88,7 +88,7 @@ async def written(ctx: Context, name: str) -> str:
 
 
 @app.task
-def written_in_a_thread(ctx: Context, name: str) -> None:
+def written_in_a_thread(ctx: SyncContext, name: str) -> None:
     ctx.progress(50)
     with ctx.transaction() as connection:
         connection.execute("insert into written values (%s)", (name,))

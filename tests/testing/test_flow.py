@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.client.http.server import Server, answer
-from trunkline import Context, Trunkline
+from tests.support.http_server import Server, answer
+from trunkline import Context, SyncContext, Trunkline
 from trunkline.errors import LimitExhausted, RateLimited
 from trunkline.testing import AsyncSandbox, Sandbox
 
@@ -15,23 +15,23 @@ app = Trunkline()
 
 @app.task(limit="openai", cost={"tokens": 100}, concurrency=2)
 async def summarise(ctx: Context, url: str) -> list[Any]:
-    response = await ctx.http.get(url, tokens=100)
+    response = await ctx.http_client(tokens=100).get(url)
     async with ctx.grant("search", requests=2) as grant:
         again = [await grant.settle(requests=1), await grant.settle()]
     return [response.json()["usage"]["total_tokens"], *again]
 
 
 @app.task(limit="openai", cost={"tokens": 100})
-def plain(ctx: Context, url: str) -> list[Any]:
-    first = bool(ctx.settle(tokens=10))
-    response = ctx.http.get(url, limit="search")
+def plain(ctx: SyncContext, url: str) -> list[Any]:
+    first = ctx.settle(tokens=10)
+    response = ctx.http_client(limit="search").get(url)
     with ctx.grant("search") as grant:
-        again = [bool(grant.settle()), bool(grant.settle())]
-    return [first, response.status, *again]
+        again = [grant.settle(), grant.settle()]
+    return [first, response.status_code, *again]
 
 
 @app.task
-def impatient(ctx: Context) -> None:
+def impatient(ctx: SyncContext) -> None:
     with ctx.grant("search"):
         pass
     with ctx.grant("search", wait=False):

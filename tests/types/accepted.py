@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, assert_type
 from uuid import UUID
 
+import httpx2
+
 from trunkline import (
     Backoff,
     Breaker,
@@ -16,12 +18,12 @@ from trunkline import (
     Request,
     Schedule,
     Snooze,
+    SyncContext,
     Task,
     Trunkline,
 )
-from trunkline.client._sync.jobs import SyncJobHandle
-from trunkline.client.flow import Grant
-from trunkline.client.http.response import Response
+from trunkline.client import SyncJobHandle
+from trunkline.handler import Grant, SyncGrant
 from trunkline.model import ChangedJob, Enqueued, Explanation
 from trunkline.testing import AsyncSandbox, Drained, Sandbox
 
@@ -56,7 +58,7 @@ def plain(number: int) -> int:
 
 
 @app.task
-def plain_with_context(ctx: Context, *, number: int) -> list[int]:
+def plain_with_context(ctx: SyncContext, *, number: int) -> list[int]:
     ctx.progress(10)
     with ctx.transaction() as connection:
         connection.execute("select 1")
@@ -191,15 +193,30 @@ async def calling(ctx: Context, model: str, document: str) -> int:
         assert_type(grant, Grant)
         assert_type(await grant.settle(tokens=3, cost=0.5), bool)
     assert_type(await ctx.settle(tokens=3), bool)
-    answer = await ctx.http.post("https://example.com", json={}, tokens=5, timeout="30s")
-    assert_type(answer, Response)
-    return (await ctx.http.get("https://example.com", limit=False)).status
+    assert_type(ctx.http, httpx2.AsyncClient)
+    answer = await ctx.http.post("https://example.com", json={}, timeout=30)
+    assert_type(answer, httpx2.Response)
+    client = ctx.http_client(
+        limit="openai/{model}",
+        keys={"model": model},
+        tokens=5,
+        requests=1,
+        units=1000,
+        wait="30s",
+        settle=lambda answer: {"tokens": answer.json()["used"]},
+        raise_for_limit=False,
+    )
+    assert_type(client, httpx2.AsyncClient)
+    return (await ctx.http_client(limit=False).get("https://example.com")).status_code
 
 
 @app.task(concurrency=3, breaker=Breaker(failures=5))
-def calling_in_a_thread(ctx: Context) -> int:
+def calling_in_a_thread(ctx: SyncContext) -> int:
     with ctx.grant("openai") as grant:
-        assert_type(grant, Grant)
+        assert_type(grant, SyncGrant)
+        assert_type(grant.settle(tokens=2), bool)
         if grant.settle(tokens=3):
             ctx.settle(units=5)
-    return ctx.http.get("https://example.com").status
+    assert_type(ctx.http, httpx2.Client)
+    assert_type(ctx.http_client(tokens=5), httpx2.Client)
+    return ctx.http.get("https://example.com").status_code

@@ -4,7 +4,7 @@ The checks of the project see the comments and fail when one is not needed; test
 them away and compares line by line.
 """
 
-from trunkline import Context, Trunkline
+from trunkline import Context, SyncContext, Trunkline
 from trunkline.testing import Sandbox
 
 app = Trunkline()
@@ -92,7 +92,30 @@ async def within_limits(ctx: Context) -> None:
     ctx.grant("openai", token=5)  # type: ignore[call-arg]
     ctx.grant("openai", tokens="5")  # type: ignore[arg-type]
     await ctx.settle(tokens=1.5)  # type: ignore[arg-type]
-    await ctx.http.get("https://example.com", limit=True)  # type: ignore[arg-type]
-    await ctx.http.post("https://example.com", token=5)  # type: ignore[call-arg]
+    ctx.http_client(limit=True)  # type: ignore[arg-type]
+    ctx.http_client(token=5)  # type: ignore[call-arg]
+    await ctx.http.post("https://example.com", tokens=5)  # type: ignore[call-arg]
     app.task(concurrency="3")  # type: ignore[call-overload]
     app.task(breaker=5)  # type: ignore[call-overload]
+
+
+async def without_await(ctx: Context) -> None:
+    ctx.http.get("https://example.com")  # type: ignore[unused-coroutine]
+    ctx.http.get("https://example.com").json()  # type: ignore[attr-defined]
+    ctx.progress(50)  # type: ignore[unused-coroutine]
+    ctx.settle(tokens=5)  # type: ignore[unused-coroutine]
+    if ctx.settle(tokens=5):  # type: ignore[truthy-bool]
+        pass
+    with ctx.grant("openai"):  # type: ignore[attr-defined]
+        pass
+    with ctx.transaction():  # type: ignore[attr-defined]
+        pass
+    async with ctx.grant("openai") as grant:
+        grant.settle(tokens=5)  # type: ignore[unused-coroutine]
+
+
+async def awaited_in_vain(ctx: SyncContext) -> None:
+    await ctx.http.get("https://example.com")  # type: ignore[misc]
+    await ctx.progress(50)  # type: ignore[func-returns-value, misc]
+    async with ctx.grant("openai"):  # type: ignore[attr-defined]
+        pass

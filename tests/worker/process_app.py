@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 
-from trunkline import Cancel, Context, Discard, Retry, Snooze, Trunkline
+from trunkline import Cancel, Discard, Retry, Snooze, SyncContext, Trunkline
 
 app = Trunkline()
 
@@ -21,7 +21,7 @@ def add(a: int, b: int) -> int:
 
 
 @app.task(process=True, aliases=["resize"])
-def scale(ctx: Context) -> str:
+def scale(ctx: SyncContext) -> str:
     return f"ran {ctx.task}"
 
 
@@ -62,7 +62,7 @@ def unstorable() -> Any:
 
 
 @app.task(process=True)
-def miscounted(ctx: Context, in_transaction: bool = False) -> int:
+def miscounted(ctx: SyncContext, in_transaction: bool = False) -> int:
     if in_transaction:
         with ctx.transaction() as connection:
             connection.execute("insert into notes values ('undone')")
@@ -106,13 +106,13 @@ def deaf(folder: str) -> None:
 
 
 @app.task(process=True)
-def advance(ctx: Context) -> list[Any]:
+def advance(ctx: SyncContext) -> list[Any]:
     ctx.progress(20)
     return [ctx.attempt, ctx.task, ctx.worker, ctx.cancelled]
 
 
 @app.task(process=True)
-def advance_for_ever(ctx: Context, folder: str) -> None:
+def advance_for_ever(ctx: SyncContext, folder: str) -> None:
     (Path(folder) / f"runs-{os.getpid()}").touch()
     while True:
         ctx.progress(20, "a fifth", phase="first")
@@ -120,7 +120,7 @@ def advance_for_ever(ctx: Context, folder: str) -> None:
 
 
 @app.task(process=True)
-def post(ctx: Context, name: str, error: bool = False) -> Any:
+def post(ctx: SyncContext, name: str, error: bool = False) -> Any:
     with ctx.transaction() as connection:
         connection.execute("insert into notes values (%s)", (name,))
         ctx.result = {"noted": name}
@@ -130,7 +130,7 @@ def post(ctx: Context, name: str, error: bool = False) -> Any:
 
 
 @app.task(process=True)
-def post_when_cancelled(ctx: Context, dsn: str) -> None:
+def post_when_cancelled(ctx: SyncContext, dsn: str) -> None:
     with ctx.transaction() as connection, psycopg.connect(dsn, autocommit=True) as other:
         connection.execute("insert into notes values ('cancelled')")
         other.execute("select trunkline.cancel(%s, 'changed my mind')", (ctx.job_id,))
@@ -141,7 +141,7 @@ def post_when_cancelled(ctx: Context, dsn: str) -> None:
 
 
 @app.task(process=True, max_attempts=1)
-def loses_it(ctx: Context, times: int) -> None:
+def loses_it(ctx: SyncContext, times: int) -> None:
     """Lose the connection of its transaction, so many times."""
     with ctx.transaction() as connection:
         connection.execute("insert into notes values (%s)", (f"attempt {ctx.attempt}",))
@@ -150,7 +150,7 @@ def loses_it(ctx: Context, times: int) -> None:
 
 
 @app.task(process=True)
-def speak(ctx: Context) -> None:
+def speak(ctx: SyncContext) -> None:
     logging.getLogger("my.own").warning("a line of the handler's own logger")
     ctx.log.warning("a line of the context's logger")
 

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from tests.worker.scene import Scene, eventually
-from trunkline import Context, Trunkline
+from trunkline import Context, SyncContext, Trunkline
 from trunkline.errors import InvalidOptions, UnknownTask
 
 
@@ -46,7 +46,7 @@ async def test_handlers_of_every_kind_have_aliases(scene: Scene, mode: str) -> N
     else:
 
         @scene.app.task(name="scale", aliases=["resize"])
-        def scaled(ctx: Context) -> str:
+        def scaled(ctx: SyncContext) -> str:
             return f"ran {ctx.task}"
 
     async with scene.working():

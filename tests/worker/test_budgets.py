@@ -8,7 +8,7 @@ import pytest
 from tests.worker.scene import Scene
 from tests.worker.test_grants import KINDS, bucket, limit
 from tests.worker.test_http import chat, url
-from trunkline import Context
+from trunkline import Context, SyncContext
 from trunkline.errors import QuotaSpent
 from trunkline_profiles.clinical.stubs.limits import Model
 from trunkline_profiles.clinical.stubs.provider import Provider
@@ -33,7 +33,7 @@ async def test_actuals_far_above_the_estimate_stop_that_tenant(scene: Scene, kin
             await ctx.http.post(url(provider), json=chat())
 
         @scene.app.task(limit=["openai", "budget/{tenant}"], cost={"tokens": 100})
-        def thread(ctx: Context) -> None:
+        def thread(ctx: SyncContext) -> None:
             ctx.http.post(url(provider), json=chat())
 
         async with scene.working():

@@ -9,8 +9,9 @@ import pytest
 
 from tests.support.internals import jobs
 from tests.worker.scene import Scene, eventually
-from trunkline import Context, Retry
+from trunkline import Context, Retry, SyncContext
 from trunkline.errors import StaleAttempt
+from trunkline.handler import JobContext
 
 
 async def test_the_context_tells_of_the_job(scene: Scene) -> None:
@@ -74,7 +75,7 @@ async def test_a_later_attempt_knows_the_error_of_the_one_before(scene: Scene) -
 async def test_progress_is_stored_and_never_goes_back(scene: Scene, kind: str) -> None:
     steps: list[Any] = []
 
-    def look(ctx: Context) -> None:
+    def look(ctx: JobContext) -> None:
         row = scene.job(ctx.job_id)
         steps.append((row.progress, row.message, row.phase))
 
@@ -88,7 +89,7 @@ async def test_progress_is_stored_and_never_goes_back(scene: Scene, kind: str) -
         look(ctx)
 
     @scene.app.task
-    def thread(ctx: Context) -> None:
+    def thread(ctx: SyncContext) -> None:
         ctx.progress(40, "well", phase="one")
         look(ctx)
         ctx.progress(10)
@@ -118,12 +119,12 @@ async def test_progress_stops_a_handler_whose_job_is_to_be_cancelled(
         passed.append("loop")
 
     @scene.app.task
-    def thread(ctx: Context) -> None:
+    def thread(ctx: SyncContext) -> None:
         cancel(ctx)
         ctx.progress(50)
         passed.append("thread")
 
-    def cancel(ctx: Context) -> None:
+    def cancel(ctx: JobContext) -> None:
         scene.rows("select * from trunkline.cancel(%s, %s)", ctx.job_id, "changed my mind")
 
     async with scene.working():
@@ -139,7 +140,7 @@ async def test_progress_stops_a_handler_whose_job_was_lost(scene: Scene, kind: s
     passed: list[str] = []
     errors: list[BaseException] = []
 
-    def lose(ctx: Context) -> None:
+    def lose(ctx: JobContext) -> None:
         jobs.reassign(scene.superuser, ctx.job_id)
 
     @scene.app.task
@@ -153,7 +154,7 @@ async def test_progress_stops_a_handler_whose_job_was_lost(scene: Scene, kind: s
         passed.append("loop")
 
     @scene.app.task
-    def thread(ctx: Context) -> None:
+    def thread(ctx: SyncContext) -> None:
         lose(ctx)
         try:
             ctx.progress(50)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.worker.scene import eventually, held_job
 from tests.worker.stage import stage
-from trunkline import Context, Trunkline
+from trunkline import Context, SyncContext, Trunkline
 from trunkline.worker.report import End
 from trunkline.worker.roster import Stop
 
@@ -242,7 +242,7 @@ async def test_handlers_with_and_without_context_in_loop_and_thread(app: Trunkli
         return a
 
     @app.task
-    def in_thread(ctx: Context, a: int) -> tuple[str, int]:
+    def in_thread(ctx: SyncContext, a: int) -> tuple[str, int]:
         return ctx.task, a
 
     @app.task

@@ -8,7 +8,7 @@ import pytest
 from tests.support.internals import jobs
 from tests.worker.scene import Scene, eventually, timed
 from tests.worker.test_grants import KINDS, bucket, hold_slot, let_go, limit, until_refused
-from trunkline import Context
+from trunkline import Context, SyncContext
 from trunkline.db.calls import work
 from trunkline.errors import (
     LimitExhausted,
@@ -43,7 +43,7 @@ async def test_grants_wait_for_each_other(scene: Scene, kind: str) -> None:
             leave()
 
     @scene.app.task
-    def thread(ctx: Context) -> None:
+    def thread(ctx: SyncContext) -> None:
         with ctx.grant("api"):
             enter()
             while max(most) < 2:
@@ -73,7 +73,7 @@ async def test_who_does_not_wait_is_put_off_and_told_why(scene: Scene, kind: str
             raise
 
     @scene.app.task
-    def thread(ctx: Context) -> None:
+    def thread(ctx: SyncContext) -> None:
         try:
             with ctx.grant("api", wait="1s"):
                 raise AssertionError("there was room")
@@ -115,7 +115,7 @@ async def test_a_bound_on_the_wait(scene: Scene, kind: str) -> None:
             return "granted"
 
     @scene.app.task
-    def thread(ctx: Context) -> str:
+    def thread(ctx: SyncContext) -> str:
         stopwatch = timed()
         try:
             with ctx.grant("api", wait="150ms"):
@@ -152,7 +152,7 @@ async def test_a_job_is_cancelled_while_it_waits(scene: Scene, kind: str) -> Non
             ended.set()
 
     @scene.app.task
-    def thread(ctx: Context) -> None:
+    def thread(ctx: SyncContext) -> None:
         try:
             with ctx.grant("api"):
                 raise AssertionError("there was room")
@@ -185,7 +185,7 @@ async def test_who_lost_the_job_does_not_go_on_waiting(scene: Scene, kind: str) 
             raise
 
     @scene.app.task
-    def thread(ctx: Context) -> None:
+    def thread(ctx: SyncContext) -> None:
         try:
             with ctx.grant("api"):
                 raise AssertionError("there was room")
@@ -232,7 +232,7 @@ async def test_no_runner_is_kept_for_what_may_last(scene: Scene, kind: str, how:
             pass
 
     @scene.app.task
-    def thread(ctx: Context) -> None:
+    def thread(ctx: SyncContext) -> None:
         with ctx.grant("api", tokens=1):
             pass
 

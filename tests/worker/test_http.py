@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from tests.support.http_server import Server, answer
 from tests.support.internals import flow, usage
-from tests.unit.client.http.server import Server, answer
 from tests.worker import flow_app
 from tests.worker.scene import Scene, ended_in_a_hurry, eventually
-from trunkline import Context, Trunkline
+from trunkline import Context, SyncContext, Trunkline
 from trunkline.db.pool import AsyncPool
 from trunkline.errors import TenantDenied
 from trunkline.worker.options import WorkerOptions
@@ -54,12 +54,12 @@ async def test_a_call_is_charged_and_settled_by_what_the_answer_says(
 
     @scene.app.task(limit="openai", cost={"tokens": 1200})
     async def loop(ctx: Context) -> int:
-        answer = await ctx.http.post(url(provider), json=chat(), tokens=1200)
+        answer = await ctx.http_client(tokens=1200).post(url(provider), json=chat())
         return int(answer.json()["usage"]["total_tokens"])
 
     @scene.app.task(limit="openai", cost={"tokens": 1200})
-    def thread(ctx: Context) -> int:
-        answer = ctx.http.post(url(provider), json=chat(), tokens=1200)
+    def thread(ctx: SyncContext) -> int:
+        answer = ctx.http_client(tokens=1200).post(url(provider), json=chat())
         return int(answer.json()["usage"]["total_tokens"])
 
     async with scene.working():
@@ -127,7 +127,7 @@ async def test_a_refusal_holds_that_key_for_everybody_and_puts_the_attempt_off(
         await ctx.http.post(url(provider), json=chat())
 
     @scene.app.task(limit="openai/{model}")
-    def thread(ctx: Context, model: str) -> None:
+    def thread(ctx: SyncContext, model: str) -> None:
         ctx.http.post(url(provider), json=chat())
 
     async with scene.working():
@@ -158,7 +158,9 @@ async def test_a_refusal_may_be_looked_at(scene: Scene, provider: Provider) -> N
 
     @scene.app.task(limit="openai")
     async def work(ctx: Context) -> int:
-        return (await ctx.http.post(url(provider), json=chat(), raise_for_limit=False)).status
+        return (
+            await ctx.http_client(raise_for_limit=False).post(url(provider), json=chat())
+        ).status_code
 
     async with scene.working():
         (job,) = await scene.enqueue("work")
@@ -193,7 +195,7 @@ async def test_nonsense_about_limits_changes_nothing(
 
     @scene.app.task(limit="openai")
     async def work(ctx: Context) -> int:
-        return (await ctx.http.post(url(provider), json=chat())).status
+        return (await ctx.http.post(url(provider), json=chat())).status_code
 
     async with scene.working():
         (job,) = await scene.enqueue("work")
@@ -236,14 +238,14 @@ async def test_what_an_answer_took_can_be_said(scene: Scene, provider: Provider)
 
     @scene.app.task(limit="openai")
     async def work(ctx: Context) -> None:
-        await ctx.http.post(
-            url(provider),
-            json=chat(),
+        await ctx.http_client(
             tokens=1200,
             settle=lambda answer: {"tokens": answer.json()["usage"]["prompt_tokens"], "cost": 0.5},
-        )
+        ).post(url(provider), json=chat())
         # A bad answer says nothing of it: what was estimated stays.
-        await ctx.http.post(url(provider), json={}, tokens=30, settle=lambda _: {"tokens": 1})
+        await ctx.http_client(tokens=30, settle=lambda _: {"tokens": 1}).post(
+            url(provider), json={}
+        )
 
     async with scene.working():
         (job,) = await scene.enqueue("work")
@@ -262,11 +264,11 @@ async def test_a_provider_that_does_not_answer_fails_the_attempt_and_keeps_the_c
 
     @scene.app.task(limit="openai", cost={"tokens": 50})
     async def loop(ctx: Context) -> None:
-        await ctx.http.post(url(provider), json=chat(), tokens=50, timeout="200ms")
+        await ctx.http_client(tokens=50).post(url(provider), json=chat(), timeout=0.2)
 
     @scene.app.task(limit="openai", cost={"tokens": 50})
-    def thread(ctx: Context) -> None:
-        ctx.http.post(url(provider), json=chat(), tokens=50, timeout="200ms")
+    def thread(ctx: SyncContext) -> None:
+        ctx.http_client(tokens=50).post(url(provider), json=chat(), timeout=0.2)
 
     async with scene.working():
         (job,) = await scene.enqueue(kind)
@@ -283,7 +285,7 @@ async def test_a_call_may_be_outside_of_all_limits(scene: Scene) -> None:
         @scene.app.task(limit="openai")
         async def work(ctx: Context) -> None:
             for _ in range(3):
-                await ctx.http.get(server.url, limit=False)
+                await ctx.http_client(limit=False).get(server.url)
 
         async with scene.working():
             (job,) = await scene.enqueue("work")
@@ -304,12 +306,12 @@ async def test_many_at_once_stay_within_the_limits_as_the_provider_sees_it(
 
     @scene.app.task
     async def loop(ctx: Context) -> None:
-        await ctx.http.post(url(provider), json=chat(), limit="openai")
+        await ctx.http_client(limit="openai").post(url(provider), json=chat())
         done.release()
 
     @scene.app.task
-    def thread(ctx: Context) -> None:
-        ctx.http.post(url(provider), json=chat(), limit="openai")
+    def thread(ctx: SyncContext) -> None:
+        ctx.http_client(limit="openai").post(url(provider), json=chat())
         done.release()
 
     async with scene.working(concurrency=12):
@@ -329,11 +331,11 @@ async def test_a_call_that_no_limit_ever_lets_through_is_dead_at_once(
 
         @scene.app.task(limit="openai")
         async def loop(ctx: Context) -> None:
-            await ctx.http.get(server.url, tokens=1001)
+            await ctx.http_client(tokens=1001).get(server.url)
 
         @scene.app.task(limit="openai")
-        def thread(ctx: Context) -> None:
-            ctx.http.get(server.url, tokens=1001)
+        def thread(ctx: SyncContext) -> None:
+            ctx.http_client(tokens=1001).get(server.url)
 
         async with scene.working():
             (job,) = await scene.enqueue(kind)
@@ -358,20 +360,20 @@ async def test_a_worker_of_one_tenant_calls_a_provider_that_all_share(
             async with ctx.grant("openai", tokens=10) as grant:
                 await grant.settle(tokens=12)
             try:
-                await ctx.http.get(at, limit="other")
+                await ctx.http_client(limit="other").get(at)
             except TenantDenied as error:
                 denied.append(error.code)
-            return (await ctx.http.get(at, raise_for_limit=False)).status
+            return (await ctx.http_client(raise_for_limit=False).get(at)).status_code
 
         @app.task(limit="openai", max_attempts=1)
-        def thread(ctx: Context, at: str) -> int:
+        def thread(ctx: SyncContext, at: str) -> int:
             with ctx.grant("openai", tokens=10) as grant:
                 grant.settle(tokens=12)
             try:
-                ctx.http.get(at, limit="other")
+                ctx.http_client(limit="other").get(at)
             except TenantDenied as error:
                 denied.append(error.code)
-            return ctx.http.get(at, raise_for_limit=False).status
+            return ctx.http_client(raise_for_limit=False).get(at).status_code
 
     refusal = answer(b"", "Retry-After: 30", status="429 Too Many Requests")
     narrowed = Trunkline(make_conninfo(scene.database.dsn, options="-c trunkline.tenant=acme"))
@@ -398,7 +400,7 @@ async def test_a_missing_function_does_not_fail_a_job_that_reports_an_answer(
 
     @scene.app.task(limit="openai", max_attempts=1)
     async def work(ctx: Context, at: str) -> int:
-        return (await ctx.http.get(at, raise_for_limit=False)).status
+        return (await ctx.http_client(raise_for_limit=False).get(at)).status_code
 
     def busy(connection: socket.socket, request: bytes) -> bool:
         scene.superuser.execute("alter function trunkline.observe_limit rename to observe_another")
@@ -409,7 +411,7 @@ async def test_a_missing_function_does_not_fail_a_job_that_reports_an_answer(
             (job,) = await scene.enqueue("work", at=provider.url)
             done = await scene.until_state(job, "completed", "dead")
     assert (done.state, done.result) == ("completed", 429)
-    assert "could not be told" in caplog.text
+    assert "could not be recorded" in caplog.text
 
 
 async def test_a_refused_observation_does_not_fail_the_job(
@@ -420,7 +422,7 @@ async def test_a_refused_observation_does_not_fail_the_job(
 
     @scene.app.task(limit="openai", max_attempts=1)
     async def work(ctx: Context, at: str) -> int:
-        return (await ctx.http.get(at, raise_for_limit=False)).status
+        return (await ctx.http_client(raise_for_limit=False).get(at)).status_code
 
     def busy(connection: socket.socket, request: bytes) -> bool:
         flow.remove_limit(scene.superuser, "openai")
@@ -431,4 +433,4 @@ async def test_a_refused_observation_does_not_fail_the_job(
             (job,) = await scene.enqueue("work", at=provider.url)
             done = await scene.until_state(job, "completed", "dead")
     assert (done.state, done.result) == ("completed", 429)
-    assert "could not be told" in caplog.text
+    assert "could not be recorded" in caplog.text

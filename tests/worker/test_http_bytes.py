@@ -2,14 +2,14 @@
 
 from typing import Any
 
+import httpx2
 import pytest
 
+from tests.support.http_server import Server, answer
 from tests.support.internals import usage
-from tests.unit.client.http.server import Server, answer
 from tests.worker.scene import Scene
 from tests.worker.test_http import KINDS, limit
-from trunkline import Context
-from trunkline.errors import HttpFailed
+from trunkline import Context, SyncContext
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -26,17 +26,17 @@ async def test_bytes_on_the_wire_are_what_a_quota_counts(scene: Scene, kind: str
 
         @scene.app.task
         async def loop(ctx: Context) -> int:
-            found = await ctx.http.get(server.url, limit="data", units=50_000)
-            with pytest.raises(HttpFailed):
-                await ctx.http.post(server.url, limit="data", units=50_000)
-            return found.wire_bytes
+            found = await ctx.http_client(limit="data", units=50_000).get(server.url)
+            with pytest.raises(httpx2.RemoteProtocolError):
+                await ctx.http_client(limit="data", units=50_000).post(server.url)
+            return int(found.extensions["wire_bytes"])
 
         @scene.app.task
-        def thread(ctx: Context) -> int:
-            found = ctx.http.get(server.url, limit="data", units=50_000)
-            with pytest.raises(HttpFailed):
-                ctx.http.post(server.url, limit="data", units=50_000)
-            return found.wire_bytes
+        def thread(ctx: SyncContext) -> int:
+            found = ctx.http_client(limit="data", units=50_000).get(server.url)
+            with pytest.raises(httpx2.RemoteProtocolError):
+                ctx.http_client(limit="data", units=50_000).post(server.url)
+            return int(found.extensions["wire_bytes"])
 
         async with scene.working():
             (job,) = await scene.enqueue(kind)
@@ -68,13 +68,13 @@ async def test_a_quota_in_bytes_counts_calls_that_say_nothing_of_it(
         @scene.app.task(limit=limits)
         async def loop(ctx: Context) -> None:
             await ctx.http.get(server.url)
-            with pytest.raises(HttpFailed):
+            with pytest.raises(httpx2.RemoteProtocolError):
                 await ctx.http.post(server.url)
 
         @scene.app.task(limit=limits)
-        def thread(ctx: Context) -> None:
+        def thread(ctx: SyncContext) -> None:
             ctx.http.get(server.url)
-            with pytest.raises(HttpFailed):
+            with pytest.raises(httpx2.RemoteProtocolError):
                 ctx.http.post(server.url)
 
         async with scene.working():

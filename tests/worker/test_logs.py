@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.worker.scene import Scene
-from trunkline import Context
+from trunkline import Context, SyncContext
+from trunkline.handler import JobContext
 from trunkline.telemetry import set_up_logging
 
 own = logging.getLogger("my.own.code")
@@ -28,7 +29,7 @@ def stream() -> Iterator[io.StringIO]:
     root.setLevel(level)
 
 
-def speak(ctx: Context, where: str) -> None:
+def speak(ctx: JobContext, where: str) -> None:
     own.info("own line in %s", where)
     ctx.log.info("context line in %s", where, extra={"colour": "red"})
 
@@ -46,7 +47,7 @@ async def run_all(scene: Scene) -> dict[str, Any]:
         await asyncio.create_task(inner())
 
     @scene.app.task
-    def in_thread(ctx: Context) -> None:
+    def in_thread(ctx: SyncContext) -> None:
         speak(ctx, "thread")
 
     @scene.app.task

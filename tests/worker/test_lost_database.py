@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from tests.worker import process_app
 from tests.worker.scene import Scene
-from trunkline import Context
+from trunkline import Context, SyncContext
 from trunkline.cli.doctor import doctor
 
 _HANG_UP = "select pg_terminate_backend(pg_backend_pid())"
@@ -30,7 +30,7 @@ def notes(scene: Scene) -> Scene:
                 await connection.execute(_HANG_UP)
 
     @scene.app.task(max_attempts=1)
-    def thread(ctx: Context, times: int) -> None:
+    def thread(ctx: SyncContext, times: int) -> None:
         with ctx.transaction() as connection:
             connection.execute("insert into notes values (%s)", (f"attempt {ctx.attempt}",))
             if ctx.attempt <= times:

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from psycopg import sql
 
 from tests.worker.scene import Scene
-from trunkline import Context
+from trunkline import Context, SyncContext
 from trunkline.cli.doctor import doctor
 
 SETTINGS = [
@@ -40,7 +40,7 @@ async def test_work_is_done_whatever_the_database_sets(scene: Scene, name: str, 
         return name
 
     @scene.app.task(max_attempts=1)
-    def thread(ctx: Context, name: str) -> str:
+    def thread(ctx: SyncContext, name: str) -> str:
         ctx.progress(50)
         with ctx.transaction():
             ctx.result = name

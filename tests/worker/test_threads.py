@@ -10,7 +10,7 @@ import pytest
 
 from tests.worker.scene import DEADLINE, eventually
 from tests.worker.stage import stage
-from trunkline import Context, Trunkline
+from trunkline import SyncContext, Trunkline
 from trunkline.worker.report import End
 from trunkline.worker.roster import Stop
 from trunkline.worker.threads import Threads
@@ -122,7 +122,7 @@ async def test_an_interrupted_thread_is_left_behind_and_told() -> None:
     go = threading.Event()
 
     @app.task
-    def stuck(ctx: Context) -> None:
+    def stuck(ctx: SyncContext) -> None:
         seen.append(ctx.cancelled)
         go.wait(DEADLINE)
         seen.append(ctx.cancelled)

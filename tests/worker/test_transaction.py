@@ -8,8 +8,9 @@ import pytest
 
 from tests.support.internals import jobs
 from tests.worker.scene import DEADLINE, Scene, eventually
-from trunkline import Context, Retry
+from trunkline import Context, Retry, SyncContext
 from trunkline.errors import InvalidTask, ResultNotStorable, StaleAttempt
+from trunkline.handler import JobContext
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ async def test_a_transaction_commits_writes_and_completion_together(
         return "not stored"
 
     @notes.app.task
-    def thread(ctx: Context) -> Any:
+    def thread(ctx: SyncContext) -> Any:
         with ctx.transaction() as connection:
             connection.execute("insert into notes values ('kept')")
             seen.append(notes.state(ctx.job_id))
@@ -68,7 +69,7 @@ async def test_as_many_transactions_are_open_at_once_as_jobs_run(notes: Scene, k
             await in_loop.wait()
 
     @notes.app.task
-    def thread(ctx: Context) -> None:
+    def thread(ctx: SyncContext) -> None:
         with ctx.transaction() as connection:
             connection.execute("insert into notes values ('kept')")
             in_threads.wait(DEADLINE)
@@ -90,7 +91,7 @@ async def test_an_error_in_the_transaction_undoes_the_writes_and_fails_the_attem
             raise ValueError("after the write")
 
     @notes.app.task
-    def thread(ctx: Context) -> None:
+    def thread(ctx: SyncContext) -> None:
         with ctx.transaction() as connection:
             connection.execute("insert into notes values ('undone')")
             raise ValueError("after the write")
@@ -107,7 +108,7 @@ async def test_a_stale_attempt_commits_nothing(notes: Scene, kind: str) -> None:
     """CP-47: another attempt owns the job by the end of the transaction."""
     errors: list[BaseException] = []
 
-    def lose(ctx: Context) -> None:
+    def lose(ctx: JobContext) -> None:
         jobs.reassign(notes.superuser, ctx.job_id)
 
     @notes.app.task
@@ -121,7 +122,7 @@ async def test_a_stale_attempt_commits_nothing(notes: Scene, kind: str) -> None:
             raise
 
     @notes.app.task
-    def thread(ctx: Context) -> None:
+    def thread(ctx: SyncContext) -> None:
         try:
             with ctx.transaction() as connection:
                 connection.execute("insert into notes values ('stale')")
@@ -141,7 +142,7 @@ async def test_a_stale_attempt_commits_nothing(notes: Scene, kind: str) -> None:
 async def test_an_attempt_that_was_told_to_cancel_commits_nothing(notes: Scene, kind: str) -> None:
     """T14, CP-50: from the heartbeat that returned cancel on, the job ends cancelled."""
 
-    def tell(ctx: Context) -> None:
+    def tell(ctx: JobContext) -> None:
         notes.rows("select * from trunkline.cancel(%s, 'changed my mind')", ctx.job_id)
         beat = "select verdict from trunkline.heartbeat(%s, array[%s::uuid], array[%s])"
         assert notes.value(beat, ctx.worker, ctx.job_id, ctx.attempt) == "cancel"
@@ -154,7 +155,7 @@ async def test_an_attempt_that_was_told_to_cancel_commits_nothing(notes: Scene, 
             tell(ctx)
 
     @notes.app.task
-    def thread(ctx: Context) -> None:
+    def thread(ctx: SyncContext) -> None:
         with ctx.transaction() as connection:
             connection.execute("insert into notes values ('cancelled')")
             tell(ctx)
@@ -175,7 +176,7 @@ async def test_a_result_that_is_no_json_undoes_the_transaction(notes: Scene, kin
             ctx.result = object()
 
     @notes.app.task
-    def thread(ctx: Context) -> None:
+    def thread(ctx: SyncContext) -> None:
         with ctx.transaction() as connection:
             connection.execute("insert into notes values ('undone')")
             ctx.result = object()
@@ -263,7 +264,7 @@ async def test_a_transaction_that_cannot_begin_gives_its_connection_back(
             raise Retry(after=0) from error
 
     @notes.app.task(max_attempts=50)
-    def thread(ctx: Context) -> None:
+    def thread(ctx: SyncContext) -> None:
         attempts.append(ctx.attempt)
         if ctx.attempt < 12:
             notes.rows(kill)
@@ -285,15 +286,15 @@ async def test_the_wrong_kind_of_with_is_explained(notes: Scene) -> None:
     @notes.app.task
     async def loop(ctx: Context) -> None:
         try:
-            with ctx.transaction():
+            with ctx.transaction():  # type: ignore[attr-defined]
                 pass
         except InvalidTask as error:
             errors.append(error)
 
     @notes.app.task
-    def thread(ctx: Context) -> None:
+    def thread(ctx: SyncContext) -> None:
         async def wrong() -> None:
-            async with ctx.transaction():
+            async with ctx.transaction():  # type: ignore[attr-defined]
                 pass
 
         try:

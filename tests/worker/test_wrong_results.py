@@ -6,7 +6,7 @@ import pytest
 
 from tests.worker import process_app
 from tests.worker.scene import Scene, eventually
-from trunkline import Context
+from trunkline import Context, SyncContext
 
 # For the type checker; the handlers below really return text.
 THREE: Any = "three"
@@ -32,7 +32,7 @@ def declare(scene: Scene, kind: str) -> None:
                 ctx.result = THREE
         return THREE  # type: ignore[no-any-return]
 
-    def thread(ctx: Context, in_transaction: bool = False) -> int:
+    def thread(ctx: SyncContext, in_transaction: bool = False) -> int:
         if in_transaction:
             with ctx.transaction() as connection:
                 connection.execute("insert into notes values ('undone')")

@@ -75,6 +75,11 @@ _DOMAINS = {
         ["tests/worker"],
         ["tests/chaos", "tests/client", "tests/cli", "tests/concurrency"],
     ),
+    "handler": Domain(
+        [f"{_PACKAGE}/handler"],
+        ["tests/unit/handler", "tests/worker"],
+        ["tests/testing", "tests/flow", "tests/profiles"],
+    ),
     "client": Domain(
         [f"{_PACKAGE}/client"],
         ["tests/unit/client", "tests/client"],

@@ -10,12 +10,12 @@ from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, Unpack,
 from trunkline.client._async.connection import AsyncClient
 from trunkline.client._async.jobs import AsyncJobHandle, AsyncJobs
 from trunkline.client._sync.connection import SyncClient
-from trunkline.client.context import Context
 from trunkline.client.declaring import TaskArguments
 from trunkline.client.registry import Registry
 from trunkline.client.request import Request
 from trunkline.client.task import Task
 from trunkline.errors import DuplicateTask, InvalidArgument, InvalidTask
+from trunkline.handler import Context, SyncContext
 
 __all__ = ["Trunkline"]
 
@@ -33,7 +33,7 @@ class _Decorator(Protocol):
     @overload
     def __call__(self, handler: Callable[P, Coroutine[Any, Any, R]], /) -> Task[P, R]: ...
     @overload
-    def __call__(self, handler: Callable[Concatenate[Context, P], R], /) -> Task[P, R]: ...
+    def __call__(self, handler: Callable[Concatenate[SyncContext, P], R], /) -> Task[P, R]: ...
     @overload
     def __call__(self, handler: Callable[P, R], /) -> Task[P, R]: ...
 
@@ -115,7 +115,7 @@ class Trunkline:
     @overload
     def task(self, handler: Callable[P, Coroutine[Any, Any, R]], /) -> Task[P, R]: ...
     @overload
-    def task(self, handler: Callable[Concatenate[Context, P], R], /) -> Task[P, R]: ...
+    def task(self, handler: Callable[Concatenate[SyncContext, P], R], /) -> Task[P, R]: ...
     @overload
     def task(self, handler: Callable[P, R], /) -> Task[P, R]: ...
     @overload
@@ -123,10 +123,10 @@ class Trunkline:
     def task(self, handler: Callable[..., Any] | None = None, /, **arguments: Any) -> Any:
         """Make a function the handler of a task.
 
-        Its parameters are the schema of the payload; the optional first one, `ctx: Context`, is
-        given by the worker. `async def` runs in the event loop, `def` in a thread, `def` with
-        `process=True` in a process that is killed at the hard limit. The arguments are those of
-        `TaskArguments`.
+        Its parameters are the schema of the payload. The worker passes the optional first one:
+        `ctx: Context` to `async def`, `ctx: SyncContext` to `def`. `async def` runs in the event
+        loop, `def` in a thread, `def` with `process=True` in a process that is killed at the hard
+        limit. The arguments are those of `TaskArguments`.
         """
 
         def declare(function: Callable[..., Any]) -> Task[..., Any]:

@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from trunkline.client.codec import Codec, encode, is_pydantic, misplaced_field
-from trunkline.client.context import Context
 from trunkline.client.fingerprint import fingerprint
 from trunkline.errors import (
     InvalidTask,
@@ -21,6 +20,7 @@ from trunkline.errors import (
     ResultNotStorable,
     WrongResult,
 )
+from trunkline.handler import Context, SyncContext
 from trunkline.model import Outcome
 
 __all__ = ["Schema"]
@@ -28,6 +28,7 @@ __all__ = ["Schema"]
 # Characters of a wrong result that are kept in the error.
 _LONGEST_VALUE = 4000
 
+_CONTEXTS = (Context, SyncContext)
 _UNSUPPORTED: Mapping[Any, str] = {
     inspect.Parameter.VAR_POSITIONAL: "*{}: name each parameter instead",
     inspect.Parameter.VAR_KEYWORD: "**{}: name each parameter, or take one dictionary",
@@ -48,8 +49,10 @@ class Schema:
         hints = _hints(task, handler)
         signature = _signature(task, handler)
         parameters = list(signature.parameters.values())
-        self.takes_context = bool(parameters) and hints.get(parameters[0].name) is Context
+        kind = hints.get(parameters[0].name) if parameters else None
+        self.takes_context = kind in _CONTEXTS
         if self.takes_context:
+            _check_context(task, handler, kind)
             parameters = parameters[1:]
         for parameter in parameters:
             self._check(parameter, hints)
@@ -75,10 +78,11 @@ class Schema:
                 f"Parameter {parameter.name} of {self.task} is positional-only",
                 hint="A payload has names: remove the / from the signature.",
             )
-        if hints.get(parameter.name) is Context:
+        kind = hints.get(parameter.name)
+        if kind in _CONTEXTS:
             raise InvalidTask(
-                f"Parameter {parameter.name} of {self.task} is a Context but not the first",
-                hint="Put `ctx: Context` first.",
+                f"Parameter {parameter.name} of {self.task} is a {kind.__name__} but not the first",
+                hint=f"Put `ctx: {kind.__name__}` first.",
             )
 
     def _codec(self, kind: Any, what: str) -> Codec:
@@ -277,6 +281,18 @@ def _signature(task: str, handler: Callable[..., Any]) -> inspect.Signature:
         raise InvalidTask(
             f"The handler of {task} has no signature: {error}", hint="Write a `def` around it."
         ) from error
+
+
+def _check_context(task: str, handler: Callable[..., Any], kind: Any) -> None:
+    """Refuse the context of the other kind: its methods would have to be awaited, or could not."""
+    asynchronous = inspect.iscoroutinefunction(handler)
+    wanted = Context if asynchronous else SyncContext
+    if kind is not wanted:
+        raise InvalidTask(
+            f"The handler of {task} is {'`async def`' if asynchronous else 'a plain function'} and "
+            f"takes a {kind.__name__}",
+            hint=f"Write `ctx: {wanted.__name__}`.",
+        )
 
 
 def _hints(task: str, handler: Callable[..., Any]) -> dict[str, Any]:

@@ -11,9 +11,7 @@ TrunklineError
 │   ├── RestoreRefused              the target cannot take the backup
 │   └── RestoreTargetNotEmpty       the target already has objects
 ├── CallError                       a handler's call to a provider failed
-│   ├── BadStatus                   the response has an error status; see raise_for_status
-│   ├── HttpFailed                  no response, or none that is HTTP
-│   │   └── HttpTimeout             the call took too long
+│   ├── HttpNotInstalled            ctx.http without the extra `http`
 │   ├── LimitExhausted              the limit has no room, and the handler does not wait
 │   └── RateLimited                 the provider refused the call for now
 ├── DatabaseProblem                 the server reported an error of PostgreSQL
@@ -146,12 +144,13 @@ from trunkline.errors.base import (
     TrunklineError,
 )
 from trunkline.errors.calls import (
-    BadStatus,
+    HTTP_ERRORS,
     CallError,
-    HttpFailed,
-    HttpTimeout,
+    HttpError,
+    HttpNotInstalled,
     LimitExhausted,
     RateLimited,
+    http_error_of,
 )
 from trunkline.errors.database import (
     AccessDenied,
@@ -274,6 +273,7 @@ from trunkline.errors.testing import (
 )
 
 __all__ = [
+    "HTTP_ERRORS",
     "SQLSTATES",
     "AccessDenied",
     "AppNotFound",
@@ -285,7 +285,6 @@ __all__ = [
     "BackupHidesRows",
     "BackupProgramsMissing",
     "BackupUnreadable",
-    "BadStatus",
     "CallError",
     "ConnectionLost",
     "CostOverLimit",
@@ -308,8 +307,8 @@ __all__ = [
     "ForeignSchema",
     "HandlerProcessDied",
     "HardLimitExceeded",
-    "HttpFailed",
-    "HttpTimeout",
+    "HttpError",
+    "HttpNotInstalled",
     "IdempotencyMismatch",
     "InstallationRefused",
     "InstallerLacksRight",
@@ -398,4 +397,5 @@ __all__ = [
     "WrongResult",
     "WrongState",
     "from_sqlstate",
+    "http_error_of",
 ]

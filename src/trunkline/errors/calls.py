@@ -1,6 +1,7 @@
 """Errors of calls that a handler makes to a provider."""
 
 from datetime import datetime
+from typing import Final, NamedTuple
 
 from trunkline.errors.base import TrunklineError
 
@@ -11,34 +12,11 @@ class CallError(TrunklineError):
     code = "call_error"
 
 
-class BadStatus(CallError):
-    """The provider's response has an error status, and raise_for_status was called."""
+class HttpNotInstalled(CallError):
+    """A handler uses ctx.http, and the extra `http` is not installed."""
 
-    code = "bad_status"
-    hint = "Read the response. Raise Discard if another attempt would not help."
-
-    def __init__(self, message: str, *, status: int = 0, hint: str | None = None) -> None:
-        super().__init__(message, hint=hint)
-        self.status = status
-
-
-class HttpFailed(CallError):
-    """There was no response: no connection, a broken one, or data that is not HTTP."""
-
-    code = "http_failed"
-    hint = "Check that the provider is up. The policy of the task decides when to try again."
-
-    def __init__(self, message: str, *, received: int = 0, hint: str | None = None) -> None:
-        super().__init__(message, hint=hint)
-        # Bytes received before the failure.
-        self.received = received
-
-
-class HttpTimeout(HttpFailed, TimeoutError):
-    """The call, from connecting to the end of the body, took longer than its timeout."""
-
-    code = "http_timeout"
-    hint = 'The provider is slow, or the response is long. To wait longer, pass timeout="30s".'
+    code = "http_not_installed"
+    hint = "Run `pip install 'trunkline[http]'` where the worker runs."
 
 
 class LimitExhausted(CallError):
@@ -74,7 +52,7 @@ class RateLimited(CallError):
     code = "rate_limited"
     hint = (
         "If the handler does not catch this, the attempt is deferred; that is not a failure. Pass "
-        "raise_for_limit=False to read the response yourself."
+        "raise_for_limit=False to ctx.http_client to read the response yourself."
     )
 
     def __init__(
@@ -89,3 +67,47 @@ class RateLimited(CallError):
         self.status = status
         # Seconds to wait, if the provider returned them.
         self.retry_after = retry_after
+
+
+class HttpError(NamedTuple):
+    """A class of httpx2 that has a code with us."""
+
+    code: str
+    # Its name in httpx2.
+    name: str
+    meaning: str
+    hint: str
+
+
+# The first that fits counts. Other errors of httpx2 have no code: they are mistakes of the caller.
+HTTP_ERRORS: Final = (
+    HttpError(
+        "http_timeout",
+        "TimeoutException",
+        "The call, from connecting to the end of the body, took longer than its timeout.",
+        "The provider is slow, or the response is long. To wait longer, pass timeout=30.",
+    ),
+    HttpError(
+        "bad_status",
+        "HTTPStatusError",
+        "The provider's response has no success status, and raise_for_status was called.",
+        "Read the response. Raise Discard if another attempt would not help.",
+    ),
+    HttpError(
+        "http_failed",
+        "HTTPError",
+        "There was no usable response: no connection, a broken one, a response that is too large, "
+        "or data that is not HTTP.",
+        "Check that the provider is up. The policy of the task decides when to try again.",
+    ),
+)
+
+
+def http_error_of(error: BaseException) -> HttpError | None:
+    """Return what we know about an error of httpx2, without importing it."""
+    names = {kind.__name__ for kind in type(error).__mro__ if _is_of_httpx2(kind)}
+    return next((known for known in HTTP_ERRORS if known.name in names), None)
+
+
+def _is_of_httpx2(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] == "httpx2"

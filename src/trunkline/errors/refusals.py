@@ -159,7 +159,7 @@ class QueuePaused(Refusal):
 
 
 class QuotaSpent(Refusal):
-    """The quota of a limit, or a tenant's budget, is spent; the detail has the time it ends."""
+    """The quota of a limit, or a budget, is spent; the detail has the time to try again."""
 
     code = "quota_spent"
     sqlstate = "TL035"

@@ -10,9 +10,7 @@ from datetime import datetime
 from typing import Any, Final, Self, TypeVar
 from uuid import UUID
 
-from trunkline.client import Request, Task, Trunkline
-from trunkline.client._async.jobs import AsyncJobHandle
-from trunkline.client._sync.jobs import SyncJobHandle
+from trunkline.client import JobHandle, Request, SyncJobHandle, Task, Trunkline
 from trunkline.db import disposable
 from trunkline.db.call import Call
 from trunkline.db.calls.admin import run_duties, set_schedule
@@ -33,7 +31,7 @@ T = TypeVar("T")
 # No test means so many: something makes jobs without an end.
 _RUNAWAY: Final = 10_000
 
-Runnable = Request[Any] | AsyncJobHandle[Any] | SyncJobHandle[Any] | Job | UUID | str
+Runnable = Request[Any] | JobHandle[Any] | SyncJobHandle[Any] | Job | UUID | str
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 from uuid import UUID
 
-from trunkline.client import Request, Trunkline
-from trunkline.client._async.jobs import AsyncJobHandle
-from trunkline.client._sync.jobs import SyncJobHandle
+from trunkline.client import JobHandle, Request, SyncJobHandle, Trunkline
 from trunkline.errors import SandboxMisused
 from trunkline.model import Job
 from trunkline.testing.base import Base, Drained, Runnable
@@ -52,7 +50,7 @@ class Sandbox(Base):
         super().close()
 
     @overload
-    def run_inline(self, job: Request[R] | AsyncJobHandle[R] | SyncJobHandle[R]) -> R: ...
+    def run_inline(self, job: Request[R] | JobHandle[R] | SyncJobHandle[R]) -> R: ...
     @overload
     def run_inline(self, job: Job | UUID | str) -> Any: ...
     def run_inline(self, job: Runnable) -> Any:
@@ -110,7 +108,7 @@ class AsyncSandbox(Base):
         self.close()
 
     @overload
-    async def run_inline(self, job: Request[R] | AsyncJobHandle[R] | SyncJobHandle[R]) -> R: ...
+    async def run_inline(self, job: Request[R] | JobHandle[R] | SyncJobHandle[R]) -> R: ...
     @overload
     async def run_inline(self, job: Job | UUID | str) -> Any: ...
     async def run_inline(self, job: Runnable) -> Any:
@@ -138,7 +136,7 @@ def _in_a_loop() -> bool:
     return True
 
 
-def _id(job: AsyncJobHandle[Any] | SyncJobHandle[Any] | Job | UUID | str) -> UUID:
+def _id(job: JobHandle[Any] | SyncJobHandle[Any] | Job | UUID | str) -> UUID:
     if isinstance(job, UUID):
         return job
     return UUID(job) if isinstance(job, str) else job.id

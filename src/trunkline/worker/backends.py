@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
-from trunkline.client._async.flow import AsyncFlow
-from trunkline.client._async.http import AsyncConnections
-from trunkline.client._sync.flow import SyncFlow
-from trunkline.client._sync.http import SyncConnections
-from trunkline.client.context import Context, Transaction
-from trunkline.client.task import Task
+from trunkline.client import Task
 from trunkline.db.call import Call
 from trunkline.db.calls import work
 from trunkline.db.loss import mark_within
 from trunkline.db.pool import AsyncPool, SyncPool
 from trunkline.db.runner import run, run_async
-from trunkline.errors import AttemptCancelled, InvalidTask, StaleAttempt
+from trunkline.errors import AttemptCancelled, StaleAttempt
+from trunkline.handler import Context, JobContext, SyncContext, SyncTransaction, Transaction
+from trunkline.handler.grants import AsyncConnections, AsyncGrants, SyncConnections, SyncGrants
 from trunkline.model import Cancel, ClaimedJob
 from trunkline.worker.roster import Held, Stop
 
 __all__ = [
-    "Done",
     "LoopBackend",
     "Services",
     "ThreadBackend",
@@ -56,18 +52,10 @@ class Services:
     connections: AsyncConnections = field(default_factory=AsyncConnections)
     sync_connections: SyncConnections = field(default_factory=SyncConnections)
 
-    def close(self) -> None:
-        """Let connections to providers go."""
-        self.connections.close()
+    async def close(self) -> None:
+        """Close the connections to providers."""
+        await self.connections.close()
         self.sync_connections.close()
-
-
-class Done:
-    """An awaitable that has happened: a thread need not await, and may."""
-
-    def __await__(self) -> Generator[None, None, None]:
-        return
-        yield
 
 
 def judge_progress(job: ClaimedJob, verdict: str) -> None:
@@ -95,7 +83,7 @@ def cancel_raised() -> Iterator[None]:
         raise Cancel from error
 
 
-def complete_call(worker: str, job: ClaimedJob, task: Task[..., Any], ctx: Context) -> Any:
+def complete_call(worker: str, job: ClaimedJob, task: Task[..., Any], ctx: JobContext) -> Any:
     """The completion that commits with a handler's own writes, or with nothing."""
     # Without ctx.result there is no result, whatever the handler returns later.
     result = None if ctx.result is None else task.schema.encode_result(ctx.result)
@@ -137,9 +125,9 @@ class LoopBackend(_Backend):
         judge_progress(self._held.job, await self._services.pool.run(call))
 
     @cached_property
-    def flow(self) -> AsyncFlow:
-        """See Context.grant and its neighbours."""
-        return AsyncFlow(self, self._held.job, self._task.limit, self._services.connections)
+    def grants(self) -> AsyncGrants:
+        """The limits and providers of the attempt."""
+        return AsyncGrants(self, self._held.job, self._task.limit, self._services.connections)
 
     async def run(self, call: Call[T]) -> T:
         """Call the engine."""
@@ -157,18 +145,15 @@ class LoopBackend(_Backend):
 class ThreadBackend(_Backend):
     """For handlers in threads."""
 
-    def progress(
-        self, percent: int | None, message: str | None, phase: str | None
-    ) -> Awaitable[None]:
-        """See Context.progress; done when it returns."""
+    def progress(self, percent: int | None, message: str | None, phase: str | None) -> None:
+        """See SyncContext.progress."""
         call = self._progress_call(percent, message, phase)
         judge_progress(self._held.job, self._services.sync_pool.run(call))
-        return Done()
 
     @cached_property
-    def flow(self) -> SyncFlow:
-        """See Context.grant and its neighbours."""
-        return SyncFlow(self, self._held.job, self._task.limit, self._services.sync_connections)
+    def grants(self) -> SyncGrants:
+        """The limits and providers of the attempt."""
+        return SyncGrants(self, self._held.job, self._task.limit, self._services.sync_connections)
 
     def run(self, call: Call[T]) -> T:
         """Call the engine."""
@@ -185,8 +170,8 @@ class ThreadBackend(_Backend):
                 return
             time.sleep(min(left, _LOOK))
 
-    def transaction(self, ctx: Context) -> Transaction:
-        """See Context.transaction."""
+    def transaction(self, ctx: SyncContext) -> SyncTransaction:
+        """See SyncContext.transaction."""
         return _ThreadTransaction(self._services, self._held, self._task, ctx)
 
 
@@ -242,17 +227,11 @@ class _LoopTransaction(Transaction):
             raise
         self._held.ended_in_transaction = True
 
-    def __enter__(self) -> Any:
-        raise InvalidTask(
-            "`with ctx.transaction()` in an `async def` handler", hint="Write `async with`."
-        )
 
-    def __exit__(self, *_: object) -> None:
-        """Never entered."""
-
-
-class _ThreadTransaction(Transaction):
-    def __init__(self, services: Services, held: Held, task: Task[..., Any], ctx: Context) -> None:
+class _ThreadTransaction(SyncTransaction):
+    def __init__(
+        self, services: Services, held: Held, task: Task[..., Any], ctx: SyncContext
+    ) -> None:
         self._services = services
         self._held = held
         self._task = task
@@ -282,9 +261,3 @@ class _ThreadTransaction(Transaction):
             with cancel_raised():
                 run(self._connection, call)
         self._held.ended_in_transaction = True
-
-    async def __aenter__(self) -> Any:
-        raise InvalidTask("`async with ctx.transaction()` in a plain handler", hint="Write `with`.")
-
-    async def __aexit__(self, *_: object) -> None:
-        """Never entered."""

@@ -14,8 +14,9 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from trunkline.client import Context, Task
+from trunkline.client import Task
 from trunkline.errors import TrunklineError
+from trunkline.handler import Context, SyncContext
 from trunkline.model import Discard, Outcome, Retry
 from trunkline.telemetry.logs import enter_job
 from trunkline.worker.backends import LoopBackend, Services, ThreadBackend
@@ -156,7 +157,7 @@ class Executor:
         if self._runners:
             await asyncio.wait(self._runners, timeout=2)
         self._threads.close()
-        self._services.close()
+        await self._services.close()
         await self._processes.close()
 
     async def _run_forever(self) -> None:
@@ -254,7 +255,7 @@ class Executor:
         # Only here: it may have waited for a thread.
         check_start(held.start_before)
         if task.schema.takes_context:
-            ctx = Context(held.job, ThreadBackend(self._services, held, task))
+            ctx = SyncContext(held.job, ThreadBackend(self._services, held, task))
             return task.handler(ctx, **arguments)
         return task.handler(**arguments)
 

@@ -9,17 +9,13 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Awaitable
 from contextlib import ExitStack
 from functools import cached_property
 from queue import SimpleQueue
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
-from trunkline.client import Context, Task
-from trunkline.client._sync.flow import SyncFlow
-from trunkline.client._sync.http import SyncConnections
-from trunkline.client.context import Transaction
+from trunkline.client import Task
 from trunkline.db.call import Call
 from trunkline.db.connect import connect
 from trunkline.db.dsn import reported
@@ -27,9 +23,11 @@ from trunkline.db.loss import mark_within
 from trunkline.db.pool import SyncPool
 from trunkline.db.runner import run
 from trunkline.errors import HandlerProcessDied, InvalidTask
+from trunkline.handler import SyncContext, SyncTransaction
+from trunkline.handler.grants import SyncConnections, SyncGrants
 from trunkline.model import Cancel, Outcome
 from trunkline.telemetry import enter_job, set_up_logging
-from trunkline.worker.backends import Done, cancel_raised, complete_call, judge_progress
+from trunkline.worker.backends import cancel_raised, complete_call, judge_progress
 from trunkline.worker.frames import Ended, Hello, Progress, Run, Verdict, receive, send
 from trunkline.worker.report import End, Report, of_error, of_value
 from trunkline.worker.roster import check_start
@@ -95,8 +93,8 @@ class _ChildBackend:
         return self.order.worker
 
     @cached_property
-    def flow(self) -> SyncFlow:
-        return SyncFlow(self, self.order.job, self.task.limit, self.means.connections)
+    def grants(self) -> SyncGrants:
+        return SyncGrants(self, self.order.job, self.task.limit, self.means.connections)
 
     def run(self, call: Call[T]) -> T:
         return self.means.pool.run(call)
@@ -105,26 +103,23 @@ class _ChildBackend:
         # A request to stop interrupts it, see _stop.
         time.sleep(seconds)
 
-    def progress(
-        self, percent: int | None, message: str | None, phase: str | None
-    ) -> Awaitable[None]:
+    def progress(self, percent: int | None, message: str | None, phase: str | None) -> None:
         self._parent.say(Progress(percent, message, phase))
         answer = self._parent.next()
         if not isinstance(answer, Verdict):
             raise HandlerProcessDied(f"The worker answered {answer!r}")
         judge_progress(self.order.job, answer.verdict)
-        return Done()
 
     def cancelled(self) -> bool:
         # A request to stop arrives as an exception, see _stop.
         return False
 
-    def transaction(self, ctx: Context) -> Transaction:
+    def transaction(self, ctx: SyncContext) -> SyncTransaction:
         return _ChildTransaction(self, ctx)
 
 
-class _ChildTransaction(Transaction):
-    def __init__(self, backend: _ChildBackend, ctx: Context) -> None:
+class _ChildTransaction(SyncTransaction):
+    def __init__(self, backend: _ChildBackend, ctx: SyncContext) -> None:
         self._backend = backend
         self._ctx = ctx
 
@@ -154,12 +149,6 @@ class _ChildTransaction(Transaction):
             with cancel_raised():
                 run(self._connection, call)
         self._backend.in_transaction = True
-
-    async def __aenter__(self) -> Any:
-        raise InvalidTask("`async with ctx.transaction()` in a plain handler", hint="Write `with`.")
-
-    async def __aexit__(self, *_: object) -> None:
-        """Never entered."""
 
 
 def main(descriptor: int) -> None:
@@ -191,7 +180,7 @@ def _run(order: Run, backend: _ChildBackend) -> Report | None:
         check_start(order.start_before)
         if task.schema.takes_context:
             backend.task = task
-            value = task.handler(Context(job, backend), **arguments)
+            value = task.handler(SyncContext(job, backend), **arguments)
         else:
             value = task.handler(**arguments)
         if backend.in_transaction:

@@ -25,6 +25,7 @@ from trunkline.errors import (
     TrunklineError,
     UnknownLimit,
     WrongResult,
+    http_error_of,
 )
 from trunkline.model import Cancel, ClaimedJob, Discard, Retry, Snooze
 from trunkline.worker.roster import Late, Stop
@@ -147,6 +148,8 @@ def _described(error: BaseException) -> dict[str, Any]:
             described["value"] = error.value
         if isinstance(error, PayloadMismatch) and error.field is not None:
             described["field"] = error.field
+    elif (known := http_error_of(error)) is not None:
+        described["code"] = known.code
     elif not isinstance(error, (Retry, Discard)):
         lines = traceback.format_exception(*own_traceback(error))
         described["traceback"] = "".join(lines[-_TRACEBACK_LINES:])[-_LONGEST_TRACEBACK:]

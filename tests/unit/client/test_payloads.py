@@ -12,7 +12,7 @@ import msgspec
 import pydantic
 import pytest
 
-from trunkline import Context
+from trunkline import SyncContext
 from trunkline.client.signature import Schema
 from trunkline.errors import PayloadMismatch
 
@@ -163,7 +163,7 @@ def test_a_very_deep_value_is_refused() -> None:
 
 
 def plain(to: str, copies: int = 1, *, urgent: bool = False) -> None: ...
-def with_context(ctx: Context, to: str, copies: int = 1, *, urgent: bool = False) -> None: ...
+def with_context(ctx: SyncContext, to: str, copies: int = 1, *, urgent: bool = False) -> None: ...
 
 
 @pytest.mark.parametrize("handler", [plain, with_context])

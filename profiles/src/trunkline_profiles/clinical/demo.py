@@ -24,7 +24,7 @@ from psycopg.types.json import Jsonb
 from trunkline.errors import ProfileError, ProfileNeedsPackages
 from trunkline.profiles import session, temporary_database
 from trunkline_profiles.clinical import PROFILE
-from trunkline_profiles.clinical.handlers import security
+from trunkline_profiles.clinical.handlers import providers, security
 from trunkline_profiles.clinical.handlers.files import Folder
 from trunkline_profiles.clinical.handlers.tools import find_tools
 from trunkline_profiles.clinical.stubs.provider import Provider, model_from
@@ -308,7 +308,7 @@ def run(
     documents: int = DOCUMENTS, *, deadline: float = 120.0, say: Say = lambda _: None
 ) -> Account:
     """Take so many documents through the pipeline and kill a worker on the way."""
-    if (library := security.missing()) is not None:
+    if (library := security.missing() or providers.missing()) is not None:
         raise ProfileNeedsPackages(
             f"The demonstration needs {library}",
             hint="Install it with: pip install 'trunkline-profiles[clinical]'",

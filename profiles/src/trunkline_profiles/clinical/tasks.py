@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from trunkline import Task, Trunkline
-from trunkline_profiles.clinical.handlers import security
+from trunkline_profiles.clinical.handlers import providers, security
 from trunkline_profiles.clinical.handlers.chores import Chores
 from trunkline_profiles.clinical.handlers.files import Files
 from trunkline_profiles.clinical.handlers.passes import PASSES
@@ -83,6 +83,9 @@ def unserved(services: Services) -> dict[str, str]:
     for name, provider in Chores.NEEDS.items():
         if provider not in services.providers:
             found[name] = f"TRUNKLINE_CLINICAL_URL_{provider.upper()} is not set"
+    if (library := providers.missing()) is not None:
+        reason = f"not installed: {library}, see pip install 'trunkline-profiles[clinical]'"
+        found |= dict.fromkeys((*PASSES, *Chores.NEEDS), reason)
     if services.backup is None:
         found["backup_operation"] = "TRUNKLINE_CLINICAL_BACKUP is not set"
     return found

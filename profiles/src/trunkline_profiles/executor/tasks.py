@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from cryptography import x509
 
-from trunkline import Cancel, Context, Discard, Task, Trunkline
+from trunkline import Cancel, Discard, SyncContext, Task, Trunkline
 from trunkline_profiles.executor.handlers import anchor, artifact, decide, protect, stamp
 from trunkline_profiles.executor.handlers.http import Service
 from trunkline_profiles.executor.handlers.problems import BadWork
@@ -66,7 +66,7 @@ class _Handlers:
         self.tasks: dict[str, Task[..., Any]] = {}
 
     def protect_document_v2(
-        self, ctx: Context, document: str, path: str | None = None, content: str | None = None
+        self, ctx: SyncContext, document: str, path: str | None = None, content: str | None = None
     ) -> dict[str, Any]:
         """Hash a document and keep a copy."""
         inbox = self._services.inbox
@@ -74,13 +74,13 @@ class _Handlers:
             record = asdict(protect.protect(self._store, document, stream))
         return self._end(ctx, record, ("document.protected",), document)
 
-    def document_protected(self, ctx: Context, document: str) -> dict[str, Any]:
+    def document_protected(self, ctx: SyncContext, document: str) -> dict[str, Any]:
         """Confirm the hash of what was kept."""
         with _judged():
             record = asdict(protect.confirm(self._store, document))
         return self._end(ctx, record, (_DECISION,), document)
 
-    def run_tsa(self, ctx: Context, document: str) -> dict[str, Any]:
+    def run_tsa(self, ctx: SyncContext, document: str) -> dict[str, Any]:
         """Have the hash stamped."""
         services = self._services
         with _judged():
@@ -94,11 +94,11 @@ class _Handlers:
         result = {"at": found.at.isoformat(), "serial": str(found.serial)}
         return self._end(ctx, result, (_DECISION,), document)
 
-    def submit_anchor_polygon(self, ctx: Context, document: str) -> dict[str, Any]:
+    def submit_anchor_polygon(self, ctx: SyncContext, document: str) -> dict[str, Any]:
         """Anchor the hash in Polygon."""
         return self._submit(ctx, document, "polygon")
 
-    def submit_anchor_bitcoin(self, ctx: Context, document: str) -> dict[str, Any]:
+    def submit_anchor_bitcoin(self, ctx: SyncContext, document: str) -> dict[str, Any]:
         """Anchor the hash in Bitcoin."""
         return self._submit(ctx, document, "bitcoin")
 
@@ -107,13 +107,13 @@ class _Handlers:
         with _judged():
             return asdict(artifact.build(self._store, document))
 
-    def decide_next_step(self, ctx: Context, document: str) -> dict[str, Any]:
+    def decide_next_step(self, ctx: SyncContext, document: str) -> dict[str, Any]:
         """Enqueue what the document still needs."""
         with _judged():
             steps = decide.next_steps(self._store.names(document))
         return self._end(ctx, {"steps": list(steps)}, steps, document)
 
-    def _submit(self, ctx: Context, document: str, chain: str) -> dict[str, Any]:
+    def _submit(self, ctx: SyncContext, document: str, chain: str) -> dict[str, Any]:
         services = self._services
         needed = services.confirmations[chain]
         with _judged():
@@ -130,7 +130,7 @@ class _Handlers:
         return self._end(ctx, result, (_DECISION,), document)
 
     def _end(
-        self, ctx: Context, result: dict[str, Any], following: Sequence[str], document: str
+        self, ctx: SyncContext, result: dict[str, Any], following: Sequence[str], document: str
     ) -> dict[str, Any]:
         """End the job and enqueue what follows, in one commit."""
         with ctx.transaction() as connection:
@@ -171,7 +171,7 @@ def effect_key(task: str, document: str) -> str:
     return f"{task}:{document}"
 
 
-def _waiter(ctx: Context, needed: int, seconds: float) -> Callable[[int], None]:
+def _waiter(ctx: SyncContext, needed: int, seconds: float) -> Callable[[int], None]:
     def wait(so_far: int) -> None:
         # Raises when the job was lost or is to be cancelled: another attempt may have it by now.
         ctx.progress(100 * so_far // needed, f"{so_far} of {needed} confirmations")

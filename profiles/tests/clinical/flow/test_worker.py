@@ -230,6 +230,25 @@ def test_cp_10_a_host_with_everything_serves_all_types(tmp_path: Path) -> None:
     }
 
 
+def test_without_httpx2_nothing_that_calls_a_provider_is_claimed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = {
+        f"TRUNKLINE_CLINICAL_URL_{name}": "http://nowhere.invalid"
+        for name in ("OPENAI", "NOTIFICATIONS", "CONSENT")
+    }
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    store = Folder(tmp_path)
+    services = tasks.Services(
+        files=store, tools=ALL, backup=store, providers=providers(environment)
+    )
+    unserved = tasks.unserved(services)
+    assert unserved.keys() == {*TYPES[3:6], "notification_delivery", "consent_verification"}
+    assert all(
+        "pip install 'trunkline-profiles[clinical]'" in reason for reason in unserved.values()
+    )
+
+
 def test_the_environment_must_say_where_files_are() -> None:
     """With what to do about it, and without a trace of our own code."""
     environment = {k: v for k, v in os.environ.items() if k != "TRUNKLINE_CLINICAL_STORE"}

@@ -148,11 +148,10 @@ class Chores:
 
     async def _ask(self, ctx: Context, file: UUID, more: dict[str, Any]) -> Any:
         provider = self._providers[self.NEEDS[ctx.task]]
-        response = await ctx.http.post(
+        response = await ctx.http_client(limit=False).post(
             provider.url,
             json={"patient_id": ctx.tenant, "shell_file_id": str(file), **more},
             headers=provider.headers | {"Idempotency-Key": str(ctx.job_id)},
-            limit=False,
             timeout=self._timeout,
         )
         return response.raise_for_status().json()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["Provider", "providers"]
+__all__ = ["Provider", "missing", "providers"]
 
 _URL: Final = re.compile(r"TRUNKLINE_CLINICAL_URL_([A-Z0-9_]+)")
 
@@ -25,6 +26,11 @@ class Provider:
 
     def address(self, path: str) -> str:
         return f"{self.url.rstrip('/')}/{path}"
+
+
+def missing() -> str | None:
+    """Return what must be installed to call providers from here; does not import it."""
+    return "httpx2" if importlib.util.find_spec("httpx2") is None else None
 
 
 def providers(environment: Mapping[str, str]) -> dict[str, Provider]:

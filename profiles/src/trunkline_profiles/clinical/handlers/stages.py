@@ -152,12 +152,10 @@ class Stages:
                 raise StageProblem(f"This worker does not know the provider {name}")
             patient = patient_of(ctx)
             text = as_text(await self._left(patient, file, asked.reads))
-            response = await ctx.http.post(
+            response = await ctx.http_client(limit=endpoint, tokens=estimate).post(
                 provider.address("chat/completions"),
                 json=asked.request(model, text),
                 headers=provider.headers,
-                limit=endpoint,
-                tokens=estimate,
                 timeout=self._timeout,
             )
             answer = answered(asked, response.raise_for_status().json())

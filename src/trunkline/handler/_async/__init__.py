@@ -1,0 +1,1 @@
+"""The asynchronous source of what handlers use; `_sync` is generated from it."""

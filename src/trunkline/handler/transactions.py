@@ -1,0 +1,28 @@
+"""Transactions in which a handler's writes and the completion of its job commit together."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from typing import Any
+
+from trunkline.handler.mistakes import AsyncOnly, SyncOnly
+
+__all__ = ["SyncTransaction", "Transaction"]
+
+
+class Transaction(AsyncOnly, AbstractAsyncContextManager[Any]):
+    """Gives a psycopg AsyncConnection; leaving the block completes the job in the same commit.
+
+    An error in the block undoes the writes and fails the attempt; if the error is the loss of the
+    database, the attempt is handed back and not counted as a failure. If another attempt owns the
+    job by then, nothing is committed and StaleAttempt is raised. If the worker has received a
+    cancel request, nothing is committed and Cancel is raised, which ends the job as cancelled.
+    """
+
+    _call = "ctx.transaction()"
+
+
+class SyncTransaction(SyncOnly, AbstractContextManager[Any]):
+    """The same for `with` in a plain handler; gives a psycopg Connection."""
+
+    _call = "ctx.transaction()"
