@@ -36,6 +36,13 @@ CHANGES = [
     "sweep_idempotency()",
     "run_duties()",
     "run_schedules()",
+    "run_duty('promote')",
+    "hand_over('w', '{}', '{}')",
+    "after_restore()",
+    "acquire('limit')",
+    "observe_limit('limit', '{}')",
+    "trip_breaker('limit')",
+    "reset_breaker('limit')",
 ]
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tools.mutants.mutation import Change
-from tools.mutants.sql_text import SqlText
+from tools.mutants.sql_text import STATEMENT_STARTS, SqlText
 
 __all__ = ["changes"]
 
@@ -108,7 +108,7 @@ def _order(sql: SqlText, index: int) -> Iterator[Change]:
 
 def _tail(sql: SqlText, index: int) -> Iterator[Change]:
     if sql.word(index) == "limit":
-        if sql.word(index - 1) not in {".", ","}:
+        if sql.word(index - 1) not in {".", ","} and not _is_first_row(sql, index):
             yield "bound", sql.span(index, sql.until(index, _LIMIT_ENDS)), ""
         return
     if sql.word(index + 1) not in _LOCK_STRENGTHS:
@@ -117,6 +117,19 @@ def _tail(sql: SqlText, index: int) -> Iterator[Change]:
     yield "lock", sql.span(index, end), ""
     if [sql.word(end - 2), sql.word(end - 1)] == ["skip", "locked"]:
         yield "lock", sql.span(end - 2, end), ""
+
+
+def _is_first_row(sql: SqlText, index: int) -> bool:
+    """Whether this is LIMIT 1 of a SELECT INTO, which takes the first row anyway."""
+    if [sql.word(index + 1), sql.word(index + 2)] != ["1", ";"]:
+        return False
+    depth, into = sql.depth(index), False
+    for other in range(index - 1, -1, -1):
+        if sql.depth(other) == depth:
+            if sql.word(other) in STATEMENT_STARTS:
+                break
+            into = into or (sql.word(other) == "into" and sql.word(other + 1) != "strict")
+    return into
 
 
 def _comparison(sql: SqlText, index: int) -> Iterator[Change]:

@@ -28,17 +28,20 @@ _DOMAINS = {
             f"{_ENGINE}/{name}"
             for name in ("limits", "buckets", "shared_charging", "usage", "breakers")
         ],
-        ["tests/flow", "tests/property"],
+        ["tests/flow", "tests/sql/flow", "tests/property"],
         [*_REFUSALS, "tests/plans", "tests/sql", "tests/concurrency", *_CALLERS],
     ),
     "duties": Domain(
         [f"{_ENGINE}/duties"],
-        ["tests/sql", "tests/concurrency/test_duties.py", "tests/chaos/test_clock.py"],
+        [
+            *("tests/integration/duties", "tests/sql", "tests/concurrency/test_duties.py"),
+            "tests/chaos/test_clock.py",
+        ],
         [*_REFUSALS, "tests/concurrency", "tests/plans", "tests/migrations", *_CALLERS],
     ),
     "schedules": Domain(
         [f"{_ENGINE}/schedules"],
-        ["tests/integration/schedules", "tests/property/test_cron.py"],
+        ["tests/integration/schedules", "tests/sql/schedules", "tests/property/test_cron.py"],
         ["tests/sql", *_REFUSALS, "tests/concurrency", *_CALLERS],
     ),
     "workers": Domain(
@@ -61,13 +64,19 @@ _DOMAINS = {
         [f"{_PROFILES}/executor"],
         [
             f"{_PROFILE_TESTS}/executor/test_{name}.py"
-            for name in ("record", "phases", "reclaim", "wake_ups", "trouble", "monitoring")
+            for name in (
+                *("handlers", "record", "phases", "reclaim", "wake_ups", "trouble"),
+                "monitoring",
+            )
         ],
         [_PROFILE_TESTS],
     ),
     "clinical": Domain(
         [f"{_PROFILES}/clinical"],
-        [f"{_PROFILE_TESTS}/clinical/test_cp_{name}.py" for name in ("work", "enqueue", "audit")],
+        [
+            f"{_PROFILE_TESTS}/clinical/test_{name}.py"
+            for name in ("handlers", "programs", "cp_work", "cp_enqueue", "cp_audit")
+        ],
         [_PROFILE_TESTS],
     ),
     "worker": Domain(
@@ -87,7 +96,7 @@ _DOMAINS = {
     ),
     "db": Domain(
         [f"{_PACKAGE}/db"],
-        ["tests/unit/client", "tests/client"],
+        ["tests/unit/db", "tests/unit/client", "tests/client"],
         [
             *("tests/worker", "tests/cli", "tests/chaos", "tests/migrations"),
             "tests/integration",
@@ -100,16 +109,18 @@ _DOMAINS = {
     ),
     "embedded": Domain(
         [f"{_PACKAGE}/embedded"],
-        ["tests/integration/embedded"],
+        ["tests/unit/embedded", "tests/integration/embedded"],
         ["tests/chaos", "tests/cli"],
     ),
     "schema": Domain(
         [f"{_PACKAGE}/schema", f"{_ENGINE}/__init__.py"],
-        ["tests/migrations"],
+        ["tests/unit/schema", "tests/migrations"],
         ["tests/cli", "tests/integration/catalog", _PROFILE_TESTS],
     ),
-    "backup": Domain([f"{_PACKAGE}/backup"], ["tests/backup"], ["tests/docs/test_backup.py"]),
-    "testing": Domain([f"{_PACKAGE}/testing"], ["tests/testing"]),
+    "backup": Domain(
+        [f"{_PACKAGE}/backup"], ["tests/unit/backup", "tests/backup"], ["tests/docs/test_backup.py"]
+    ),
+    "testing": Domain([f"{_PACKAGE}/testing"], ["tests/unit/testing", "tests/testing"]),
     "model": Domain(
         [f"{_PACKAGE}/{name}" for name in ("model", "errors", "telemetry")],
         ["tests/unit", "tests/client"],

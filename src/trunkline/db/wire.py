@@ -147,10 +147,11 @@ class Wire:
             # An answer may be on its way that nobody waits for any more.
             self.abandon()
             raise
-        result = results[-1]
-        if result.status not in _FINE:
-            raise error_from_result(result)
-        return result
+        for result in results:
+            # The first one: libpq adds "invalid socket" to what the server said before it hung up.
+            if result.status not in _FINE:
+                raise error_from_result(result)
+        return results[-1]
 
     def _wait_until(self, deadline: float) -> None:
         """Have the timer ring by then; one that rings earlier looks and sets itself anew."""

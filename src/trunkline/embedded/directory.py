@@ -240,7 +240,11 @@ def open_directory(
 def resolved(path: Path) -> Path:
     """Return a path without links."""
     with _explained(path):
-        return path.resolve()
+        try:
+            return path.resolve()
+        except RuntimeError as error:
+            # How Python before 3.13 reports a loop of links.
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """Durations as people write them."""
 
-import math
 import re
 from datetime import timedelta
 from typing import Final, TypeAlias
@@ -35,7 +34,8 @@ def seconds(value: Duration) -> float:
             found = _from_text(value)
         case _:
             raise InvalidDuration(value)
-    if not math.isfinite(found) or not 0 <= found <= _LONGEST:
+    # Refuses NaN, too, which is not between any bounds.
+    if not 0 <= found <= _LONGEST:
         raise InvalidDuration(value)
     return found
 

@@ -201,10 +201,8 @@ def _call(end: End, worker: str, reports: Sequence[Report]) -> Call[list[Verdict
     attempts = [report.job.attempt for report in reports]
     match end:
         case End.COMPLETE:
-            results: list[str | None] | None = [report.result for report in reports]
-            if not any(results or ()):
-                results = None
-            return work.complete(worker, jobs, attempts, results)
+            results = [report.result for report in reports]
+            return work.complete(worker, jobs, attempts, results if any(results) else None)
         case End.FAIL:
             return work.fail(
                 worker,

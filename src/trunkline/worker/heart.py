@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import sys
 import threading
 import time
@@ -205,8 +204,3 @@ class Heart:
             stack,
             extra={"job_id": str(held.job.job_id), "task": held.job.task} if held else {},
         )
-
-
-def parent_gone(parent: int) -> bool:
-    """Whether the supervisor that started this process has died."""
-    return os.getppid() != parent

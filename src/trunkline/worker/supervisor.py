@@ -131,7 +131,8 @@ class Supervisor:
         options = replace(self._options, processes=1, name=name)
         # Through a pipe: every user can read a command line, and the DSN may contain a password.
         reader, writer = os.pipe()
-        with os.fdopen(writer, "wb") as pipe:
+        # A child that died at once is noticed by its exit code. Closing the pipe may fail, too.
+        with contextlib.suppress(BrokenPipeError), os.fdopen(writer, "wb") as pipe:
             try:
                 place.process = subprocess.Popen(
                     [
@@ -142,10 +143,7 @@ class Supervisor:
                 )
             finally:
                 os.close(reader)
-            # A child that died at once is noticed by its exit code.
-            with contextlib.suppress(BrokenPipeError):
-                pipe.write(msgspec.json.encode(options))
-                pipe.flush()
+            pipe.write(msgspec.json.encode(options))
         place.started = time.monotonic()
 
     def _end(self) -> int:

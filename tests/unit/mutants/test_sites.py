@@ -207,3 +207,11 @@ def test_equivalents_are_found_again_after_lines_moved(tmp_path: Path) -> None:
 
 def test_our_own_equivalents_have_reasons_and_match() -> None:
     assert equivalents.load(PROJECT.equivalents).stale(PROJECT) == []
+
+
+def test_the_limit_of_a_select_into_one_row_is_left_alone() -> None:
+    body = "select a into {} from b order by a limit 1;"
+    text = "create function f() returns void language plpgsql as $$ begin {} end $$;"
+    for into, found in [("v_a", 0), ("strict v_a", 1)]:
+        sites = sql_sites.sites("f.sql", text.format(body.format(into)))
+        assert sum(site.kind == "bound" for site in sites) == found

@@ -8,10 +8,12 @@ set search_path = pg_catalog, pg_temp
 set timezone = 'UTC'
 as $$
 declare
+  v_assigned integer;
   v_back interval;
   v_buckets bigint[];
   v_limits integer[];
 begin
+  v_assigned := trunkline_internal.assign_named_buckets();
   select g.buckets, g.limits
   into v_buckets, v_limits
   from trunkline_internal.buckets_to_check(p_limit => null, p_most => null) as g;
@@ -20,7 +22,8 @@ begin
   into v_back
   from trunkline_internal.duties as d
   where d.duty = 'sweep_buckets';
-  return trunkline_internal.adopt_buckets()
+  return v_assigned
+    + trunkline_internal.adopt_buckets()
     + trunkline_internal.repair_buckets(
       p_limit => p_limit, p_back => coalesce(v_back, interval '0'), p_now => trunkline.clock()
     )

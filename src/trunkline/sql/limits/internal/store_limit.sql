@@ -77,12 +77,7 @@ begin
   where l.name = p_limit;
   if v_limit is not null then
     -- Jobs may wait under this name for a limit with keys. From now on this limit applies to them.
-    update trunkline_internal.bucket_names as n
-    set limit_id = v_limit
-    where n.bucket = trunkline_internal.bucket_of(p_name => p_limit);
-    update trunkline_internal.bucket_queues as g
-    set limit_id = v_limit
-    where g.bucket = trunkline_internal.bucket_of(p_name => p_limit);
+    perform trunkline_internal.assign_named_buckets();
   end if;
   perform trunkline_internal.wake_sleepers(p_queues => array(
     select distinct g.queue from trunkline_internal.bucket_queues as g
