@@ -25,10 +25,7 @@ _SUBJECT = {
     "profiles/tests/executor/test_phases.py",
     "profiles/tests/executor/test_walls.py",
     "sql/schema/has_the_indexes_that_hot_queries_need.sql",
-    "unit/backup/test_role_statements.py",
     "unit/mutants/test_sites.py",
-    "unit/schema/test_comparison.py",
-    "unit/schema/test_contracts.py",
     "unit/test_job_row.py",
     "unit/test_sql_lint.py",
 }

@@ -10,10 +10,11 @@ import pytest
 
 from tests.worker.scene import a_job, held_job
 from trunkline import Trunkline
-from trunkline.errors import AttemptCancelled, StaleAttempt
+from trunkline.errors import AttemptCancelled, InvalidTask, StaleAttempt
 from trunkline.model import Cancel
 from trunkline.worker import backends, entry, process_child, process_pool
 from trunkline.worker.backends import (
+    LoopBackend,
     ThreadBackend,
     cancel_raised,
     complete_call,
@@ -100,6 +101,21 @@ def test_a_thread_pauses_until_its_time_or_its_stop(
             backend.pause(60.0)
         assert len(clock.pauses) == 1
         assert backend.cancelled()
+
+
+async def test_each_kind_of_handler_has_its_own_block(app: Trunkline) -> None:
+    services: Any = None
+    held, task, ctx = held_job(), app.tasks["work"], None
+    loop: Any = LoopBackend(services, held, task).transaction(ctx)  # type: ignore[arg-type]
+    with pytest.raises(InvalidTask) as refused, loop:
+        pass
+    assert str(refused.value) == "`with ctx.transaction()` in an `async def` handler"
+    assert refused.value.hint == "Write `async with`."
+    thread: Any = ThreadBackend(services, held, task).transaction(ctx)  # type: ignore[arg-type]
+    with pytest.raises(InvalidTask) as refused:
+        await thread.__aenter__()
+    assert str(refused.value) == "`async with ctx.transaction()` in a plain handler"
+    assert refused.value.hint == "Write `with`."
 
 
 def test_handlers_that_ignore_their_cancellation_do_not_keep_the_process(

@@ -2,70 +2,24 @@
 
 import asyncio
 import json
-import re
-from collections.abc import Callable, Coroutine
-from datetime import UTC, datetime
-from types import SimpleNamespace
+from collections.abc import Coroutine
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 
+from tests.unit.client.engine import AT, Engine
 from trunkline import Trunkline
 from trunkline.client._async.jobs import AsyncJobHandle
 from trunkline.db.pool import AsyncPool
 from trunkline.errors import (
-    ConnectionLost,
-    DatabaseProblem,
-    DatabaseUnreachable,
     InvalidArgument,
-    JobCancelled,
-    JobFailed,
     PayloadMismatch,
-    TransactionConflict,
     UnknownJob,
     UnknownTask,
     UnsupportedConnection,
-    WaitTimeout,
 )
-from trunkline.model import Enqueued, EnqueuedBatch, JobState
-
-_AT = datetime(2026, 5, 1, tzinfo=UTC)
-_FUNCTION = re.compile(r"trunkline\.(\w+)\(")
-
-
-class Engine:
-    """Answers calls by the name of their function."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.calls: list[tuple[str, tuple[Any, ...]]] = []
-        self.patience: list[float] = []
-        self.answers: dict[str, Callable[..., Any]] = {
-            "register_tasks": lambda _: None,
-            "enqueue": lambda *_: Enqueued(uuid4(), True, "ready", _AT),
-            "enqueue_batch": lambda _, jobs: EnqueuedBatch(
-                [uuid4().bytes for _ in json.loads(jobs)], "ready", _AT
-            ),
-            "enqueue_many": lambda jobs: [
-                Enqueued(uuid4(), True, "scheduled", _AT) for _ in json.loads(jobs)
-            ],
-        }
-        engine = self
-
-        async def run(_: AsyncPool, call: Any, patience: float = 30.0) -> Any:
-            found = _FUNCTION.search(call.sql)
-            assert found is not None
-            engine.calls.append((found[1], tuple(call.parameters)))
-            engine.patience.append(patience)
-            return engine.answers[found[1]](*call.parameters)
-
-        monkeypatch.setattr(AsyncPool, "run", run)
-        monkeypatch.setattr(AsyncPool, "address", property(lambda _: "h:1/d"))
-
-    def taken(self) -> list[str]:
-        names = [name for name, _ in self.calls]
-        self.calls.clear()
-        return names
+from trunkline.model import JobState
 
 
 @pytest.fixture
@@ -98,7 +52,7 @@ def test_a_task_is_registered_before_its_first_job_and_once(engine: Engine, app:
         assert engine.calls[1] == ("enqueue", ("one", '{"a":5}'))
         assert engine.taken() == ["register_tasks", "enqueue"]
         assert (handle.task, handle.created, handle.state) == ("one", True, JobState.READY)
-        assert handle.run_at == _AT
+        assert handle.run_at == AT
         await one.enqueue(6)
         assert engine.taken() == ["enqueue"]
         # Several of one task that say nothing are one short call.
@@ -107,7 +61,7 @@ def test_a_task_is_registered_before_its_first_job_and_once(engine: Engine, app:
         assert engine.taken() == ["enqueue_batch"]
         assert len({handle.id for handle in handles}) == 3
         assert all(isinstance(handle.id, UUID) for handle in handles)
-        assert {(h.state, h.run_at, h.created) for h in handles} == {(JobState.READY, _AT, True)}
+        assert {(h.state, h.run_at, h.created) for h in handles} == {(JobState.READY, AT, True)}
         # Options, or several tasks, take the long way.
         with_options = await one.options(queue="q").enqueue(5)
         assert with_options.state is JobState.SCHEDULED
@@ -244,130 +198,22 @@ def test_changes_name_the_job_however_it_is_given(engine: Engine, app: Trunkline
     _run(story())
 
 
-def _job(state: JobState, **fields: Any) -> Any:
-    values = {"id": UUID(int=1), "reason": "r", "last_error": {"m": 1}, "errors": (), "result": 5}
-    return SimpleNamespace(state=state, **(values | fields))
+def test_a_block_closes_the_connections(monkeypatch: pytest.MonkeyPatch, app: Trunkline) -> None:
+    closed: list[int] = []
 
+    async def close(_: AsyncPool) -> None:
+        closed.append(1)
 
-class Time:
-    """Time that passes only by sleeping."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now = 100.0
-        self.pauses: list[float] = []
-        module = "trunkline.client._async.jobs"
-        monkeypatch.setattr(f"{module}.time", self)
-        monkeypatch.setattr(f"{module}.asyncio", self)
-        monkeypatch.setattr(f"{module}.random", self)
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def uniform(self, _low: float, _high: float) -> float:
-        return 1.0
-
-    async def sleep(self, seconds: float) -> None:
-        self.pauses.append(seconds)
-        self.now += seconds
-
-
-@pytest.fixture
-def time(monkeypatch: pytest.MonkeyPatch) -> Time:
-    return Time(monkeypatch)
-
-
-def test_a_wait_looks_often_at_first_and_then_every_half_second(
-    engine: Engine, app: Trunkline, time: Time
-) -> None:
-    looks = iter([_job(JobState.RUNNING)] * 14 + [_job(JobState.COMPLETED)])
-    engine.answers["job"] = lambda _: next(looks)
-    assert _run(app.jobs.wait(uuid4())) == 5
-    assert time.pauses[:3] == pytest.approx([0.005, 0.0075, 0.01125])
-    assert time.pauses[-2:] == [0.5, 0.5]
-    assert len(time.pauses) == 14
-    assert set(engine.patience) == {30.0}
-
-
-def test_a_handle_decodes_its_result(engine: Engine, app: Trunkline, time: Time) -> None:
-    engine.answers["job"] = lambda _: _job(JobState.COMPLETED)
+    monkeypatch.setattr(AsyncPool, "close", close)
 
     async def story() -> None:
-        handle = await app.tasks["one"].enqueue(1)
-        assert await handle.wait() == 5
-        assert await app.jobs.wait(handle.id) == 5
-        assert (await handle.get()).result == 5
-        engine.answers["job"] = lambda _: _job(JobState.COMPLETED, result="x")
-        with pytest.raises(Exception, match="int"):
-            await handle.wait()
-        assert await app.jobs.wait(handle.id) == "x"
+        async with app as same:
+            assert same is app
+        async with app._client:  # noqa: SLF001
+            assert closed == [1]
 
     _run(story())
-
-
-def test_a_wait_raises_what_became_of_the_job(engine: Engine, app: Trunkline, time: Time) -> None:
-    engine.answers["job"] = lambda _: _job(JobState.CANCELLED)
-    with pytest.raises(JobCancelled, match="r"):
-        _run(app.jobs.wait(uuid4()))
-    engine.answers["job"] = lambda _: _job(JobState.DEAD)
-    with pytest.raises(JobFailed):
-        _run(app.jobs.wait(uuid4()))
-
-
-def test_a_wait_ends_at_its_time_and_looks_once_more(
-    engine: Engine, app: Trunkline, time: Time
-) -> None:
-    engine.answers["job"] = lambda _: _job(JobState.READY)
-    job = uuid4()
-    with pytest.raises(WaitTimeout) as over:
-        _run(app.jobs.wait(job, "2s"))
-    assert sum(time.pauses) == pytest.approx(2.0)
-    assert str(job) in str(over.value)
-    assert "h:1/d" in str(over.value) + str(vars(over.value))
-    assert engine.patience[0] == pytest.approx(2.0)
-    assert engine.patience[-1] == pytest.approx(0.1)
-    engine.patience.clear()
-    with pytest.raises(WaitTimeout):
-        _run(app.jobs.wait(job, 100))
-    assert engine.patience[0] == 30.0
-
-
-@pytest.mark.parametrize(
-    "error", [ConnectionLost("x"), DatabaseUnreachable("x"), TransactionConflict("x")]
-)
-def test_a_server_that_is_away_does_not_end_a_wait(
-    engine: Engine, app: Trunkline, time: Time, error: Exception
-) -> None:
-    looks = iter([error, error, _job(JobState.COMPLETED)])
-
-    def look(_: UUID) -> Any:
-        found = next(looks)
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    engine.answers["job"] = look
-    assert _run(app.jobs.wait(uuid4(), 60)) == 5
-
-
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
-        (ConnectionLost("x"), WaitTimeout),
-        (DatabaseUnreachable("x"), DatabaseUnreachable),
-        (DatabaseProblem("x"), DatabaseProblem),
-    ],
-)
-def test_a_server_that_stays_away_ends_a_wait_at_its_time(
-    engine: Engine, app: Trunkline, time: Time, error: Exception, expected: type[Exception]
-) -> None:
-    def look(_: UUID) -> Any:
-        raise error
-
-    engine.answers["job"] = look
-    with pytest.raises(expected):
-        _run(app.jobs.wait(uuid4(), 1))
-    waits = not isinstance(error, DatabaseProblem) or isinstance(error, ConnectionLost)
-    assert bool(time.pauses) is waits
+    assert closed == [1, 1]
 
 
 def test_another_database_is_used_within_a_block(

@@ -269,6 +269,26 @@ def test_a_program_named_postgres_is_no_other_one(tmp_path: Path) -> None:
         process.wait()
 
 
+@pytest.mark.parametrize(
+    ("listed", "runs", "other"),
+    [
+        ("  7 /usr/bin/postgres -D /d\n", True, False),
+        ("7 /usr/bin/postgres -D /e\n", False, False),
+        ("8 /usr/bin/postgres -D /d\n", False, False),
+        ("7 /usr/bin/vi /d\n", False, True),
+        ("", False, False),
+    ],
+)
+def test_a_process_is_listed_where_there_is_no_proc(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, listed: str, runs: bool, other: bool
+) -> None:
+    monkeypatch.setattr(postmaster, "_PROC", tmp_path)
+    answer = subprocess.CompletedProcess([], 0, listed)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: answer)
+    assert postmaster.runs(5, Path("/d"), 7) is runs
+    assert postmaster.is_other_program(5) is other
+
+
 def test_only_the_process_that_is_meant_is_interrupted(child: "subprocess.Popen[bytes]") -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     postmaster.interrupt(child.pid, lambda: False)

@@ -102,7 +102,7 @@ def test_grants_on_what_is_missing_are_not_named(kind: str) -> None:
     ("grant", "allowed"),
     [
         ("usage on schema trunkline to app", True),
-        ("usage on schema trunkline_internal to app", False),
+        ("usage on schema other to app", False),
         ("create on schema trunkline to app", False),
         ("execute on function trunkline.cancel to app", True),
         ("execute on function trunkline.claim to app", False),
