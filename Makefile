@@ -18,7 +18,7 @@ help: ## List the targets
 
 setup: $(STAMP) ## Make .venv with the locked tools and the package; quick when nothing changed
 
-$(STAMP): pyproject.toml requirements-dev.lock tools/make_venv.sh
+$(STAMP): pyproject.toml profiles/pyproject.toml requirements-dev.lock tools/make_venv.sh
 	@tools/make_venv.sh .venv
 	@touch $@
 
@@ -64,8 +64,9 @@ bench-rivals: setup ## Compare all queues side by side, half an hour: table, ben
 mutants: setup ## Break the sources one small way at a time and report what the tests notice: MUTANTS_ARGS="--seed 1"
 	$(BIN)/python -m tools.mutants $(MUTANTS_ARGS)
 
-lock: setup ## Renew requirements-dev.lock from pyproject.toml
-	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --generate-hashes --no-header -o requirements-dev.lock
+lock: setup ## Renew requirements-dev.lock from pyproject.toml and profiles/pyproject.toml
+	$(BIN)/uv pip compile pyproject.toml profiles/pyproject.toml --extra dev --extra clinical --extra executor \
+	  --no-emit-package trunkline --universal --generate-hashes --no-header -o requirements-dev.lock
 
 system-packages: ## Install, or name, the Debian packages that the tests need
 	@tools/system_packages.sh

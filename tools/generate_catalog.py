@@ -10,7 +10,6 @@ from pathlib import Path
 
 from trunkline import profiles, schema
 from trunkline.embedded import acquire
-from trunkline.profiles import installer, verification
 from trunkline.schema import catalog
 from trunkline.schema.session import connect
 
@@ -34,12 +33,11 @@ def generate() -> dict[Path, str]:
         with connect(server.dsn) as connection:
             texts = {_PACKAGE / "sql" / "catalog.json": catalog.dump(catalog.read(connection))}
             connection.execute(_PLATFORM)
-        for name in profiles.NAMES:
+        for name in profiles.names():
             profile = profiles.get(name)
-            installer.install(server.dsn, profile, [phase.name for phase in profile.phases])
-            with connect(server.dsn) as connection:
-                found = verification.read(connection, profile, profile.schema)
-            texts[_PACKAGE / "profiles" / name / "sql" / "catalog.json"] = catalog.dump(found)
+            profiles.install(server.dsn, profile, [phase.name for phase in profile.phases])
+            file = Path(str(profile.root)) / "catalog.json"
+            texts[file] = profiles.catalogue(server.dsn, profile)
         return texts
 
 

@@ -26,6 +26,7 @@ MODULES = {
         "What an operator can ask and do. `SyncOperator` has the same verbs without `await`."
     ),
     "trunkline.testing": "For tests of your own tasks, on the real engine.",
+    "trunkline.profiles": "Profiles: ship one of your own, install it and use it.",
 }
 # What public names lead to without being imported by anybody: heading, and where it is.
 LED_TO = {
@@ -58,6 +59,7 @@ MADE = {
     *("AsyncActivity", "AsyncBreakers", "AsyncDeadLetters", "AsyncDuties", "AsyncLimits"),
     *("AsyncLog", "AsyncOperatedJobs", "AsyncQueues", "AsyncQuotas", "AsyncSchedules"),
     *("AsyncSettings", "AsyncTasks", "AsyncWorkers"),
+    *("Account", "Demo", "Session"),
 }
 # Methods for the package itself, on classes that are public.
 INNER = {"as_fields", "as_json", "but", "decode_result", "settle_answer"}

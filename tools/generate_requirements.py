@@ -21,6 +21,7 @@ __all__ = ["ID", "Place", "System", "generate", "ids_in", "naming_tests", "probl
 _ROOT: Final = Path(__file__).parents[1]
 _REGISTER: Final = _ROOT / "docs" / "requirements.toml"
 _PAGE: Final = _ROOT / "docs" / "requirements.md"
+_FOLDERS: Final = ("tests", "profiles/tests")
 _INTRODUCTION: Final = """
 This page lists the requirements of the systems built on Trunkline, and the tests that cover them. A
 test names a requirement by its id. Add an id to [requirements.toml](requirements.toml) together
@@ -69,7 +70,8 @@ def register() -> dict[str, System]:
 def naming_tests(root: Path, systems: Mapping[str, System]) -> dict[str, set[Place]]:
     """Return the tests that name each requirement, registered or not."""
     found: dict[str, set[Place]] = {}
-    for path in (root / "tests").rglob("*"):
+    paths = (path for folder in _FOLDERS for path in (root / folder).rglob("*"))
+    for path in paths:
         if path.suffix == ".sql":
             texts = _sql_texts(path)
         elif path.match("test_*.py"):
@@ -99,11 +101,12 @@ def problems(systems: Mapping[str, System], tests: Mapping[str, set[Place]]) -> 
         for identifier in sorted(tests.keys() - known)
     ]
     for system in systems.values():
-        folder = system.tests or "tests"
+        folders = (system.tests,) if system.tests else _FOLDERS
+        prefixes = tuple(f"{folder}/" for folder in folders)
         found += [
-            f"{identifier} is registered, but not named by a test in {folder}"
+            f"{identifier} is registered, but not named by a test in {' or '.join(folders)}"
             for identifier in system.ids
-            if not any(test.path.startswith(f"{folder}/") for test in tests.get(identifier, ()))
+            if not any(test.path.startswith(prefixes) for test in tests.get(identifier, ()))
         ]
     return found
 

@@ -23,4 +23,4 @@ fi
 pip=("$venv/bin/python" -m pip --quiet --disable-pip-version-check)
 "${pip[@]}" install --require-hashes --requirement requirements-dev.lock
 # The build backend is in the lock, so nothing unlocked is fetched for the editable install.
-"${pip[@]}" install --no-deps --no-build-isolation --editable .
+"${pip[@]}" install --no-deps --no-build-isolation --editable . --editable ./profiles

@@ -24,8 +24,8 @@ import psycopg
 from bench.apps.calling import LIMIT, MODEL, PROVIDER_VARIABLE
 from bench.internals.tables import hurry_duties
 from bench.rivals.product import ROOT
-from trunkline.profiles.clinical.stubs.limits import Call
-from trunkline.profiles.clinical.stubs.provider import Provider, model_from
+from trunkline_profiles.clinical.stubs.limits import Call
+from trunkline_profiles.clinical.stubs.provider import Provider, model_from
 
 __all__ = ["Findings", "Fire", "judge", "open_fire"]
 

@@ -188,7 +188,7 @@ _STATEMENTS = {
 
 def install_profiles(dsn: str) -> None:
     """Install the profiles, whose views are measured as well."""
-    for name in profiles.NAMES:
+    for name in profiles.names():
         profile = profiles.get(name)
         installer.install(dsn, profile, [phase.name for phase in profile.phases])
 

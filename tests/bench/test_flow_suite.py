@@ -7,7 +7,7 @@ import pytest
 from bench.flow.fire import judge
 from tests.bench.running import databases_left, figures_of, run_bench
 from tests.support.servers import Server
-from trunkline.profiles.clinical.stubs.limits import Call
+from trunkline_profiles.clinical.stubs.limits import Call
 
 PROMISED = {
     "fairness_delay_most",

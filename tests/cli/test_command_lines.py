@@ -156,7 +156,7 @@ def test_psql_does_not_show_the_password_of_a_key(tmp_path: Path) -> None:
     [
         (("demo", "--seconds", "60"), "trunkline.demo.tasks:app"),
         (("profile", "demo", "executor"), "run_worker"),
-        (("profile", "demo", "clinical"), "-m trunkline.profiles.clinical"),
+        (("profile", "demo", "clinical"), "-m trunkline_profiles.clinical"),
     ],
     ids=["demo", "executor", "clinical"],
 )

@@ -13,14 +13,14 @@ DOCS = ROOT / "docs"
 # Run by the tests, each in its own way.
 RUN = frozenset({"python", "console", "sql"})
 # Written to disk when a line before names a file; otherwise only looked at by a test of its own.
-FILES = frozenset({"python", "ini", "yaml", "dockerfile", "toml"})
+FILES = frozenset({"python", "ini", "sql", "yaml", "dockerfile", "toml"})
 # Shown and nothing else.
 SHOWN = frozenset({"text", "mermaid"})
 
 _FENCE = re.compile(r"^(?P<marks>```+)(?P<language>\S*)$")
 _DIRECTIVE = re.compile(r"^<!-- (?P<name>skip|exit|output)(?:: (?P<value>.+?))? -->$")
 _FILE = re.compile(
-    r"`(?P<name>(?:[\w-]+/)*(?:Containerfile|[\w-]+\.(?:py|ini|service|toml|yaml)))`:$"
+    r"`(?P<name>(?:[\w-]+/)*(?:Containerfile|[\w-]+\.(?:py|ini|service|sql|toml|yaml)))`:$"
 )
 
 
@@ -49,10 +49,9 @@ class Block:
 
 
 def pages() -> list[Path]:
-    """Every page; notes on errors are parts of pages, and profiles have tests of their own."""
-    apart = (DOCS / "reference" / "errors" / "notes", DOCS / "profiles")
-    found = sorted(DOCS.rglob("*.md"))
-    return [page for page in found if not any(one in page.parents for one in apart)]
+    """Every page of docs/; notes on errors are parts of pages."""
+    notes = DOCS / "reference" / "errors" / "notes"
+    return [page for page in sorted(DOCS.rglob("*.md")) if notes not in page.parents]
 
 
 def name(page: Path) -> str:

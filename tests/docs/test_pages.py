@@ -10,8 +10,9 @@ from tests.docs import pages
 from tests.docs.running import Session
 
 # A reader of the tutorial installs the package first: test_tutorial.py. One of the page on backups
-# has a database without schemas of the tests' own: test_backup.py.
-_APART = {"tutorial.md", "how-to/backup.md"}
+# has a database without schemas of the tests' own: test_backup.py. A profile is a package to build
+# and install: test_own_profile.py.
+_APART = {"tutorial.md", "how-to/backup.md", "how-to/profiles.md"}
 _WITH_CODE = [
     page
     for page in pages.pages()

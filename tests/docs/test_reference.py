@@ -83,9 +83,7 @@ def _filled(word: str) -> str:
 def test_every_variable_of_the_environment_is_described() -> None:
     text = (REFERENCE / "environment.md").read_text(encoding="utf-8")
     package = ROOT / "src" / "trunkline"
-    # Profiles have pages of their own.
-    paths = [path for path in package.rglob("*.py") if package / "profiles" not in path.parents]
-    sources = [path.read_text(encoding="utf-8") for path in paths]
+    sources = [path.read_text(encoding="utf-8") for path in package.rglob("*.py")]
     used = {name for source in sources for name in re.findall(r"\bTRUNKLINE_[A-Z_]+\b", source)}
     assert "TRUNKLINE_DSN" in used
     assert {name for name in used if f"`{name}`" not in text} == set()

@@ -40,6 +40,11 @@ def broken(page: Path) -> list[str]:
 def test_every_link_leads_somewhere() -> None:
     found = {pages.name(page): broken(page) for page in pages.pages()}
     assert len(found) > 20
+    # Pages of the profiles are in their own distribution and have their own tests.
+    profiles = ROOT / "profiles"
+    beside = [profiles / "README.md", *sorted((profiles / "docs").glob("*.md"))]
+    assert len(beside) > 3
+    found |= {page.relative_to(ROOT).as_posix(): broken(page) for page in beside}
     assert {name: links for name, links in found.items() if links} == {}
 
 

@@ -23,8 +23,8 @@ from tests.support import databases, servers
 from tests.support.databases import Database
 from tests.support.servers import Server
 from tests.support.waiting import together
-from trunkline.profiles.clinical.stubs.limits import Window
-from trunkline.profiles.clinical.stubs.provider import model_from
+from trunkline_profiles.clinical.stubs.limits import Window
+from trunkline_profiles.clinical.stubs.provider import model_from
 
 # As promised: of a minute's and of an hour's capacity, while work waits.
 MINUTE, HOUR = 0.93, 0.95

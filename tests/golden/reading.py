@@ -52,7 +52,7 @@ def sql_of_profiles(server: Server) -> dict[str, list[str]]:
     """Each profile's schema on a server with a platform's roles, to which profiles grant."""
     with platform_server(server) as platform, _database(platform) as database:
         found = {}
-        for name in profiles.NAMES:
+        for name in profiles.names():
             install(database.dsn, name)
             schema = profiles.get(name).schema
             found[f"sql-{name}"] = list(sql_objects.lines(database.connect(), schema))

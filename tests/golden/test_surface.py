@@ -30,7 +30,7 @@ def test_an_installed_product_has_the_surface(server: Server, name: str) -> None
 
 def test_the_profiles_have_their_outer_names(server: Server) -> None:
     found = reading.sql_of_profiles(server)
-    assert set(found) == {f"sql-{name}" for name in profiles.NAMES}
+    assert set(found) == {f"sql-{name}" for name in profiles.names()}
     for name, lines in found.items():
         compare(name, lines)
 
@@ -48,7 +48,7 @@ def test_the_package_has_the_surface(name: str) -> None:
 
 def test_every_golden_file_is_compared() -> None:
     compared = {*reading.ON_A_SERVER, *reading.SOURCES, "json"}
-    compared |= {f"sql-{name}" for name in profiles.NAMES}
+    compared |= {f"sql-{name}" for name in profiles.names()}
     assert {path.stem for path in comparing.FOLDER.iterdir()} == compared
 
 

@@ -21,7 +21,6 @@ from trunkline.cli.schema import schema
 from trunkline.cli.up import up
 from trunkline.errors import SchemaPredatesBaseline
 from trunkline.profiles import installer
-from trunkline.profiles.executor import PROFILE
 from trunkline.schema import install, script, uninstall, upgrade, verify
 from trunkline.schema.contract import (
     BASELINE_CONTRACT,
@@ -30,6 +29,7 @@ from trunkline.schema.contract import (
     check_contract_async,
     judge,
 )
+from trunkline_profiles.executor import PROFILE
 
 
 @pytest.fixture

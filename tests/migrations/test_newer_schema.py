@@ -19,9 +19,9 @@ from trunkline.cli.schema import schema
 from trunkline.cli.up import up
 from trunkline.errors import SchemaNewerThanClient
 from trunkline.profiles import installer
-from trunkline.profiles.executor import PROFILE
 from trunkline.schema import CONTRACT, install, script, upgrade, verify
 from trunkline.schema.release import ordinal
+from trunkline_profiles.executor import PROFILE
 
 _MARK: LiteralString = "comment on function trunkline.wake(text) is 'of the later release'"
 

@@ -1,111 +1,96 @@
-"""The profile installed in a fresh database, and short calls of its outer names."""
+"""A shop as a profile: one script, one question, one registered refusal."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
-from uuid import UUID
+from __future__ import annotations
 
-import psycopg
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
-from psycopg.rows import namedtuple_row
 
-from tests.support.calls import Calls
-from tests.support.databases import Database
-from tests.support.platform_roles import platform_server as running_platform
-from tests.support.servers import Server
-from trunkline import profiles
-from trunkline.profiles import Profile, installer
+from tests.support.distributions import write_distribution
+from trunkline.errors import ProfileRefusal
+from trunkline.profiles import Phase, Profile, RollbackStep
 
-TYPES = {
-    "protect_document_v2": 5,
-    "document.protected": 5,
-    "run_tsa": 30,
-    "submit_anchor_polygon": 60,
-    "submit_anchor_bitcoin": 60,
-    "build_artifact": 15,
-}
+TRUNKLINE = str(Path(sys.executable).with_name("trunkline"))
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-class Desk:
-    """What producer, worker and operator do with the profile, each on a connection of its own."""
+class NoStock(ProfileRefusal):
+    """Nothing of it is left."""
 
-    def __init__(self, database: Database) -> None:
-        self.database = database
-        self.producer = Calls(database.connect("trunkline_producer"))
-        self.worker = Calls(database.connect("trunkline_worker"))
-        self.operator = Calls(database.connect("trunkline_operator"))
+    code = "shop_no_stock"
+    sqlstate = "SH001"
+    hint = "Order it first."
+    page = "https://shop.example/errors#no-stock"
 
-    def enqueue(self, kind: str = "run_tsa", key: str | None = None) -> UUID:
-        found: UUID = self.producer.value(
-            "select executor.enqueue_job(p_type => %s, p_dedupe_key => %s)", kind, key
+
+_SCRIPT = """\
+-- Takes an item out of stock.
+-- requires:
+
+create or replace function shop.take(p_item text)
+returns void
+language plpgsql
+as $$
+begin
+  raise exception using errcode = 'SH001', message = 'nothing left',
+    detail = json_build_object('code', 'no_stock', 'item', p_item)::text, hint = 'Order more.';
+end;
+$$;
+revoke all on function shop.take(text) from public;
+grant execute on function shop.take(text) to trunkline_producer;
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Profile:
+    """A profile without a demonstration, topics, validation, wake-ups or roll-out."""
+    root = tmp_path / "shop_sql"
+    for name, text in {
+        "phase1/stock.sql": _SCRIPT,
+        "ask/take.sql": "select shop.take(%(item)s)",
+        "rollback/drop_stock.sql": "drop function if exists shop.take(text);",
+    }.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return Profile(
+        name="shop",
+        description="Takes items out of stock.",
+        schema="shop",
+        root=root,
+        phases=(Phase("phase1", "stock", core=True),),
+        rollback=(RollbackStep("drop_stock", "drop take", ("phase1/stock",)),),
+        errors=(NoStock,),
+    )
+
+
+@pytest.fixture
+def distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Put a distribution on the path: ``distribution("shop", {"shop": "shop:PROFILE"})``."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def _write(name: str, entry_points: dict[str, str]) -> None:
+        write_distribution(tmp_path, name, entry_points)
+
+    return _write
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run `trunkline profile …` with the distributions of this test."""
+
+    def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [TRUNKLINE, "profile", *arguments],
+            env=os.environ | {"PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
         )
-        return found
 
-    def start(self, kind: str = "run_tsa", worker: str = "w1") -> UUID:
-        """A running job of that type, and no other."""
-        job = self.enqueue(kind)
-        assert self.worker.claim(worker, 10).jobs == [job]
-        return job
-
-    def row(self, job: UUID) -> Any:
-        """The job as executor_jobs shows it."""
-        (found,) = self.rows("select * from executor.executor_jobs where id = %s", job)
-        return found
-
-    def rows(self, query: str, *arguments: Any) -> list[Any]:
-        with self.operator.connection.cursor(row_factory=namedtuple_row) as cursor:
-            return cursor.execute(query.encode(), arguments or None).fetchall()
-
-    def reclaim(self) -> list[Any]:
-        with self.worker.connection.cursor(row_factory=namedtuple_row) as cursor:
-            return cursor.execute("select * from executor.reclaim_stale_jobs()").fetchall()
-
-    def beat(self, job: UUID, worker: str = "w1", attempt: int | None = None) -> bool:
-        found: bool = self.worker.value(
-            "select executor.update_job_heartbeat(%s, %s, %s)", job, worker, attempt
-        )
-        return found
-
-    def wake(self, wrapper: str) -> Any:
-        with self.worker.connection.cursor(row_factory=namedtuple_row) as cursor:
-            return cursor.execute(f"select * from executor.{wrapper}()".encode()).fetchone()
-
-    def pass_time(self, interval: str) -> None:
-        self.database.move_time(interval)
-
-
-@pytest.fixture(scope="session")
-def platform_server(server: Server) -> Iterator[Server]:
-    """A server of the same version that has the roles of a platform."""
-    with running_platform(server) as started:
-        yield started
-
-
-@pytest.fixture
-def profile() -> Profile:
-    return profiles.get("executor")
-
-
-@pytest.fixture
-def install(database: Database, profile: Profile) -> Callable[..., tuple[str, ...]]:
-    """Install phases: ``install("phase1")``; all of them without a name."""
-
-    def _install(*phases: str, **options: Any) -> tuple[str, ...]:
-        chosen = phases or tuple(phase.name for phase in profile.phases)
-        return installer.install(database.dsn, profile, chosen, **options)
-
-    return _install
-
-
-@pytest.fixture
-def desk(database: Database, install: Callable[..., tuple[str, ...]]) -> Desk:
-    """With all phases installed."""
-    install()
-    return Desk(database)
-
-
-@pytest.fixture
-def listener(database: Database) -> psycopg.Connection[Any]:
-    """A sleeping worker's connection: it listens for wake-ups."""
-    connection = database.connect("trunkline_worker")
-    connection.execute("listen trunkline_wake")
-    return connection
+    return _run

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 _TESTS = Path(__file__).parents[1]
+_PROFILES = "profiles/tests"
 _SCHEMA = "trunkline" + "_internal"
 
 # Helpers, and tests of the installed schema itself.
@@ -19,10 +20,10 @@ _SUBJECT = {
     "integration/catalog/test_privileges.py",
     "integration/security/test_claims.py",
     "integration/security/test_second_wall.py",
-    "profiles/clinical/test_cp_plpgsql_check.py",
-    "profiles/clinical/test_cp_security.py",
-    "profiles/test_phases.py",
-    "profiles/test_walls.py",
+    "profiles/tests/clinical/test_cp_plpgsql_check.py",
+    "profiles/tests/clinical/test_cp_security.py",
+    "profiles/tests/executor/test_phases.py",
+    "profiles/tests/executor/test_walls.py",
     "sql/schema/has_the_indexes_that_hot_queries_need.sql",
     "unit/mutants/test_sites.py",
     "unit/test_job_row.py",
@@ -41,8 +42,13 @@ def _naming(root: Path) -> set[str]:
     }
 
 
+def _all() -> set[str]:
+    profiles = _naming(_TESTS.parent / _PROFILES)
+    return _naming(_TESTS) | {f"{_PROFILES}/{name}" for name in profiles}
+
+
 def test_no_other_test_names_the_internal_schema() -> None:
-    assert _naming(_TESTS) == _SUBJECT
+    assert _all() == _SUBJECT
 
 
 @pytest.mark.parametrize("name", ["test_one.py", "flow/scene.py", "sql/claim/takes.sql"])

@@ -75,7 +75,7 @@ def _places() -> dict[str, int]:
     found: dict[str, int] = {}
     for path in sorted(_PACKAGE.rglob("*")):
         name = path.relative_to(_PACKAGE).as_posix()
-        if path.suffix not in {".sql", ".py"} or name.startswith(("sql/migrations/", "profiles/")):
+        if path.suffix not in {".sql", ".py"} or name.startswith("sql/migrations/"):
             continue
         if path == _PACKAGE / "db" / "calls" / "job_columns.py":
             continue

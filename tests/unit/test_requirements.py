@@ -9,7 +9,7 @@ from tools.generate_requirements import ID, Place, System, ids_in, naming_tests,
 
 ROOT = Path(__file__).parents[2]
 # `trunkline profile validate executor` reports each of its tests by this id.
-REPORTED = "src/trunkline/profiles/executor/sql/validate/tests.sql"
+REPORTED = "profiles/src/trunkline_profiles/executor/sql/validate/tests.sql"
 # What design documents are numbered by; readers of the sources do not have them.
 DESIGN_ID = re.compile(rf"{ID.pattern}|\b(?:decision|conflict|issue) #?\d+\b")
 
@@ -55,7 +55,7 @@ def test_an_id_that_is_not_registered_is_a_problem() -> None:
 
 def test_a_registered_id_without_a_test_is_a_problem() -> None:
     found = problems({"AB": System("Ab", {"AB-01": "…"})}, {})
-    assert found == ["AB-01 is registered, but not named by a test in tests"]
+    assert found == ["AB-01 is registered, but not named by a test in tests or profiles/tests"]
 
 
 def test_a_system_with_a_folder_of_tests_has_one_for_each_id_there() -> None:
@@ -86,7 +86,8 @@ def test_the_sources_name_no_requirement() -> None:
     """Sources give the reason in words; docs/requirements.md leads from an id to its tests."""
     found = [
         f"{name}:{number}: {identifier[0]}"
-        for path in sorted((ROOT / "src").rglob("*"))
+        for folder in ("src", "profiles/src")
+        for path in sorted((ROOT / folder).rglob("*"))
         if path.suffix in {".py", ".sql", ".md", ".json", ".toml", ".txt"}
         and (name := path.relative_to(ROOT).as_posix()) != REPORTED
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.sql_lint.__main__ import ENGINE, lint
+from tools.sql_lint.__main__ import ENGINE, lint, lint_script
 
 GOOD = """\
 -- Gives one.
@@ -198,3 +198,17 @@ def test_the_engine_keeps_the_rules() -> None:
         for finding in lint(path.relative_to(ENGINE).as_posix(), path.read_text(encoding="utf-8"))
     ]
     assert breaches == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("create schema shop;\n", "the first line says in a sentence"),
+        ("-- Makes a shop.\nCREATE schema shop;\n", "CREATE should be lower case"),
+        ("-- Makes a shop.\ncreate schem shop;\n", "not valid SQL"),
+    ],
+)
+def test_a_script_of_a_profile_keeps_the_rules_of_text(text: str, message: str) -> None:
+    (finding,) = lint_script("profiles/src/shop/sql/phase1/stock.sql", text)
+    assert message in finding.message
+    assert lint_script("phase1/stock.sql", "-- Makes a shop.\ncreate schema shop;\n") == []

@@ -10,8 +10,8 @@ from tests.worker.test_grants import KINDS, bucket, limit
 from tests.worker.test_http import chat, url
 from trunkline import Context, SyncContext
 from trunkline.errors import QuotaSpent
-from trunkline.profiles.clinical.stubs.limits import Model
-from trunkline.profiles.clinical.stubs.provider import Provider
+from trunkline_profiles.clinical.stubs.limits import Model
+from trunkline_profiles.clinical.stubs.provider import Provider
 
 BUDGET = '{"quota": 2000, "quota_unit": "tokens", "quota_period": "month"}'
 

@@ -15,11 +15,11 @@ from tests.worker.scene import Scene, ended_in_a_hurry, eventually
 from trunkline import Context, SyncContext, Trunkline
 from trunkline.db.pool import AsyncPool
 from trunkline.errors import TenantDenied
-from trunkline.profiles.clinical.stubs.headers import NONSENSE
-from trunkline.profiles.clinical.stubs.limits import Model
-from trunkline.profiles.clinical.stubs.provider import Provider
 from trunkline.worker.options import WorkerOptions
 from trunkline.worker.worker import Worker
+from trunkline_profiles.clinical.stubs.headers import NONSENSE
+from trunkline_profiles.clinical.stubs.limits import Model
+from trunkline_profiles.clinical.stubs.provider import Provider
 
 KINDS = ["loop", "thread"]
 

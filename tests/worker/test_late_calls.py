@@ -17,8 +17,8 @@ from tests.cli.driving import Cli
 from tests.worker.scene import Scene, eventually
 from trunkline import Context
 from trunkline.db import notices
-from trunkline.profiles.clinical.stubs.limits import Model
-from trunkline.profiles.clinical.stubs.provider import Provider
+from trunkline_profiles.clinical.stubs.limits import Model
+from trunkline_profiles.clinical.stubs.provider import Provider
 
 LIMIT = 5
 

@@ -66,7 +66,8 @@ def _finish(run: Run, options: Options) -> int:
 
 
 def _tell(result: Result) -> None:
-    place = f"{result.path.removeprefix('src/trunkline/')}:{result.line}"
+    path = result.path.removeprefix("src/trunkline/").removeprefix("profiles/src/")
+    place = f"{path}:{result.line}"
     print(f"{result.outcome:10} {result.seconds:6.0f} s  {place} [{result.kind}]", flush=True)
 
 

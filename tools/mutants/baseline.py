@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tools.mutants import trial
+from tools.mutants.project import Project
 from tools.mutants.state import State
 from tools.mutants.workspace import Workspace, digest, listed
 
@@ -23,15 +24,15 @@ class BaselineFailed(Exception):
 class Baseline:
     """Remembers files by content: a changed one is tried again; new sources mean all of them."""
 
-    def __init__(self, root: Path, state: State) -> None:
-        self._root = root
+    def __init__(self, project: Project, state: State) -> None:
+        root = self._root = project.root
         self._state = state
         helpers = [name for name in listed(root) if not _is_test(name)]
         shared = hashlib.sha256()
         for name in helpers:
-            if name.startswith("tests/"):
+            if name.startswith(tuple(f"{folder}/" for folder in project.test_folders)):
                 shared.update(name.encode() + (root / name).read_bytes())
-        self._tree = f"{digest(root, 'src')}-{shared.hexdigest()[:16]}"
+        self._tree = f"{digest(root, *project.source_folders)}-{shared.hexdigest()[:16]}"
         self._green = state.green(self._tree)
         self._red: set[str] = set()
 

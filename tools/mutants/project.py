@@ -36,6 +36,9 @@ class Project:
     root: Path
     package: str
     domains: Mapping[str, Domain]
+    # Where packages are imported from, and where their tests are.
+    source_folders: Sequence[str] = ("src",)
+    test_folders: Sequence[str] = ("tests",)
     # Sources that are not mutated: generated, released, or no part of the product.
     left_out: re.Pattern[str] = re.compile(r"$^")
     # Tests that only compare generated files with their sources.

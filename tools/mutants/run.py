@@ -49,10 +49,10 @@ class Run:
         name = "-".join([f"seed-{options.seed}", *sorted(options.domains)])
         self.report = folder / f"{name}.json"
         self._state = State(folder / f"{name}.jsonl")
-        self._baseline = Baseline(project.root, State(folder / "baseline.jsonl"))
+        self._baseline = Baseline(project, State(folder / "baseline.jsonl"))
         self._equivalents = equivalents.load(project.equivalents)
-        self._sources = digest(project.root, "src")
-        self._suite = digest(project.root, "tests")
+        self._sources = digest(project.root, *project.source_folders)
+        self._suite = digest(project.root, *project.test_folders)
         self._stopped = threading.Event()
         self._deadline: float | None = None
         drawn = sample.draw(project, options.seed, options.count, options.domains)

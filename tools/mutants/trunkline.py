@@ -11,10 +11,11 @@ from tools.mutants.project import Domain, Project
 __all__ = ["trunkline"]
 
 _ENGINE = "src/trunkline/sql"
-_PROFILES = "src/trunkline/profiles"
+_PROFILES = "profiles/src/trunkline_profiles"
+_PROFILE_TESTS = "profiles/tests"
 _PACKAGE = "src/trunkline"
 _REFUSALS = ("tests/integration/bad_input", "tests/integration/security")
-_CALLERS = ("tests/client", "tests/cli", "tests/worker", "tests/flow", "tests/profiles")
+_CALLERS = ("tests/client", "tests/cli", "tests/worker", "tests/flow", _PROFILE_TESTS)
 
 _DOMAINS = {
     "queue": Domain(
@@ -59,28 +60,29 @@ _DOMAINS = {
         [*_REFUSALS, "tests/sql"],
         ["tests/integration/catalog", "tests/migrations", *_CALLERS],
     ),
-    "profiles": Domain([_PROFILES], ["tests/profiles/test_cli.py"], ["tests/profiles"]),
+    "profiles": Domain(
+        [f"{_PACKAGE}/profiles", f"{_PROFILES}/__init__.py"],
+        ["tests/profiles", f"{_PROFILE_TESTS}/executor/test_cli.py"],
+        [_PROFILE_TESTS],
+    ),
     "executor": Domain(
         [f"{_PROFILES}/executor"],
         [
-            "tests/unit/profiles",
-            *(
-                f"tests/profiles/test_{name}.py"
-                for name in ("record", "phases", "reclaim", "wake_ups", "trouble", "monitoring")
-            ),
+            f"{_PROFILE_TESTS}/executor/test_{name}.py"
+            for name in (
+                *("handlers", "record", "phases", "reclaim", "wake_ups", "trouble"),
+                "monitoring",
+            )
         ],
-        ["tests/profiles"],
+        [_PROFILE_TESTS],
     ),
     "clinical": Domain(
         [f"{_PROFILES}/clinical"],
         [
-            "tests/unit/profiles",
-            *(
-                f"tests/profiles/clinical/test_cp_{name}.py"
-                for name in ("work", "enqueue", "audit")
-            ),
+            f"{_PROFILE_TESTS}/clinical/test_{name}.py"
+            for name in ("handlers", "programs", "cp_work", "cp_enqueue", "cp_audit")
         ],
-        ["tests/profiles"],
+        [_PROFILE_TESTS],
     ),
     "worker": Domain(
         [f"{_PACKAGE}/worker"],
@@ -108,7 +110,7 @@ _DOMAINS = {
     "cli": Domain(
         [f"{_PACKAGE}/cli"],
         ["tests/cli"],
-        ["tests/profiles", "tests/backup", "tests/migrations", "tests/integration/embedded"],
+        [_PROFILE_TESTS, "tests/backup", "tests/migrations", "tests/integration/embedded"],
     ),
     "embedded": Domain(
         [f"{_PACKAGE}/embedded"],
@@ -118,7 +120,7 @@ _DOMAINS = {
     "schema": Domain(
         [f"{_PACKAGE}/schema", f"{_ENGINE}/__init__.py"],
         ["tests/unit/schema", "tests/migrations"],
-        ["tests/cli", "tests/integration/catalog", "tests/profiles"],
+        ["tests/cli", "tests/integration/catalog", _PROFILE_TESTS],
     ),
     "backup": Domain(
         [f"{_PACKAGE}/backup"], ["tests/unit/backup", "tests/backup"], ["tests/docs/test_backup.py"]
@@ -146,6 +148,8 @@ def trunkline(root: Path) -> Project:
         root=root,
         package="trunkline",
         domains=_DOMAINS,
+        source_folders=["src", "profiles/src"],
+        test_folders=["tests", _PROFILE_TESTS],
         left_out=_LEFT_OUT,
         no_tests=_NO_TESTS,
         checks=_checks,
@@ -159,7 +163,8 @@ def trunkline(root: Path) -> Project:
 def _checks(mutation: Mutation) -> list[list[str]]:
     if mutation.path.endswith(".sql"):
         # Profiles only for their own scripts: if the engine breaks one, the tests should notice.
-        names = ["clinical", "executor"] if "/profiles/" in mutation.path else []
+        names = ["clinical", "executor"] if mutation.path.startswith(_PROFILES) else []
         return [["-m", "tools.mutants.install", *names]]
-    module = mutation.path.removeprefix("src/").removesuffix(".py").replace("/", ".")
+    path = mutation.path.rpartition("src/")[2].removesuffix(".py")
+    module = path.replace("/", ".")
     return [["-c", f"import {module.removesuffix('.__init__')}"]]

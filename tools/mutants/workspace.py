@@ -119,7 +119,7 @@ class Workspace:
         venv.create(folder, symlinks=True)
         ours = Path(sysconfig.get_path("purelib"))
         version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-        paths = [self.root / "src", ours]
+        paths = [*(self.root / name for name in self.project.source_folders), ours]
         lines = "".join(f"{path}\n" for path in paths)
         (folder / "lib" / version / "site-packages" / "mutants.pth").write_text(lines)
         for script in Path(sys.executable).parent.iterdir():

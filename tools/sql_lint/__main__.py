@@ -1,4 +1,4 @@
-"""Checks the SQL of the engine; exits with 1 when a rule is broken."""
+"""Checks the SQL of the engine and of the profiles; exits with 1 when a rule is broken."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 from tools.sql_lint import body_rules, locks, object_rules, text_rules
 from tools.sql_lint.source import Finding, read
 
-ENGINE = Path(__file__).parents[2] / "src" / "trunkline" / "sql"
+_ROOT = Path(__file__).parents[2]
+ENGINE = _ROOT / "src" / "trunkline" / "sql"
+PROFILES = _ROOT / "profiles" / "src" / "trunkline_profiles"
 
 
 def lint(path: str, text: str) -> list[Finding]:
@@ -20,17 +22,33 @@ def lint(path: str, text: str) -> list[Finding]:
     return sorted(set(file.findings))
 
 
+def lint_script(path: str, text: str) -> list[Finding]:
+    """Check one script of a profile: several objects in the words of another system."""
+    file = read(path, text)
+    text_rules.check(file)
+    return sorted(set(file.findings))
+
+
 def main() -> int:
     paths = sorted(ENGINE.rglob("*.sql"))
     findings = [
-        finding
+        f"src/trunkline/sql/{finding}"
         for path in paths
         for finding in lint(path.relative_to(ENGINE).as_posix(), path.read_text(encoding="utf-8"))
     ]
-    findings += locks.check(ENGINE)
+    findings += [f"src/trunkline/sql/{finding}" for finding in locks.check(ENGINE)]
+    # Questions are statements for psycopg, with its placeholders.
+    scripts = sorted(path for path in PROFILES.rglob("*.sql") if path.parent.name != "ask")
+    findings += [
+        str(finding)
+        for path in scripts
+        for finding in lint_script(
+            path.relative_to(_ROOT).as_posix(), path.read_text(encoding="utf-8")
+        )
+    ]
     for finding in findings:
-        print(f"src/trunkline/sql/{finding}")
-    print(f"{len(paths)} SQL files, {len(findings)} breaches of the house rules")
+        print(finding)
+    print(f"{len(paths) + len(scripts)} SQL files, {len(findings)} breaches of the house rules")
     return 1 if findings else 0
 
 

@@ -45,4 +45,8 @@ def demo(ctx: click.Context, *, seconds: float, as_json: bool) -> None:
         with live_screen(console) as show:
             account = play(seconds, show)
         print_account(console, account)
+        click.echo(
+            "To see a complete system built on it, run: trunkline profile demo NAME"
+            " (`trunkline profile list` shows the names)."
+        )
     ctx.exit(0 if account.balances else 1)

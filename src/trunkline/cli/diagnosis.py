@@ -218,6 +218,9 @@ def _profiles(target: str) -> Iterator[Finding]:
     if newer := schema.newer_than_package(target):
         yield Finding("profiles", "warn", f"not comparable: {newer}", newer.hint)
         return
+    if all(one.kind == verification.PACKAGE for one in found):
+        yield Finding("profiles", "warn", "; ".join(map(str, found)), "Install the packages.")
+        return
     yield Finding(
         "profiles",
         "fail",

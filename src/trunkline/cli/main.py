@@ -206,6 +206,8 @@ def report(error: TrunklineError) -> None:
     if error.hint:
         lines.append(f"{click.style('Hint:', fg='cyan')} {escaped_lines(error.hint)}")
     lines.append(click.style(f"Code: {error.code}", dim=True))
+    if page := getattr(error, "page", ""):
+        lines.append(click.style(f"Page: {escaped_lines(page)}", dim=True))
     click.echo("\n".join(lines), err=True, color=_colour())
 
 

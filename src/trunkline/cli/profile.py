@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any
 
 import click
 
@@ -17,7 +17,6 @@ _schema = click.option(
     "--schema", metavar="NAME", help="Schema of the profile [default: the profile's own name]."
 )
 _name = click.argument("name", metavar="NAME")
-_TOPICS: Final = ("stuck", "nothing", "many")
 
 
 @click.group()
@@ -33,30 +32,46 @@ for _command in (check, step, steps, take_over):
 @as_json
 def list_(*, as_json: bool) -> None:
     """Show the profiles and their phases."""
-    from trunkline import profiles  # noqa: PLC0415 - see main.py
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
+    from trunkline.cli.output import clean, print_json  # noqa: PLC0415 - see main.py
+    from trunkline.profiles import registry  # noqa: PLC0415 - see main.py
 
-    found = [profiles.get(name) for name in profiles.NAMES]
+    found = [_listed(name) for name in registry.names()]
     if as_json:
-        print_json(
-            [
-                {
-                    "name": one.name,
-                    "description": one.description,
-                    "schema": one.schema,
-                    "phases": [
-                        {"name": phase.name, "title": phase.title, "core": phase.core}
-                        for phase in one.phases
-                    ],
-                }
-                for one in found
-            ]
-        )
+        print_json(found)
         return
+    if not found:
+        click.echo("No profiles are installed. Those of Trunkline: pip install trunkline-profiles")
     for one in found:
-        click.echo(f"{one.name}  {one.description}")
-        for phase in one.phases:
-            click.echo(f"  {phase.name}  {phase.title}{'' if phase.core else ' (optional)'}")
+        if one["error"]:
+            click.echo(f"{clean(one['name'])}  broken: {clean(one['error'])}")
+            continue
+        click.echo(f"{clean(one['name'])}  {clean(one['description'])}")
+        for phase in one["phases"]:
+            optional = "" if phase["core"] else " (optional)"
+            click.echo(f"  {clean(phase['name'])}  {clean(phase['title'])}{optional}")
+
+
+def _listed(name: str) -> dict[str, Any]:
+    """Describe a profile; a broken one has its error and nothing else."""
+    from trunkline.errors import ProfileError  # noqa: PLC0415 - see main.py
+    from trunkline.profiles import registry  # noqa: PLC0415 - see main.py
+
+    facts: dict[str, Any] = dict.fromkeys(
+        ("name", "distribution", "description", "schema", "phases", "error")
+    )
+    try:
+        profile = registry.get(name)
+        distribution = registry.distribution(name)
+    except ProfileError as error:
+        return facts | {"name": name, "phases": [], "error": str(error)}
+    phases = [{"name": p.name, "title": p.title, "core": p.core} for p in profile.phases]
+    return facts | {
+        "name": name,
+        "distribution": distribution,
+        "description": profile.description,
+        "schema": profile.schema,
+        "phases": phases,
+    }
 
 
 @profile.command(
@@ -176,11 +191,11 @@ def validate(
     """Run the validation tests, in a transaction that is rolled back; exit code 1 if one fails."""
     from trunkline.cli.output import clean, print_json  # noqa: PLC0415 - see main.py
     from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
-    from trunkline.profiles.executor import checks  # noqa: PLC0415 - see main.py
+    from trunkline.profiles import registry, validation  # noqa: PLC0415 - see main.py
 
-    _only_executor(name, "validation tests")
+    chosen = registry.get(name)
     with resolve_ready(dsn) as target:
-        results = checks.validate(target, schema=schema)
+        results = validation.validate(target, chosen, schema=schema)
     if as_json:
         print_json([asdict(one) for one in results])
     else:
@@ -198,7 +213,7 @@ def validate(
     )
 )
 @with_options(_name, dsn, _schema, as_json)
-@click.argument("topics", metavar="[stuck|nothing|many]...", type=click.Choice(_TOPICS), nargs=-1)
+@click.argument("topics", metavar="[TOPIC]...", nargs=-1)
 @click.option("--sql", "show_sql", is_flag=True, help="Show the SQL of each question, too.")
 def troubleshoot(
     *,
@@ -209,11 +224,14 @@ def troubleshoot(
     topics: tuple[str, ...],
     show_sql: bool,
 ) -> None:
-    """Answer what one asks when jobs are stuck, reclaim finds nothing, or reclaims too many."""
+    """Answer the questions of a topic, or of all: what to look at when something is wrong.
+
+    The topics are those of the profile; executor has stuck, nothing and many.
+    """
     from trunkline import profiles  # noqa: PLC0415 - see main.py
     from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
     from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
-    from trunkline.profiles.executor.trouble import troubleshoot as ask  # noqa: PLC0415
+    from trunkline.profiles.troubleshooting import troubleshoot as ask  # noqa: PLC0415
 
     chosen = profiles.get(name)
     with resolve_ready(dsn) as target:
@@ -240,11 +258,12 @@ def troubleshoot(
 def wake(*, name: str, dsn: str | None, schema: str | None, once: bool) -> None:
     """Keep the wake-ups going, one every 15 seconds; any number of these may run."""
     from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
-    from trunkline.profiles.executor.pacer import keep_waking  # noqa: PLC0415 - see main.py
+    from trunkline.profiles import registry  # noqa: PLC0415 - see main.py
+    from trunkline.profiles.wake_ups import keep_waking  # noqa: PLC0415 - see main.py
 
-    _only_executor(name, "wake-ups")
+    chosen = registry.get(name)
     with resolve_ready(dsn) as target:
-        keep_waking(target, schema=schema, once=once, say=click.echo)
+        keep_waking(target, chosen, schema=schema, once=once, say=click.echo)
 
 
 @profile.command(
@@ -266,12 +285,10 @@ def demo(ctx: click.Context, *, name: str, as_json: bool, documents: int | None)
     The exit code is 0 only when the account balances: every document ended as it should, nothing
     happened twice, and no limit was exceeded.
     """
-    from importlib import import_module  # noqa: PLC0415 - see main.py
-
     from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
+    from trunkline.profiles import demos, registry  # noqa: PLC0415 - see main.py
 
-    _known(name)
-    play = import_module(f"trunkline.profiles.{name}.demo")
+    play = demos.demo(registry.get(name))
     account = play.run(documents or play.DOCUMENTS, say=(lambda _: None) if as_json else click.echo)
     if as_json:
         print_json(asdict(account) | {"balanced": account.balanced})
@@ -279,21 +296,6 @@ def demo(ctx: click.Context, *, name: str, as_json: bool, documents: int | None)
         for line in play.lines(account):
             click.echo(line)
     ctx.exit(0 if account.balanced else 1)
-
-
-def _known(name: str) -> None:
-    """Refuse unknown names: the tests and the demonstration belong to the one profile so far."""
-    from trunkline import profiles  # noqa: PLC0415 - see main.py
-
-    profiles.get(name)
-
-
-def _only_executor(name: str, what: str) -> None:
-    from trunkline import profiles  # noqa: PLC0415 - see main.py
-    from trunkline.errors import ProfileError  # noqa: PLC0415 - see main.py
-
-    if profiles.get(name).name != "executor":
-        raise ProfileError(f"Profile {name} has no {what}")
 
 
 def _print_rows(rows: Sequence[dict[str, Any]]) -> None:

@@ -1,7 +1,7 @@
 """From an error of the driver to one of ours, whatever the driver."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
@@ -15,6 +15,7 @@ from trunkline.errors import (
     DatabaseProblem,
     DatabaseReadOnly,
     DatabaseUnreachable,
+    Refusal,
     SchemaForbidden,
     SchemaMissing,
     ServerNotReady,
@@ -68,17 +69,19 @@ _BY_SENTENCE: Final[tuple[tuple[re.Pattern[str], type[TrunklineError]], ...]] = 
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def translated(refusals: Mapping[str, type[Refusal]] | None = None) -> Iterator[None]:
     """Raise errors of ours instead of the driver's; anything else passes."""
     try:
         yield
     except psycopg_pool.PoolTimeout as error:
         raise TooManyConnections(f"No connection became free in time: {error}") from error
     except psycopg.Error as error:
-        raise from_driver(error) from error
+        raise from_driver(error, refusals) from error
 
 
-def from_driver(error: BaseException) -> TrunklineError:
+def from_driver(
+    error: BaseException, refusals: Mapping[str, type[Refusal]] | None = None
+) -> TrunklineError:
     """The error of ours that stands for one of psycopg, psycopg2 or asyncpg."""
     sqlstate = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
     diagnostics = getattr(error, "diag", None)
@@ -90,7 +93,7 @@ def from_driver(error: BaseException) -> TrunklineError:
     )
     detail = getattr(diagnostics, "message_detail", None) or getattr(error, "detail", None)
     hint = getattr(diagnostics, "message_hint", None) or getattr(error, "hint", None)
-    if refusal := from_sqlstate(sqlstate, message, detail, hint):
+    if refusal := from_sqlstate(sqlstate, message, detail, hint, refusals):
         return refusal
     if sqlstate and (found := _BY_SQLSTATE.get(sqlstate)):
         return found(message)

@@ -41,6 +41,8 @@ TrunklineError
 │   ├── JobFailed                   the awaited job is dead
 │   └── WaitTimeout                 the awaited job did not end in time
 ├── ProfileError                    a profile, or its installation
+│   ├── DuplicateProfile            two distributions provide a profile of the same name
+│   ├── ProfileBroken               the profile cannot be imported, or is not a profile
 │   ├── ProfileInUse                a roll-back would remove objects that are in use
 │   ├── ProfileNeedsPackages        packages that its handlers need are missing
 │   ├── ProfileNotInstalled         the profile, or the phase needed, is not installed
@@ -68,6 +70,7 @@ TrunklineError
 │   ├── PayloadNotObject            TL002  the payload is not a JSON object
 │   ├── PayloadTooLarge             TL003  a payload or result is too large
 │   ├── PriorityOutOfRange          TL005  a priority is not from -50 to 49
+│   ├── ProfileRefusal              a function of a profile refused a call
 │   ├── QueueFull                   TL011  the queue has reached its max_depth
 │   ├── QueuePaused                 TL010  the queue is paused and refuses new jobs
 │   ├── QuotaSpent                  TL035  the quota of a limit, or a budget, is spent
@@ -181,10 +184,13 @@ from trunkline.errors.jobs import (
     WaitTimeout,
 )
 from trunkline.errors.profiles import (
+    DuplicateProfile,
+    ProfileBroken,
     ProfileError,
     ProfileInUse,
     ProfileNeedsPackages,
     ProfileNotInstalled,
+    ProfileRefusal,
     ProfileSchemaName,
     UnknownPhase,
     UnknownProfile,
@@ -292,6 +298,7 @@ __all__ = [
     "DatabaseUnreachable",
     "DrainUnfinished",
     "DsnRequired",
+    "DuplicateProfile",
     "DuplicateTask",
     "EmbeddedBinariesMissing",
     "EmbeddedDataVersion",
@@ -338,10 +345,12 @@ __all__ = [
     "PayloadTooLarge",
     "PlatformRolesMissing",
     "PriorityOutOfRange",
+    "ProfileBroken",
     "ProfileError",
     "ProfileInUse",
     "ProfileNeedsPackages",
     "ProfileNotInstalled",
+    "ProfileRefusal",
     "ProfileSchemaName",
     "QueueFull",
     "QueuePaused",

@@ -1,12 +1,27 @@
 """Errors of profiles: complete systems that are built on Trunkline."""
 
-from trunkline.errors.base import TrunklineError
+from typing import ClassVar
+
+from trunkline.errors.base import Refusal, TrunklineError
 
 
 class ProfileError(TrunklineError):
     """An error of a profile, or of its installation."""
 
     code = "profile_error"
+
+
+class DuplicateProfile(ProfileError):
+    """Two installed distributions provide a profile of the same name."""
+
+    code = "duplicate_profile"
+
+
+class ProfileBroken(ProfileError):
+    """A profile cannot be imported, or is not what the machinery expects."""
+
+    code = "profile_broken"
+    hint = "Fix the profile, or remove the distribution that provides it."
 
 
 class ProfileInUse(ProfileError):
@@ -27,7 +42,19 @@ class ProfileNeedsPackages(ProfileError):
     """Packages that the handlers of a profile need are missing."""
 
     code = "profile_needs_packages"
-    hint = "Install them with: pip install 'trunkline[executor]'"
+    hint = "Install the extra of the profile, as in: pip install 'trunkline-profiles[executor]'"
+
+
+class ProfileRefusal(Refusal):
+    """A function of a profile refused a call, and nothing of it was done.
+
+    A profile registers a subclass for each SQLSTATE of its own, with a code, a hint and a page.
+    """
+
+    code = "profile_refusal"
+    hint = "Read what the page of the profile says about its code."
+    # Where the profile describes the refusal: an address, or a path in its distribution.
+    page: ClassVar[str] = ""
 
 
 class ProfileSchemaName(ProfileError):

@@ -1,12 +1,14 @@
 """Maps the SQLSTATE of a database error to an exception."""
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
-from trunkline.errors import refusals, schema
+from trunkline.errors import refusals as ours
+from trunkline.errors import schema
 from trunkline.errors.base import Refusal
 
-_MODULES = (refusals, schema)
+_MODULES = (ours, schema)
 
 # Every class with a SQLSTATE. Base classes such as InstallationRefused have none.
 SQLSTATES: Final[dict[str, type[Refusal]]] = {
@@ -18,13 +20,18 @@ SQLSTATES: Final[dict[str, type[Refusal]]] = {
 
 
 def from_sqlstate(
-    sqlstate: str | None, message: str, detail_json: str | None, hint: str | None
+    sqlstate: str | None,
+    message: str,
+    detail_json: str | None,
+    hint: str | None,
+    refusals: Mapping[str, type[Refusal]] | None = None,
 ) -> Refusal | None:
     """Return the refusal for a database error, or None if the error is not Trunkline's.
 
-    Independent of the driver: pass the fields of the driver's error.
+    Independent of the driver: pass the fields of the driver's error. ``refusals`` are the classes
+    by SQLSTATE if they are not the engine's alone.
     """
-    found = SQLSTATES.get(sqlstate or "")
+    found = (SQLSTATES if refusals is None else refusals).get(sqlstate or "")
     if found is None:
         return None
     return found(message, hint=hint, detail=_detail(detail_json))

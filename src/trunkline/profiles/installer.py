@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
-from trunkline.db.translate import translated
-from trunkline.errors import ProfileInUse, ProfileNotInstalled, SchemaMissing
+from trunkline.errors import ProfileInUse, SchemaMissing
 from trunkline.profiles import objects
 from trunkline.profiles.profile import (
     Phase,
@@ -19,14 +16,13 @@ from trunkline.profiles.profile import (
     schema_name,
     statement,
 )
+from trunkline.profiles.sessions import SQL, Session, is_recorded
 from trunkline.schema import plan
 from trunkline.schema.plan import LOCK_TIMEOUT, Step
 from trunkline.schema.release import require_not_newer
 from trunkline.schema.session import Connection, connect, is_installed, run
 
-__all__ = ["ScriptState", "ask", "install", "rollback", "session", "status"]
-
-_SQL = files(__package__) / "sql"
+__all__ = ["ScriptState", "install", "rollback", "status"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +48,7 @@ def install(
     dry_run: bool = False,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> tuple[str, ...]:
-    """Apply phases with what they stand on; return the scripts applied, as phase/name.
+    """Apply phases and those they need; return the scripts applied, as phase/name.
 
     Scripts in force are skipped, unless ``again`` is set. A script whose objects are missing, for
     instance after the engine was removed, is always applied again. A ``dry_run`` applies
@@ -69,8 +65,8 @@ def install(
                 # The role taken for the phase before lasts until the transaction ends.
                 connection.execute("reset role")
                 _open(connection, lock_timeout)
-                run(connection, Step("schema of the profile", statement(_SQL, "prepare", target)))
-                run(connection, Step("record of it", statement(_SQL, "bookkeeping", target)))
+                run(connection, Step("schema of the profile", statement(SQL, "prepare", target)))
+                run(connection, Step("record of it", statement(SQL, "bookkeeping", target)))
                 applied += _apply(connection, profile, phase, target, again=again)
             if dry_run:
                 connection.rollback()
@@ -109,8 +105,8 @@ def rollback(
 ) -> tuple[str, ...]:
     """Take the profile back step by step; return the names of the steps.
 
-    Jobs stay. Optional steps, which remove data of the profile's own, only with ``purge``. A step
-    that would take away what is in use is refused, unless forced; those before it stay taken.
+    Jobs stay. ``purge`` also runs optional steps, which remove data of the profile. A step that
+    would drop what is in use is refused, unless ``force`` is set; the steps before it remain done.
     """
     target = schema_name(schema or profile.schema)
     done: list[str] = []
@@ -119,11 +115,11 @@ def rollback(
             continue
         with connect(dsn) as connection:
             _open(connection, lock_timeout)
-            if not _is_there(connection, target):
+            if not is_recorded(connection, target):
                 return tuple(done)
-            connection.execute(statement(_SQL, "take_role", target).encode())
+            connection.execute(statement(SQL, "take_role", target).encode())
             if step.guard and not force:
-                users = ask(connection, profile, step.guard, target)
+                users = Session(connection, profile, target).ask(step.guard)
                 if users:
                     names = ", ".join(str(row[0]) for row in users)
                     raise ProfileInUse(f"{step.title}: still used by {names}")
@@ -132,7 +128,7 @@ def rollback(
             facts = {"profile": profile.name, "scripts": list(step.undoes)}
             _change(connection, "forget", target, facts)
             if step.optional:
-                run(connection, Step("record of the profile", statement(_SQL, "sweep", target)))
+                run(connection, Step("record of the profile", statement(SQL, "sweep", target)))
         done.append(step.name)
     return tuple(done)
 
@@ -144,7 +140,7 @@ def status(dsn: str, profile: Profile, *, schema: str | None = None) -> tuple[Sc
     """
     target = schema_name(schema or profile.schema)
     with connect(dsn) as connection:
-        known = _applied(connection, profile, target) if _is_there(connection, target) else {}
+        known = _applied(connection, profile, target) if is_recorded(connection, target) else {}
         there = objects.present(connection, target)
     return tuple(
         _state(phase, script, known, there)
@@ -166,32 +162,6 @@ def _state(
     return ScriptState(phase.name, script.name, state)
 
 
-@contextmanager
-def session(dsn: str, profile: Profile, schema: str) -> Iterator[Connection]:
-    """A connection for questions and tests; the profile must be installed."""
-    with connect(dsn) as connection, translated():
-        if not is_installed(connection):
-            raise SchemaMissing("This database has no Trunkline schema")
-        if not _is_there(connection, schema):
-            raise ProfileNotInstalled(
-                f"Profile {profile.name} is not installed in schema {schema}",
-                hint=f"Install it with: trunkline profile install {profile.name}",
-            )
-        yield connection
-
-
-def ask(
-    connection: Connection,
-    profile: Profile,
-    question: str,
-    schema: str,
-    parameters: Mapping[str, Any] | None = None,
-) -> list[tuple[Any, ...]]:
-    """The answer to a question of the profile, which is a file under ``ask``."""
-    text = render(profile.text("ask", f"{question}.sql"), profile.schema, schema)
-    return connection.execute(text.encode(), parameters).fetchall()
-
-
 def _open(connection: Connection, lock_timeout: float) -> None:
     run(connection, plan.session(lock_timeout))
     if not is_installed(connection):
@@ -202,17 +172,10 @@ def _open(connection: Connection, lock_timeout: float) -> None:
     connection.execute("reset role")
 
 
-def _is_there(connection: Connection, schema: str) -> bool:
-    row = connection.execute(statement(_SQL, "is_there", schema).encode()).fetchone()
-    return row is not None and bool(row[0])
-
-
 def _applied(connection: Connection, profile: Profile, schema: str) -> dict[tuple[str, str], str]:
-    rows = connection.execute(
-        statement(_SQL, "applied", schema).encode(), {"profile": profile.name}
-    )
+    rows = connection.execute(statement(SQL, "applied", schema).encode(), {"profile": profile.name})
     return {(phase, script): sha256 for phase, script, sha256 in rows}
 
 
 def _change(connection: Connection, name: str, schema: str, parameters: Mapping[str, Any]) -> None:
-    connection.execute(statement(_SQL, name, schema).encode(), parameters)
+    connection.execute(statement(SQL, name, schema).encode(), parameters)

@@ -11,10 +11,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from trunkline.db.translate import translated
-from trunkline.errors import ProfileError, TrunklineError
-from trunkline.profiles import installer
-from trunkline.profiles.profile import Profile, schema_name
-from trunkline.schema.session import Connection
+from trunkline.errors import SQLSTATES, ProfileError, TrunklineError
+from trunkline.profiles.profile import Profile
+from trunkline.profiles.sessions import Session, session
 
 __all__ = ["Result", "Step", "ask_health", "check", "run", "steps", "take_over"]
 
@@ -56,9 +55,9 @@ def steps(
     dsn: str, profile: Profile, plan: str | None = None, *, schema: str | None = None
 ) -> tuple[Step, ...]:
     """The steps of a plan, or of all, in their order."""
-    target = _target(profile, schema)
-    with installer.session(dsn, profile, target) as connection:
-        return _steps(connection, profile, target, plan)
+    _require_rollout(profile)
+    with session(dsn, profile, schema=schema) as opened:
+        return _steps(opened, plan)
 
 
 def run(
@@ -73,22 +72,22 @@ def run(
     schema: str | None = None,
 ) -> Result:
     """Take one step, or try it; ``problems`` are what the caller saw outside of the database."""
-    target = _target(profile, schema)
+    _require_rollout(profile)
     facts = {"plan": plan, "step": step, "dry_run": dry_run, "evidence": evidence}
-    with installer.session(dsn, profile, target) as connection:
-        return _run(connection, profile, target, facts | {"problems": list(problems)})
+    with session(dsn, profile, schema=schema) as opened:
+        return _run(opened, facts | {"problems": list(problems)})
 
 
 def check(dsn: str, profile: Profile, *, schema: str | None = None) -> tuple[Step, ...]:
     """Go through the checklist: take each step that a query can prove, and return all of them."""
-    target = _target(profile, schema)
+    _require_rollout(profile)
     facts = {"plan": "checklist", "dry_run": False, "evidence": None, "problems": []}
     # One transaction: a connection for each step took most of the time.
-    with installer.session(dsn, profile, target) as connection:
-        for one in _steps(connection, profile, target, "checklist"):
+    with session(dsn, profile, schema=schema) as opened:
+        for one in _steps(opened, "checklist"):
             if one.proof == "auto":
-                _run(connection, profile, target, facts | {"step": one.step})
-        return _steps(connection, profile, target, "checklist")
+                _run(opened, facts | {"step": one.step})
+        return _steps(opened, "checklist")
 
 
 def take_over(
@@ -104,18 +103,20 @@ def take_over(
 
     Needs a role that may act as trunkline_owner and owns the older table.
     """
-    target = _target(profile, schema)
+    _require_rollout(profile)
     facts: dict[str, Any] = {"step": step, "table": table, "dry_run": dry_run}
     problem: TrunklineError | None = None
-    with installer.session(dsn, profile, target) as connection:
+    with session(dsn, profile, schema=schema) as opened:
         try:
-            with translated(), connection.transaction(force_rollback=dry_run):
-                ((detail,),) = installer.ask(connection, profile, "take_over", target, facts)
+            with (
+                translated(SQLSTATES | profile.sqlstates),
+                opened.connection.transaction(force_rollback=dry_run),
+            ):
+                ((detail,),) = opened.ask("take_over", **facts)
         except TrunklineError as error:
             # Put on record below, then raised: what was refused is a result as well.
             problem, detail = error, {"problems": [str(error)]}
-        record = facts | {"detail": json.dumps(detail)}
-        installer.ask(connection, profile, "record_take_over", target, record)
+        opened.ask("record_take_over", **facts, detail=json.dumps(detail))
     if problem is not None:
         raise problem
     found: dict[str, Any] = detail
@@ -139,19 +140,15 @@ def ask_health(urls: Iterable[str]) -> tuple[str, ...]:
     return tuple(problems)
 
 
-def _steps(
-    connection: Connection, profile: Profile, target: str, plan: str | None
-) -> tuple[Step, ...]:
-    rows = installer.ask(connection, profile, "rollout_steps", target, {"plan": plan})
-    return tuple(Step(*row) for row in rows)
+def _steps(opened: Session, plan: str | None) -> tuple[Step, ...]:
+    return tuple(Step(*row) for row in opened.ask("rollout_steps", plan=plan))
 
 
-def _run(connection: Connection, profile: Profile, target: str, facts: dict[str, Any]) -> Result:
-    (row,) = installer.ask(connection, profile, "run_step", target, facts)
+def _run(opened: Session, facts: dict[str, Any]) -> Result:
+    (row,) = opened.ask("run_step", **facts)
     return Result(*row)
 
 
-def _target(profile: Profile, schema: str | None) -> str:
+def _require_rollout(profile: Profile) -> None:
     if not profile.has_rollout:
         raise ProfileError(f"Profile {profile.name} has no steps of a roll-out")
-    return schema_name(schema or profile.schema)

@@ -5,21 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from importlib.resources import files
 from typing import Final, LiteralString
 
-from trunkline import profiles
-from trunkline.profiles import objects
+from trunkline.errors import ProfileError
+from trunkline.profiles import objects, registry
 from trunkline.profiles.profile import Profile, statement
+from trunkline.profiles.sessions import SQL
 from trunkline.schema import catalog
 from trunkline.schema.catalog import Attributes, Catalog
 from trunkline.schema.difference import Difference
 from trunkline.schema.session import Connection, connect
 from trunkline.schema.verify import compare
 
-__all__ = ["read", "verify"]
+__all__ = ["PACKAGE", "catalogue", "verify"]
 
-_SQL = files(__package__) / "sql"
+# The kind of a difference if a profile is installed in the database and not in Python.
+PACKAGE: Final = "package"
+
 _SCHEMAS: Final[LiteralString] = """
 select n.nspname,
   has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select'),
@@ -34,6 +36,7 @@ _KINDS: Final = (
     *("table", "column", "constraint", "index", "sequence", "function", "view"),
     *("trigger", "rule", "policy", "grant"),
 )
+_CATALOGUE: Final = "catalog.json"
 _RECORD: Final = "table trunkline_profile_steps"
 # Roles of a platform: a profile is open to them only if they existed when it was installed.
 _PLATFORM: Final = frozenset({"anon", "authenticated", "service_role"})
@@ -44,6 +47,7 @@ _INDEXED: Final = re.compile(r" ON (?:ONLY )?(?P<table>[^ ]+) USING ")
 def verify(dsn: str) -> list[Difference]:
     """Return the differences of all installed profiles, in any schema.
 
+    A profile whose package is missing or broken cannot be compared, which is a difference too.
     Only operators and readers can see which scripts were applied. For other roles, this checks
     only row security, grants to PUBLIC and the right to write.
     """
@@ -57,7 +61,17 @@ def verify(dsn: str) -> list[Difference]:
         ]
 
 
-def read(connection: Connection, profile: Profile, schema: str) -> Catalog:
+def catalogue(dsn: str, profile: Profile, *, schema: str | None = None) -> str:
+    """Return the text for ``catalog.json`` of a profile, read from a database that has it.
+
+    `trunkline schema verify` compares databases with the file that the profile ships. Without one
+    it checks only row security and grants.
+    """
+    with connect(dsn) as connection:
+        return catalog.dump(_read(connection, profile, schema or profile.schema))
+
+
+def _read(connection: Connection, profile: Profile, schema: str) -> Catalog:
     """Read the live catalogue of a profile's schema, spelled as in its own."""
     return catalog.read(connection, [schema], _KINDS, _spelling(schema, profile.schema))
 
@@ -66,13 +80,19 @@ def _differences(
     connection: Connection, schema: str, *, readable: bool, ours: bool
 ) -> Iterator[Difference]:
     known: set[str] = set()
-    for name in profiles.NAMES if readable else ():
-        profile = profiles.get(name)
-        created = _created(connection, profile, schema)
-        if not created:
+    unknown = False
+    for name in _recorded(connection, schema) if readable else ():
+        try:
+            profile = registry.get(name)
+        except ProfileError as error:
+            unknown = True
+            yield Difference("missing", PACKAGE, f"of profile {name}", f"{error}. {error.hint}")
             continue
+        if not (profile.root / _CATALOGUE).is_file():
+            continue
+        created = _created(connection, profile, schema)
         known |= created
-        actual = read(connection, profile, schema)
+        actual = _read(connection, profile, schema)
         expected = _expected(profile, actual, created)
         # A schema that belongs to the user may be open to others.
         wholes = created | ({f"schema {profile.schema}"} if ours else set())
@@ -81,12 +101,19 @@ def _differences(
             grants = profile.optional_grants if difference.change == "extra" else ()
             if not (difference.kind == "grant" and difference.name in grants):
                 yield replace(difference, name=back(difference.name))
-    yield from objects.flaws(connection, schema, frozenset(known))
+    # Which grants a profile means to give is only known from its package.
+    if not unknown:
+        yield from objects.flaws(connection, schema, frozenset(known))
+
+
+def _recorded(connection: Connection, schema: str) -> list[str]:
+    query = statement(SQL, "recorded", schema).encode()
+    return [name for (name,) in connection.execute(query)]
 
 
 def _created(connection: Connection, profile: Profile, schema: str) -> set[str]:
     """Return what the applied scripts of a profile create, such as ``view job_queue``."""
-    query = statement(_SQL, "applied", schema).encode()
+    query = statement(SQL, "applied", schema).encode()
     rows = connection.execute(query, {"profile": profile.name}).fetchall()
     applied = {(phase, script) for phase, script, _ in rows}
     created = {
@@ -100,7 +127,7 @@ def _created(connection: Connection, profile: Profile, schema: str) -> set[str]:
 
 
 def _expected(profile: Profile, actual: Catalog, created: set[str]) -> Catalog:
-    shipped = catalog.parse(profile.text("catalog.json"))
+    shipped = catalog.parse(profile.text(_CATALOGUE))
     grantees = {_role(grant) for grant in actual["grant"]}
     absent = _PLATFORM - grantees
     part = _part(shipped, created | {f"schema {profile.schema}"})

@@ -178,9 +178,9 @@ def test_tests_are_chosen_by_folder_and_likely_ones_come_first() -> None:
         "tests/sql/pause_queue/"
     )
     assert first("worker", "src/trunkline/worker/process_pool.py").endswith("test_process_pool.py")
-    assert first("clinical", "src/trunkline/profiles/clinical/sql/phase1/audit.sql").endswith(
-        "test_cp_audit.py"
-    )
+    assert first(
+        "clinical", "profiles/src/trunkline_profiles/clinical/sql/phase1/audit.sql"
+    ).endswith("test_cp_audit.py")
     for name, domain in PROJECT.domains.items():
         for folder in [*domain.sources, *domain.tests, *domain.further]:
             assert (PROJECT.root / folder).exists(), f"{folder} of {name}"

@@ -1,0 +1,1 @@
+"""Complete systems built on Trunkline, each one a profile with its SQL, handlers and demo."""

@@ -1,0 +1,42 @@
+"""The profile as an application of its own: ``trunkline worker trunkline_profiles.clinical.app``.
+
+What the handlers need is told by variables of the environment. What is not there, or not installed
+on the host, is not served: the worker says so when it starts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from trunkline import Trunkline
+from trunkline.errors import ProfileError
+from trunkline_profiles.clinical.handlers.files import Folder
+from trunkline_profiles.clinical.handlers.providers import providers
+from trunkline_profiles.clinical.handlers.tools import find_tools
+from trunkline_profiles.clinical.tasks import Services, build
+
+__all__ = ["app", "services"]
+
+
+def services(environment: Mapping[str, str]) -> Services:
+    """From the environment."""
+    store = environment.get("TRUNKLINE_CLINICAL_STORE")
+    if not store:
+        raise ProfileError(
+            "The environment does not say where files are kept",
+            hint="Set TRUNKLINE_CLINICAL_STORE to the folder that all workers share.",
+        )
+    backup = environment.get("TRUNKLINE_CLINICAL_BACKUP")
+    return Services(
+        files=Folder(Path(store)),
+        tools=find_tools(),
+        backup=Folder(Path(backup)) if backup else None,
+        providers=providers(environment),
+        timeout=float(environment.get("TRUNKLINE_CLINICAL_TIMEOUT", "60")),
+    )
+
+
+app = Trunkline()
+build(app, services(os.environ))

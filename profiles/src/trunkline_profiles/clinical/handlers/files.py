@@ -1,0 +1,73 @@
+"""Where uploads and what is made of them are kept: in a folder per user, whatever stands behind it.
+
+An object store has the same two calls; this one is a plain folder that all workers share.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Final, Protocol
+from uuid import UUID
+
+from trunkline_profiles.clinical.handlers.problems import BadDocument
+
+__all__ = ["Files", "Folder", "left_by"]
+
+_PART: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class Files(Protocol):
+    """A store of whole files by their paths, each below the id of its user."""
+
+    def read(self, patient: UUID, path: str) -> bytes:
+        """The content; BadDocument if it is not there or not this user's."""
+
+    def write(self, patient: UUID, path: str, data: bytes) -> str:
+        """Keep it, whole or not at all, and return the path."""
+
+
+class Folder:
+    """Files in a folder of this machine or of a shared disk."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def read(self, patient: UUID, path: str) -> bytes:
+        try:
+            return self._place(patient, path).read_bytes()
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+            raise BadDocument(f"There is no file {path}") from error
+
+    def write(self, patient: UUID, path: str, data: bytes) -> str:
+        target = self._place(patient, path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # The dot makes it a name that no path can have.
+        descriptor, draft = tempfile.mkstemp(prefix=".", dir=target.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            Path(draft).replace(target)
+        except BaseException:
+            Path(draft).unlink(missing_ok=True)
+            raise
+        return path
+
+    def _place(self, patient: UUID, path: str) -> Path:
+        """Paths come from payloads and rows: none may lead into another user's folder."""
+        first, *rest = path.split("/")
+        if first != str(patient) or not rest:
+            raise BadDocument(f"{path!r} is not in the folder of its patient")
+        for part in rest:
+            if not _PART.fullmatch(part):
+                raise BadDocument(f"{part!r} cannot be part of a path")
+        return self.root.joinpath(first, *rest)
+
+
+def left_by(patient: UUID, file: UUID, stage: str) -> str:
+    """Where a stage leaves what it found in a file, for the stages that follow."""
+    return f"{patient}/{file}/{stage}.json"

@@ -1,0 +1,76 @@
+"""Demonstrations of profiles: what one looks like, and the database that it runs on."""
+
+from __future__ import annotations
+
+import importlib
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from trunkline import schema
+from trunkline.embedded import acquire
+from trunkline.errors import ProfileBroken, ProfileError
+from trunkline.profiles.installer import install
+from trunkline.profiles.profile import Profile
+
+__all__ = ["Account", "Demo", "demo", "temporary_database"]
+
+
+class Account(Protocol):
+    """What a demonstration did: a dataclass whose fields are printed with ``--json``."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def balanced(self) -> bool:
+        """Whether everything ended as it should; otherwise the exit code is 1."""
+        ...
+
+
+@runtime_checkable
+class Demo(Protocol):
+    """The module that a profile names as its ``demo``."""
+
+    # How many documents it takes unless told otherwise.
+    DOCUMENTS: int
+
+    def run(self, documents: int, *, say: Callable[[str], None]) -> Any:
+        """Run from start to end, report on the way, and return an `Account`."""
+        ...
+
+    def lines(self, account: Any) -> Iterator[str]:
+        """Return the account as text."""
+        ...
+
+
+def demo(profile: Profile) -> Demo:
+    """Import the demonstration of a profile."""
+    if profile.demo is None:
+        raise ProfileError(f"Profile {profile.name} has no demonstration")
+    try:
+        module = importlib.import_module(profile.demo)
+    except ImportError as error:
+        raise ProfileBroken(
+            f"The demonstration of profile {profile.name} cannot be imported: {error}"
+        ) from error
+    if not isinstance(module, Demo):
+        raise ProfileBroken(
+            f"{profile.demo}, the demonstration of profile {profile.name}, is incomplete",
+            hint="It needs DOCUMENTS, run and lines: see trunkline.profiles.Demo.",
+        )
+    return module
+
+
+@contextmanager
+def temporary_database(profile: Profile, phases: Iterable[str] = ()) -> Iterator[str]:
+    """Start a server in a temporary folder, install the engine and the profile; yield the DSN."""
+    # A short name, because the path of a Unix socket may not be long.
+    with (
+        tempfile.TemporaryDirectory(prefix="trunkline-") as folder,
+        acquire(Path(folder) / "pg") as server,
+    ):
+        schema.install(server.dsn)
+        install(server.dsn, profile, phases)
+        yield server.dsn
