@@ -70,8 +70,6 @@ def test_every_compared_figure_is_printed(server: Server, tmp_path: Path) -> Non
     assert figures.keys() >= PROMISED
     assert {key: figures[key] for key in PROMISED if not figures[key] > 0} == {}
     assert figures["drain_faults"] == figures["limits_wide_faults"] == 0
-    # The same sources write the same log, whatever else the machine does.
-    assert 0.9 < figures["wal_8k_vs_before"] < 1.1
     assert [path.name for path in tmp_path.glob("before-*")] == [f"before-{figures['before']}"]
     assert databases_left(server, figures) == []
 
