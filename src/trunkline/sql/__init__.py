@@ -1,4 +1,4 @@
-"""The engine as SQL, read from the files beside this one.
+"""The engine as SQL, read from the files in this folder.
 
 The files are shipped inside the package and never change at run time. Every function takes another
 root, so that tests can load an engine of their own.
@@ -100,7 +100,7 @@ def roles_sql(root: Traversable | None = None) -> str:
 
 
 def grants_sql(root: Traversable | None = None) -> str:
-    """What the owner runs last: who may call what."""
+    """What the owner runs last: the grants of functions and views to roles."""
     return _text((root or _root()) / "security" / "grants.sql")
 
 

@@ -9,6 +9,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_before jsonb;
   v_closed bigint[];
   v_buckets bigint[];
   v_now timestamptz := trunkline.clock();
@@ -32,21 +33,28 @@ begin
       changed_by = session_user,
       reason = 'reset'
     from (
-      select b.bucket
+      select b.bucket, b.state, b.probe_at, b.reason
       from trunkline_internal.breakers as b
       where b.bucket = any(v_buckets) and b.state <> 'closed'
       order by b.bucket
       for update
     ) as p
     where b.bucket = p.bucket
-    returning b.bucket
+    returning b.bucket, p.state, p.probe_at, p.reason
   )
-  select array_agg(c.bucket) into v_closed from closed as c;
+  select
+    array_agg(c.bucket),
+    jsonb_build_object(
+      'state', string_agg(distinct c.state, ', '), 'breakers', count(*), 'probe_at', min(c.probe_at),
+      'reason', case when count(distinct c.reason) = 1 then min(c.reason) end
+    )
+  into v_closed, v_before
+  from closed as c;
   if v_closed is null then
     return 0;
   end if;
   perform trunkline_internal.log_action(
-    p_action => 'reset_breaker', p_kind => 'breaker', p_object => p_name, p_before => null,
+    p_action => 'reset_breaker', p_kind => 'breaker', p_object => p_name, p_before => v_before,
     p_after => jsonb_build_object('state', 'closed', 'breakers', cardinality(v_closed)), p_tenant => trunkline.tenant_scope()
   );
   -- Attempts and failures from before no longer count.

@@ -3,7 +3,7 @@
 -- reset_requests and reset_tokens (seconds until they are full again; 60 by default), and reason. Zero remaining pauses the
 -- limit until the reset. Fewer remaining than our own minute has left lowers it until then, unless an hour or a quota counts
 -- the same kind: those could not drop the difference in time. Numbers are accepted up to an hour. Only the filled-in name is
--- affected, not other keys of the same limit.
+-- affected, not other keys of the same limit. The operator log has a pause that an operator ends.
 -- A session that acts for one tenant may report on its own limits. For a shared limit it must pass the running job and
 -- attempt whose call the provider answered; the job was enqueued under that limit with the same keys.
 create or replace function trunkline.observe_limit(
@@ -89,6 +89,13 @@ begin
     end if;
   end loop;
   if v_hold = 0 and v_state.paused_until is not null then
+    if v_state.paused_until > v_now then
+      perform trunkline_internal.log_action(
+        p_action => 'observe_limit', p_kind => 'limit', p_object => v_found.name,
+        p_before => jsonb_build_object('paused_until', v_state.paused_until, 'reason', v_state.pause_reason),
+        p_after => jsonb_build_object('paused_until', null), p_reason => p_observed ->> 'reason', p_tenant => v_scope
+      );
+    end if;
     v_state.paused_until := null;
     v_state.pause_reason := null;
     perform trunkline_internal.write_revision(p_bucket => v_found.bucket, p_state => v_state);

@@ -37,6 +37,7 @@ declare
   c_fewest_of_one_lane constant integer := 16;
   c_most_buckets constant integer := 200;
   c_asked constant integer := 20;
+  c_rounds constant integer := 10;
   v_after bigint;
   v_amounts boolean;
   v_begin bigint;
@@ -65,6 +66,8 @@ declare
   v_slots bigint[];
   v_taken bigint[];
   v_tried integer := 0;
+  v_trying bigint[];
+  v_trying_limits integer[];
   v_used integer := 0;
   v_wanted integer := p_limit;
   v_wrapped boolean := false;
@@ -120,12 +123,16 @@ begin
       ) as g;
     end if;
     if v_held is not null then
+      v_trying := v_held;
+      v_trying_limits := v_limits;
       -- If all of them moved to the lanes of their other limits, or were set aside, those behind them are next.
-      for v_round in 1..5 loop
+      for v_round in 1..c_rounds loop
         if v_plain then
           select g.buckets, g.limits, g.slots, g.places, g.rooms, cardinality(p_lanes) = 1
           into v_buckets, v_open_limits, v_slots, v_places, v_left, v_free
-          from trunkline_internal.free_slots(p_buckets => v_held, p_limits => v_limits, p_wanted => v_wanted, p_now => p_now) as g;
+          from trunkline_internal.free_slots(
+            p_buckets => v_trying, p_limits => v_trying_limits, p_wanted => v_wanted, p_now => p_now
+          ) as g;
         else
           select
             array_agg(g.bucket), array_agg((g.allowed).limit_id), array_agg(g.slots), array_agg((g.state).place),
@@ -136,7 +143,9 @@ begin
             -- With a single lane, the slot count already bounds the result.
             bool_and(num_nonnulls(g.requests, g.tokens, g.units) = 0 and (cardinality(p_lanes) = 1 or coalesce(g.slots >= v_wanted, true)))
           into v_buckets, v_open_limits, v_slots, v_places, v_left, v_free
-          from trunkline_internal.bucket_room(p_buckets => v_held, p_limits => v_limits, p_now => p_now, p_wanted => v_wanted) as g
+          from trunkline_internal.bucket_room(
+            p_buckets => v_trying, p_limits => v_trying_limits, p_now => p_now, p_wanted => v_wanted
+          ) as g
           where coalesce(g.slots, 1) > 0
             and coalesce(g.requests, 1) > 0
             and coalesce(g.tokens, 1) > 0
@@ -149,12 +158,12 @@ begin
           p_queues => p_queues, p_lanes => p_lanes, p_limit => v_wanted, p_tasks => p_tasks, p_scope => p_scope, p_snapshot => p_snapshot,
           p_now => p_now
         );
+        v_heads := v_found.jobs;
         if not v_free then
-          v_heads := v_found.jobs;
           v_found := trunkline_internal.fit_heads(p_found => v_found, p_left => v_left);
           -- Heads that can never start would hold up everything behind them. Checked only if no head can start, and for
           -- a few of them first.
-          if v_found.tids is null and v_heads is not null and v_round < 5
+          if v_found.tids is null and v_heads is not null and v_round < c_rounds
             and trunkline_internal.set_aside(p_jobs => v_heads[1:c_asked], p_now => p_now) > 0
           then
             perform trunkline_internal.set_aside(p_jobs => v_heads[c_asked + 1:], p_now => p_now);
@@ -174,9 +183,18 @@ begin
           join trunkline_internal.waiting as w on w.ctid = f.tid
           where cardinality(w.bucket_ids) > 1
         );
-        exit when v_found.tids is null or not v_several;
-        v_found := trunkline_internal.fit_all_buckets(p_found => v_found, p_lanes => p_lanes, p_now => p_now);
-        exit when v_found.tids is not null or not v_found.moved;
+        if v_found.tids is not null and v_several then
+          v_found := trunkline_internal.fit_all_buckets(p_found => v_found, p_lanes => p_lanes, p_now => p_now);
+          continue when v_found.tids is null and v_found.moved;
+        end if;
+        -- Heads that do not fit hide the jobs of other buckets if they are as many as the claim wants: a claim of one found
+        -- nothing until they fitted. Their buckets are left out, so no job overtakes another of its bucket.
+        exit when v_found.tids is not null or coalesce(cardinality(v_heads), 0) < v_wanted;
+        select array_agg(t.bucket), array_agg(t.limit_id)
+        into v_trying, v_trying_limits
+        from unnest(v_trying, v_trying_limits) as t (bucket, limit_id)
+        where t.bucket <> all(array(select w.bucket from trunkline_internal.waiting as w where w.job_id = any(v_heads)));
+        exit when v_trying is null;
       end loop;
       v_found.locking := 'exclusive';
       v_found.others := 0;

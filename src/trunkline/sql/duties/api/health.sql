@@ -1,4 +1,4 @@
--- Checks what an operator must know: duties that are late, fail or are disabled, stale work, deferrals over their bounds, jobs set aside for too long, open breakers, default partitions in use.
+-- Checks what an operator must know: duties that are late, fail or are disabled, stale work, deferrals over their bounds, jobs set aside for too long, workflows that are stuck, open breakers, default partitions in use.
 create or replace function trunkline.health()
 returns setof trunkline.health_check
 language sql
@@ -61,6 +61,31 @@ as $$
     ) as o
   ) as a
   union all
+  -- Workflows of which nothing is live and that have not ended. The duty ends them, so one that is older than a minute is stuck.
+  select 'workflows', count(*) filter (where w.stuck) = 0, jsonb_build_object(
+    'stuck', coalesce(jsonb_agg(w.workflow_id order by w.workflow_id) filter (where w.stuck), '[]'::jsonb),
+    'counted_up_to', 1000
+  )
+  from (
+    select
+      w.workflow_id,
+      not exists (select from trunkline_internal.running as r where r.workflow_id = w.workflow_id)
+      and not exists (select from trunkline_internal.waiting as j where j.workflow_id = w.workflow_id)
+      and not exists (
+        select
+        from trunkline_internal.workflow_steps as s
+        where s.workflow_id = w.workflow_id and s.kind = 'map' and s.state = 'open' and (s.items is null or s.expanded < s.items)
+      )
+      and (select trunkline.clock()) - coalesce(
+        (select max(e.finished_at) from trunkline_internal.workflow_ends as e where e.workflow_id = w.workflow_id), w.created_at
+      ) > interval '1 minute'
+      and ((select trunkline.tenant_scope()) is null or w.tenant = (select trunkline.tenant_scope())) as stuck
+    from trunkline_internal.workflows as w
+    where w.ended_at is null
+    order by w.workflow_id
+    limit 1000
+  ) as w
+  union all
   select 'breakers', count(*) = 0, jsonb_build_object('open', coalesce(jsonb_agg(n.name order by n.name), '[]'::jsonb))
   from trunkline_internal.breakers as b
   join trunkline_internal.limits as l on l.limit_id = b.limit_id and l.breaker_failures is not null
@@ -71,13 +96,37 @@ as $$
   ) as n
   where b.state <> 'closed' and (select trunkline.tenant_scope()) is null
   union all
+  -- Files that were published and are gone, and files that the sweeper cannot delete.
+  select 'artifacts', m.missing = 0 and m.stuck = 0, jsonb_build_object('missing', m.missing, 'not_removed', m.stuck)
+  from (
+    select
+      (
+        select count(*) from (
+          select from trunkline_internal.artifacts as a
+          where a.missing_at is not null and a.deleted_at is null
+            and ((select trunkline.tenant_scope()) is null or a.tenant = (select trunkline.tenant_scope()))
+          limit 1000
+        ) as a
+      ) as missing,
+      (
+        select count(*) from (
+          select from trunkline_internal.file_removals as r
+          where r.due_at < (select trunkline.clock()) + interval '2 days' and r.tries >= 5
+            and (select trunkline.tenant_scope()) is null
+          limit 1000
+        ) as r
+      ) as stuck
+  ) as m
+  union all
   select 'default partitions', not bool_or(p.used), jsonb_object_agg(p.parent, p.used)
   from (
     select 'finished' as parent, exists (select from trunkline_internal.finished_default) as used
     union all
     select 'bodies', exists (select from trunkline_internal.bodies_default)
     union all
+    select 'recorded_steps', exists (select from trunkline_internal.recorded_steps_default)
+    union all
     select 'events', exists (select from trunkline_internal.events_default)
   ) as p
 $$;
-comment on function trunkline.health() is 'Checks what an operator must know: duties that are late, fail or are disabled, stale work, deferrals over their bounds, jobs set aside for too long, open breakers, default partitions in use.';
+comment on function trunkline.health() is 'Checks what an operator must know: duties that are late, fail or are disabled, stale work, deferrals over their bounds, jobs set aside for too long, workflows that are stuck, open breakers, default partitions in use.';

@@ -27,10 +27,21 @@ begin
   ) then
     return 'kept';
   end if;
+  if p_parent = 'recorded_steps' then
+    perform trunkline_internal.rescue_steps(p_partition => v_old.partition, p_today => (p_now at time zone 'UTC')::date);
+  end if;
   if p_parent = 'events'
     and not trunkline_internal.keep_events(p_partition => v_old.partition, p_before => v_old.upper_bound)
   then
     return 'kept';
+  end if;
+  if p_parent = 'finished' then
+    if not trunkline_internal.rescue_cancelled(
+      p_lower => v_old.lower_bound, p_upper => v_old.upper_bound, p_now => p_now
+    ) then
+      return 'kept';
+    end if;
+    perform trunkline_internal.rescue_results(p_lower => v_old.lower_bound, p_upper => v_old.upper_bound);
   end if;
   execute format('drop table trunkline_internal.%I', v_old.partition);
   delete from trunkline_internal.partitions as p where p.partition = v_old.partition;

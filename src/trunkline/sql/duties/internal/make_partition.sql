@@ -1,5 +1,5 @@
 -- Makes the partition of one table that holds a time no partition has yet, from that day on; returns where it ends.
--- CREATE and ATTACH rather than PARTITION OF, which would lock the parent against everybody. Rows that
+-- CREATE and ATTACH rather than PARTITION OF, which would lock the parent exclusively. Rows that
 -- the default partition caught meanwhile are moved first, since ATTACH refuses to pass them over.
 create or replace function trunkline_internal.make_partition(
   p_parent text,

@@ -1,5 +1,5 @@
 -- Takes back running jobs whose lease or hard limit is over, or whose worker is gone; returns them with their new state.
--- running -> scheduled (after a jitter, or the back-off where the task says so) | dead (out of attempts,
+-- running -> scheduled (after a jitter, or the back-off if the task has lost_backoff) | dead (out of attempts,
 -- or it killed too many workers) | cancelled where that was asked for. Skips locked rows, bounded.
 -- p_from is where the look by expiry starts: earlier ones were handled, see the duty reclaim.
 create or replace function trunkline_internal.reclaim_stale(p_now timestamptz, p_from timestamptz, p_limit integer)

@@ -1,4 +1,4 @@
--- Removes dead letters whose acknowledgement is older than their retention, at most p_limit; returns how many.
+-- Removes dead letters whose acknowledgement is older than their retention, with their steps, at most p_limit; returns how many.
 -- dead -> none.
 create or replace function trunkline_internal.sweep_dead(p_now timestamptz, p_limit integer)
 returns integer
@@ -7,7 +7,7 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_done integer;
+  v_gone uuid[];
   v_retention interval := trunkline_internal.setting(p_name => 'dead_retention')::interval;
 begin
   with gone as (
@@ -27,8 +27,9 @@ begin
     using gone as g
     where g.payload_day is not null and b.job_id = g.job_id and b.kind = 'payload' and b.day = g.payload_day
   )
-  select count(*)::integer into v_done from gone as g;
-  return v_done;
+  select coalesce(array_agg(g.job_id), '{}') into v_gone from gone as g;
+  perform trunkline_internal.drop_job_steps(p_jobs => v_gone);
+  return cardinality(v_gone);
 end;
 $$;
-comment on function trunkline_internal.sweep_dead(timestamptz, integer) is 'Removes dead letters whose acknowledgement is older than their retention, at most p_limit; returns how many.';
+comment on function trunkline_internal.sweep_dead(timestamptz, integer) is 'Removes dead letters whose acknowledgement is older than their retention, with their steps, at most p_limit; returns how many.';

@@ -3,6 +3,7 @@
 -- allows and it does not refuse further ones. A limit that is not active delays nothing: its jobs wait at the claim. A
 -- spent quota, or too many waiting jobs, is a refusal, unless the job was accepted before; then it waits at the claim too.
 -- p_jobs is the number of jobs for each bucket, p_priorities their lowest priority, and p_firsts the index of the first.
+-- Zero jobs: all of them wait for a step of their workflow and are not refused.
 -- p_names: the filled-in name of each bucket, if the caller's statement stores them just now; else they are looked up.
 -- is_partial: a bucket treats its jobs differently, so that each of them has to be admitted alone. Never for one job.
 create or replace function trunkline_internal.admit(
@@ -39,7 +40,7 @@ begin
     v_place := array_position(p_buckets, v_bucket.bucket);
     v_delay := v_bucket.delay;
     v_is_low_spent := v_bucket.is_low_spent and p_priorities[v_place] < v_limit.quota_low_below;
-    if (v_bucket.is_spent or v_is_low_spent) and not p_accepted then
+    if (v_bucket.is_spent or v_is_low_spent) and not p_accepted and p_jobs[v_place] > 0 then
       if v_bucket.is_spent or p_jobs[v_place] = 1 then
         perform trunkline_internal.refuse_spent(
           p_bucket => v_bucket.bucket, p_limit => v_limit, p_is_low => not v_bucket.is_spent, p_now => p_now,

@@ -1,4 +1,4 @@
--- Moves jobs that have been set aside for longer than max_deferral_age to dead, if their tasks say dead_when_deferred; returns how many.
+-- Moves jobs that have been set aside for longer than max_deferral_age to dead, if their tasks have dead_when_deferred; returns how many.
 -- blocked -> dead, at most p_limit in a call. Jobs that fit again by now are left to free_set_aside. Locks the jobs in
 -- id order and skips locked ones.
 -- Jobs are found by id: (state = 'blocked') is true keeps the index of all blocked jobs out of the plan.
@@ -14,6 +14,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_before timestamptz := p_now - trunkline_internal.setting(p_name => 'max_deferral_age')::interval;
+  v_ended trunkline_internal.workflow_end[];
   v_jobs uuid[];
 begin
   v_jobs := array(
@@ -54,6 +55,12 @@ begin
     p_cost => row(w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids)::trunkline_internal.job_cost
   ) as o
   where w.job_id = any(v_jobs);
+  select array_agg(row(
+    w.workflow_id, w.workflow_step, w.workflow_item, w.job_id, 'dead', null, null, null, null, null
+  )::trunkline_internal.workflow_end)
+  into v_ended
+  from trunkline_internal.waiting as w
+  where w.job_id = any(v_jobs) and w.workflow_id is not null;
   with outgrown as materialized (
     select w.job_id, o.bucket, o.unit, o.cost, o.most
     from trunkline_internal.waiting as w
@@ -70,7 +77,7 @@ begin
     -- <job columns: waiting to dead>
     job_id, task, queue, priority, tenant, attempt, failures, max_attempts, deferrals, created_at, run_at, unique_key,
     correlation_id, retry_of, tags, payload, payload_day, crashes, cost_requests, cost_tokens, cost_units, limit_ids,
-    bucket_ids, expires_at
+    bucket_ids, expires_at, workflow_id, workflow_step, workflow_item
     -- </job>
   )
   select
@@ -79,7 +86,7 @@ begin
     -- <job values: t>
     t.job_id, t.task, t.queue, t.lane >> 1, t.tenant, t.attempt, t.failures, t.max_attempts, t.deferrals, t.created_at,
     t.run_at, t.unique_key, t.correlation_id, t.retry_of, t.tags, t.payload, t.payload_day, t.crashes, t.cost_requests,
-    t.cost_tokens, t.cost_units, t.limit_ids, t.bucket_ids, t.expires_at
+    t.cost_tokens, t.cost_units, t.limit_ids, t.bucket_ids, t.expires_at, t.workflow_id, t.workflow_step, t.workflow_item
     -- </job>
   from taken as t
   join outgrown as o on o.job_id = t.job_id
@@ -96,7 +103,10 @@ begin
   ) as e;
   delete from trunkline_internal.unique_keys as k where k.job_id = any(v_jobs);
   delete from trunkline_internal.set_aside as a where a.job_id = any(v_jobs);
+  if v_ended is not null then
+    perform trunkline_internal.end_workflow_jobs(p_ended => v_ended, p_now => p_now, p_wait => false);
+  end if;
   return cardinality(v_jobs);
 end;
 $$;
-comment on function trunkline_internal.bury_set_aside(integer, timestamptz) is 'Moves jobs that have been set aside for longer than max_deferral_age to dead, if their tasks say dead_when_deferred; returns how many.';
+comment on function trunkline_internal.bury_set_aside(integer, timestamptz) is 'Moves jobs that have been set aside for longer than max_deferral_age to dead, if their tasks have dead_when_deferred; returns how many.';

@@ -1,6 +1,6 @@
 -- Explains a job that costs more than one of its limits can ever allow: which, how much, since when, and what to do; no row for others.
 -- Also explains such a job before it is set aside, and one that fits again but has not been freed yet. until is when it
--- becomes a dead letter, where its task says so.
+-- becomes a dead letter, if its task has dead_when_deferred.
 create or replace function trunkline_internal.explain_exceeded(p_job uuid, p_cost trunkline_internal.job_cost, p_task text)
 returns setof trunkline.explanation
 language plpgsql

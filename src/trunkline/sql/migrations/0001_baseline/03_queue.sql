@@ -140,4 +140,5 @@ insert into trunkline_internal.job_transitions (from_state, to_state, by_functio
   ('none', 'ready', 'retry_jobs'),
   ('dead', 'ready', 'retry_jobs'),
   ('dead', 'ready', 'retry_edited'),
-  ('dead', 'none', 'discard_jobs');
+  ('dead', 'none', 'discard_jobs'),
+  ('dead', 'dead', 'acknowledge_jobs');

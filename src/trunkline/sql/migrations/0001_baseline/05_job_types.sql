@@ -128,9 +128,11 @@ create type trunkline.listed_job as (
   retry_of uuid,
   tags text[],
   last_error jsonb,
-  expires_at timestamptz
+  acknowledged_at timestamptz,
+  expires_at timestamptz,
+  error_group text
 );
-comment on type trunkline.listed_job is 'One job of a list, with the columns of the view jobs.';
+comment on type trunkline.listed_job is 'One job of a list: the columns of the view jobs, and of a dead letter its error group and when it was acknowledged.';
 
 create type trunkline.job_page as (jobs trunkline.listed_job[], next uuid);
 comment on type trunkline.job_page is 'One page of jobs, and the id before which the next page starts; null after the last one.';

@@ -1,6 +1,6 @@
--- Deletes the next dead letters that match a filter permanently, at most p_limit in one transaction, newest first; their events stay.
--- dead -> none. Call it with the returned cursor until next is null. Outcomes: discarded, and gone if another session was
--- faster. A filter without a field besides state needs p_all. Locks rows of dead in id order.
+-- Deletes the next dead letters that match a filter permanently, with their steps, at most p_limit in one transaction, newest first.
+-- dead -> none. Their history in events stays. Call it with the returned cursor until next is null. Outcomes: discarded, and
+-- gone if another session was faster. A filter without a field besides state needs p_all. Locks rows of dead in id order.
 create or replace function trunkline.discard_jobs(
   p_filter jsonb,
   p_reason text default null,
@@ -51,6 +51,7 @@ begin
     v_now, g.job_id, g.attempt, 'discarded', null, g.task, g.queue, g.tenant, session_user,
     jsonb_build_object('reason', left(p_reason, 500), 'reason_of_death', g.reason)
   from gone as g;
+  perform trunkline_internal.drop_job_steps(p_jobs => v_jobs);
   return trunkline_internal.end_bulk(
     p_action => 'discard_jobs', p_filter => p_filter, p_matches => v_matches,
     p_outcomes => jsonb_build_object(
@@ -60,4 +61,4 @@ begin
   );
 end;
 $$;
-comment on function trunkline.discard_jobs(jsonb, text, integer, text, boolean) is 'Deletes the next dead letters that match a filter permanently, at most p_limit in one transaction, newest first; their events stay.';
+comment on function trunkline.discard_jobs(jsonb, text, integer, text, boolean) is 'Deletes the next dead letters that match a filter permanently, with their steps, at most p_limit in one transaction, newest first.';

@@ -19,6 +19,7 @@ declare
   v_limited record;
   v_now timestamptz := trunkline.clock();
   v_policy trunkline_internal.tasks;
+  v_request trunkline_internal.request;
   v_scope text := trunkline.tenant_scope();
 begin
   perform trunkline_internal.require_read_committed();
@@ -35,11 +36,9 @@ begin
       p_allowed => array['dead']
     );
   end if;
-  perform trunkline_internal.refuse_fault(p_fault => trunkline_internal.request_fault(
-    p_task => v_dead.task, p_payload => p_payload, p_queue => null, p_priority => null, p_run_at => null, p_delay => null,
-    p_tenant => null, p_unique_key => null, p_idempotency_key => null, p_correlation_id => null, p_max_attempts => null,
-    p_tags => null, p_max_bytes => trunkline_internal.setting(p_name => 'max_payload_bytes')::integer
-  ));
+  v_request.task := v_dead.task;
+  v_request.payload := p_payload;
+  perform trunkline_internal.check_request(p_request => v_request);
   v_policy := trunkline_internal.task_policy(p_task => v_dead.task);
   if cardinality(v_policy.limits) > 0 then
     v_limited := trunkline_internal.resolve_cost(

@@ -36,7 +36,7 @@ begin
       j.job_id, j.state, j.task, j.queue, j.priority, j.tenant, j.attempt, j.failures, j.max_attempts, j.deferrals,
       j.created_at, j.run_at, j.claimed_at, j.heartbeat_at, j.lease_expires_at, j.cancel_requested_at, j.finished_at,
       j.worker, j.progress, j.phase, j.message, j.reason, j.unique_key, j.correlation_id, j.retry_of, j.tags, j.last_error,
-      j.expires_at
+      j.acknowledged_at, j.expires_at, j.error_group, j.workflow_id
       -- </job>
     )::trunkline.listed_job
     from trunkline_internal.all_jobs as j

@@ -11,6 +11,7 @@ set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  v_ended trunkline_internal.workflow_end[];
   v_jobs uuid[];
 begin
   v_jobs := array(
@@ -23,31 +24,10 @@ begin
   if cardinality(v_jobs) = 0 then
     return v_jobs;
   end if;
-  insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, actor, detail)
-  select
-    p_now, w.job_id, w.attempt, 'cancelled', 'cancelled', w.task, w.queue, w.tenant, session_user,
-    jsonb_build_object('reason', left(p_reason, 500), 'from', w.state)
-  from trunkline_internal.waiting as w
-  where w.job_id = any(v_jobs);
-  delete from trunkline_internal.unique_keys as k where k.job_id = any(v_jobs);
-  delete from trunkline_internal.set_aside as a where a.job_id = any(v_jobs);
-  with gone as (
-    delete from trunkline_internal.waiting as w where w.job_id = any(v_jobs) returning w.*
-  )
-  insert into trunkline_internal.finished (
-    state, finished_at, reason,
-    -- <job columns: waiting to finished>
-    job_id, task, queue, priority, tenant, attempt, failures, max_attempts, deferrals, created_at, run_at, unique_key,
-    correlation_id, retry_of, tags, last_error, payload, payload_day, expires_at
-    -- </job>
-  )
-  select
-    'cancelled', p_now, coalesce(left(p_reason, 500), 'cancelled'),
-    -- <job values: g>
-    g.job_id, g.task, g.queue, g.lane >> 1, g.tenant, g.attempt, g.failures, g.max_attempts, g.deferrals, g.created_at,
-    g.run_at, g.unique_key, g.correlation_id, g.retry_of, g.tags, g.last_error, g.payload, g.payload_day, g.expires_at
-    -- </job>
-  from gone as g;
+  v_ended := trunkline_internal.finish_waiting(p_jobs => v_jobs, p_reason => p_reason, p_now => p_now);
+  if v_ended is not null then
+    perform trunkline_internal.end_workflow_jobs(p_ended => v_ended, p_now => p_now);
+  end if;
   return v_jobs;
 end;
 $$;

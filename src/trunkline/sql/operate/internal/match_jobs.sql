@@ -1,6 +1,6 @@
 -- Returns jobs that match a filter, newest first, at most p_limit, and where the search continues.
 -- One call reads a bounded number of rows, so it may return fewer jobs than p_limit although older ones match: next is null
--- only at the end. Jobs with a correlation id, a tag or an error group are read from an index of their own; others by id.
+-- only at the end. Jobs with a correlation id, a tag or an error group are read from a separate index; others by id.
 create or replace function trunkline_internal.match_jobs(
   p_filter trunkline_internal.job_filter,
   p_limit integer,

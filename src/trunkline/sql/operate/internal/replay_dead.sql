@@ -66,7 +66,8 @@ begin
     state, reason, run_at, sequence, failures, crashes, deferrals, expires_at,
     -- <job columns: dead to waiting>
     job_id, task, queue, tenant, attempt, max_attempts, created_at, unique_key, correlation_id, retry_of, tags, last_error,
-    payload, payload_day, lane, bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
+    payload, payload_day, lane, bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids, workflow_id,
+    workflow_step, workflow_item
     -- </job>
   )
   select
@@ -74,13 +75,14 @@ begin
     -- <job values: g>
     g.job_id, g.task, g.queue, g.tenant, g.attempt, g.max_attempts, g.created_at, g.unique_key, g.correlation_id, g.retry_of,
     g.tags, g.last_error, g.payload, g.payload_day, g.priority * 2, g.bucket_ids[1], g.cost_requests, g.cost_tokens,
-    g.cost_units, g.limit_ids, g.bucket_ids
+    g.cost_units, g.limit_ids, g.bucket_ids, g.workflow_id, g.workflow_step, g.workflow_item
     -- </job>
   from (select g.* from gone as g order by g.job_id) as g;
   perform trunkline_internal.open_buckets(p_jobs => replayed);
   perform trunkline_internal.wake_sleepers(p_queues => array(
     select distinct w.queue from trunkline_internal.waiting as w where w.job_id = any(replayed)
   ));
+  perform trunkline_internal.reopen_jobs(p_jobs => replayed, p_now => v_now);
 end;
 $$;
 comment on function trunkline_internal.replay_dead(uuid[], text) is 'Puts those of these jobs that are dead letters back to ready, oldest first, with failures, crashes and deferrals at zero; returns which.';

@@ -70,7 +70,7 @@ begin
       -- <job columns: waiting to running>
       job_id, task, queue, tenant, failures, max_attempts, deferrals, created_at, run_at, unique_key, correlation_id,
       retry_of, tags, last_error, payload, payload_day, crashes, sequence, lane, deferred_since, cost_requests, cost_tokens,
-      cost_units, limit_ids, bucket_ids, expires_at
+      cost_units, limit_ids, bucket_ids, expires_at, workflow_id, workflow_step, workflow_item
       -- </job>
     )
     select
@@ -81,7 +81,8 @@ begin
       -- <job values: w>
       w.job_id, w.task, w.queue, w.tenant, w.failures, w.max_attempts, w.deferrals, w.created_at, w.run_at, w.unique_key,
       w.correlation_id, w.retry_of, w.tags, w.last_error, w.payload, w.payload_day, w.crashes, w.sequence, w.lane,
-      w.deferred_since, w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids, w.expires_at
+      w.deferred_since, w.cost_requests, w.cost_tokens, w.cost_units, w.limit_ids, w.bucket_ids, w.expires_at, w.workflow_id,
+      w.workflow_step, w.workflow_item
       -- </job>
     from unnest(v_batch.tids) as u (tid)
     join trunkline_internal.waiting as w on w.ctid = u.tid
@@ -98,6 +99,7 @@ begin
       case when r.job_id = v_batch.bearer then v_batch.position end,
       case when r.bucket_ids is not null then v_start_by end
       -- <job shape: claimed_job of r in running after start_by>
+      , r.workflow_id
       -- </job>
     ;
     delete from trunkline_internal.waiting as w where w.ctid = any(v_batch.tids);

@@ -41,6 +41,8 @@ declare
   v_now timestamptz;
   v_results jsonb[];
   v_scope text := trunkline.tenant_scope();
+  v_staged boolean;
+  v_steps trunkline_internal.workflow_end[];
 begin
   perform trunkline_internal.check_batch(
     p_worker => p_worker, p_jobs => p_jobs, p_attempts => p_attempts, p_others => array[cardinality(p_results)]
@@ -84,7 +86,8 @@ begin
       finished_at, state, reason, result, result_day,
       -- <job columns: running to finished>
       job_id, task, queue, priority, tenant, attempt, failures, max_attempts, deferrals, created_at, run_at, claimed_at,
-      heartbeat_at, worker, unique_key, correlation_id, retry_of, tags, last_error, payload, payload_day, expires_at
+      heartbeat_at, worker, unique_key, correlation_id, retry_of, tags, last_error, payload, payload_day, expires_at,
+      workflow_id, workflow_step, workflow_item
       -- </job>
     )
     select
@@ -96,7 +99,7 @@ begin
       -- <job values: e>
       e.job_id, e.task, e.queue, e.lane >> 1, e.tenant, e.attempt, e.failures, e.max_attempts, e.deferrals, e.created_at,
       e.run_at, e.claimed_at, e.heartbeat_at, e.worker, e.unique_key, e.correlation_id, e.retry_of, e.tags, e.last_error,
-      e.payload, e.payload_day, e.expires_at
+      e.payload, e.payload_day, e.expires_at, e.workflow_id, e.workflow_step, e.workflow_item
       -- </job>
     from ended as e
   )
@@ -128,8 +131,15 @@ begin
       e.claimed_at
       -- </job>
     )::trunkline_internal.costly_attempt)
-      filter (where e.bucket_ids is not null and e.claimed_at < v_now - interval '15 seconds')
-  into v_done, v_cancelled, v_keyed, v_audited, v_limited, v_costly, v_freed, v_late
+      filter (where e.bucket_ids is not null and e.claimed_at < v_now - interval '15 seconds'),
+    array_agg(row(
+      e.workflow_id, e.workflow_step, e.workflow_item, e.job_id,
+      case when e.cancel_answered_at is null then 'completed' else 'cancelled' end, null, null, null, null, null
+    )::trunkline_internal.workflow_end)
+      filter (where e.workflow_id is not null),
+    -- A later attempt may publish what a recorded step of an earlier one has uploaded.
+    bool_or(e.has_files or e.attempt > 1)
+  into v_done, v_cancelled, v_keyed, v_audited, v_limited, v_costly, v_freed, v_late, v_steps, v_staged
   from ended as e;
   -- Separate statements for what few jobs need: within the statement above, these three would open two partitioned
   -- tables for every batch, a tenth of the whole.
@@ -139,6 +149,12 @@ begin
     from unnest(v_done) as a (job_id)
     where a.job_id <> all(coalesce(v_cancelled, '{}'))
       and pg_column_size(v_results[width_bucket(a.job_id, v_jobs)]) > trunkline_internal.inline_limit();
+  end if;
+  if v_staged then
+    perform trunkline_internal.publish_artifacts(
+      p_jobs => array(select a.job_id from unnest(v_done) as a (job_id) where a.job_id <> all(coalesce(v_cancelled, '{}'))),
+      p_now => v_now
+    );
   end if;
   if v_keyed is not null then
     delete from trunkline_internal.unique_keys as k where k.job_id = any(v_keyed);
@@ -166,6 +182,10 @@ begin
       case when f.state = 'cancelled' then jsonb_build_object('reason', f.reason) end
     from trunkline_internal.finished as f
     where f.job_id = any(v_audited) and f.finished_at = v_now;
+  end if;
+  -- Last, because the lock of a workflow comes after all rows and keys.
+  if v_steps is not null then
+    perform trunkline_internal.end_workflow_jobs(p_ended => v_steps, p_now => v_now);
   end if;
   if cardinality(v_done) = cardinality(p_jobs) and v_cancelled is null then
     return query

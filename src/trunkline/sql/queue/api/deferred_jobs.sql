@@ -25,7 +25,7 @@ begin
     w.job_id, w.state, w.task, w.queue, (w.lane >> 1)::integer, w.tenant, w.attempt, w.failures::integer,
     w.max_attempts::integer, w.deferrals, w.created_at, w.run_at, null::timestamptz, null::timestamptz, null::timestamptz,
     null::timestamptz, null::timestamptz, null::text, null::integer, null::text, null::text, w.reason, w.unique_key,
-    w.correlation_id, w.retry_of, w.tags, w.last_error, w.expires_at
+    w.correlation_id, w.retry_of, w.tags, w.last_error, null::timestamptz, w.expires_at, null::text, w.workflow_id
     -- </job>
   from (
     select d.job_id, min(d.since) as since

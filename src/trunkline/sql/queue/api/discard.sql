@@ -1,4 +1,4 @@
--- Deletes a dead letter permanently; its events stay.
+-- Deletes a dead letter permanently, with its steps; its history in events stays.
 -- dead -> none.
 create or replace function trunkline.discard(p_job uuid, p_reason text default null)
 returns trunkline.changed_job
@@ -32,6 +32,7 @@ begin
   ))::text, 'UTF8')), 'hex');
   delete from trunkline_internal.bodies as b
   where b.job_id = p_job and b.kind = 'payload' and b.day = v_dead.payload_day;
+  perform trunkline_internal.drop_job_steps(p_jobs => array[p_job]);
   perform trunkline_internal.record_event(
     p_at => trunkline.clock(), p_job => p_job, p_attempt => v_dead.attempt, p_kind => 'discarded',
     p_to_state => null, p_task => v_dead.task, p_queue => v_dead.queue, p_tenant => v_dead.tenant,
@@ -47,4 +48,4 @@ begin
   return row(p_job, 'discarded', null)::trunkline.changed_job;
 end;
 $$;
-comment on function trunkline.discard(uuid, text) is 'Deletes a dead letter permanently; its events stay.';
+comment on function trunkline.discard(uuid, text) is 'Deletes a dead letter permanently, with its steps; its history in events stays.';

@@ -30,6 +30,19 @@ begin
     ))::trunkline.explanation;
     return;
   end if;
+  if v_job.state in ('scheduled', 'blocked') and v_job.reason = 'suspended' then
+    return query
+    select
+      'suspended', w.until,
+      jsonb_strip_nulls(jsonb_build_object(
+        'kind', w.kind, 'name', w.name, 'key', w.address, 'since', w.since,
+        'workflow', case when w.kind = 'jobs' then w.reference end
+      ))
+    from trunkline_internal.job_waits as w
+    where w.job_id = p_job and w.attempt = v_job.attempt
+    order by w.until nulls last, w.place;
+    return;
+  end if;
   if v_job.state = 'scheduled' then
     return next row('scheduled', v_job.run_at, jsonb_build_object(
       'reason', coalesce(v_job.reason, 'not due yet'), 'failures', v_job.failures, 'deferrals', v_job.deferrals
@@ -39,6 +52,13 @@ begin
     return next row('expires', v_job.expires_at, jsonb_build_object(
       'hint', 'if the job has not started by then, it ends cancelled with reason expired'
     ))::trunkline.explanation;
+  end if;
+  if v_job.state = 'blocked' and v_job.reason = 'dependency' then
+    return next row('dependency', null, jsonb_build_object(
+      'workflow', v_job.workflow_id,
+      'open', trunkline_internal.open_dependencies(p_workflow => v_job.workflow_id, p_place => v_job.workflow_step)
+    ))::trunkline.explanation;
+    return;
   end if;
   if not trunkline_internal.setting(p_name => 'claims_enabled')::boolean then
     return next row('claims_disabled', null, jsonb_build_object('setting', 'claims_enabled'))::trunkline.explanation;

@@ -1,7 +1,9 @@
--- Ends attempts whose payload does not fit their worker's code: deferred while a live worker with another signature serves the task, otherwise dead.
+-- Ends attempts whose payload, or a result that they read, does not fit their worker's code: deferred while a live worker with another signature serves the task, otherwise dead.
 -- running -> scheduled as a deferral (60 s, doubling to 15 minutes, bounded as in snooze) | dead | cancelled if requested.
 -- The payload has a field too many or too few. During a rolling deploy, jobs of new code reach old workers and the
 -- reverse. The handler did not run, so the charges of the claim are refunded. The key field of each error names the field.
+-- An error with the key result is about a recorded result, or one of another job. The handler may have run, so nothing is
+-- refunded, and a worker counts as another version if any task has other parameters or another result there.
 -- Locks its rows in id order.
 create or replace function trunkline.hand_over(
   p_worker text,
@@ -40,28 +42,32 @@ begin
   v_now := trunkline.clock();
   -- Grouped by reason, because a call of defer_attempts takes only one.
   for v_group in
-    select array_agg(f.job_id) as jobs, array_agg(f.attempt) as attempts, f.task, f.field, f.other
+    select array_agg(f.job_id) as jobs, array_agg(f.attempt) as attempts, f.task, f.field, f.result, f.other
     from (
       select
-        r.job_id, r.attempt, r.task, left(a.error ->> 'field', 100) as field,
+        r.job_id, r.attempt, r.task, left(a.error ->> 'field', 100) as field, left(a.error ->> 'result', 100) as result,
         trunkline_internal.other_version(
-          p_worker => p_worker, p_task => r.task, p_queue => r.queue, p_tenant => r.tenant, p_now => v_now
+          p_worker => p_worker, p_task => r.task, p_queue => r.queue, p_tenant => r.tenant,
+          p_results => coalesce(a.error ? 'result', false), p_now => v_now
         ) as other
       from unnest(p_jobs, p_attempts, p_errors) as a (job_id, attempt, error)
       join trunkline_internal.running as r on r.job_id = a.job_id and r.attempt = a.attempt
       where r.job_id = any(v_locked)
     ) as f
     where f.other is not null
-    group by f.task, f.field, f.other
+    group by f.task, f.field, f.result, f.other
   loop
-    perform trunkline_internal.refund_unstarted(p_worker => p_worker, p_jobs => v_group.jobs, p_attempts => v_group.attempts);
+    if v_group.result is null then
+      perform trunkline_internal.refund_unstarted(p_worker => p_worker, p_jobs => v_group.jobs, p_attempts => v_group.attempts);
+    end if;
     return query
     select v.job_id, v.attempt, v.verdict, v.state, v.run_at, v_group.other
     from trunkline_internal.defer_attempts(
       p_worker => p_worker, p_jobs => v_group.jobs, p_attempts => v_group.attempts, p_delays => null,
       p_reason => format(
-        'field %s of the payload does not fit the code of %s; %s has another version of %s',
-        coalesce(v_group.field, '?'), left(p_worker, 100), left(v_group.other, 100), left(v_group.task, 100)
+        '%s does not fit the code of %s; %s has another version of %s',
+        coalesce(v_group.result, format('field %s of the payload', coalesce(v_group.field, '?'))),
+        left(p_worker, 100), left(v_group.other, 100), left(v_group.task, 100)
       ),
       p_jitter => true, p_immediate => false, p_kind => 'released', p_counts => true
     ) as v;
@@ -84,4 +90,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline.hand_over(text, uuid[], integer[], jsonb[]) is 'Ends attempts whose payload does not fit their worker''s code: deferred while a live worker with another signature serves the task, otherwise dead.';
+comment on function trunkline.hand_over(text, uuid[], integer[], jsonb[]) is 'Ends attempts whose payload, or a result that they read, does not fit their worker''s code: deferred while a live worker with another signature serves the task, otherwise dead.';

@@ -1,6 +1,7 @@
 -- Extends the leases of a worker's running attempts in one statement; returns per job ok, cancel (requested) or lost.
 -- running -> running. Skips rows that another call has locked: that call is ending the job, or the next heartbeat comes
--- in time. A lease that has expired but was not reclaimed yet is extended, but never past the hard deadline.
+-- in time. A call that records steps of the job has a weaker lock, which this one passes. A lease that has expired but was
+-- not reclaimed yet is extended, but never past the hard deadline.
 -- Returns cancel only if it records that with the attempt in the same transaction, because complete relies on the record.
 -- For a skipped row, the next heartbeat returns cancel.
 create or replace function trunkline.heartbeat(p_worker text, p_jobs uuid[], p_attempts integer[])
@@ -41,7 +42,7 @@ begin
       and (r.hard_deadline > v_now or r.cancel_requested_at is not null)
       and (v_scope is null or r.tenant = v_scope)
     order by r.job_id
-    for update of r skip locked
+    for no key update of r skip locked
   )
   update trunkline_internal.running as r
   set

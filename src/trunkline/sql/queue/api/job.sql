@@ -34,7 +34,7 @@ begin
     -- </job>
     trunkline_internal.attempt_errors(p_job => p_job)
     -- <job shape: job_detail of j after errors>
-    , j.expires_at, j.error_group
+    , j.expires_at, j.error_group, j.workflow_id, j.workflow_step, j.workflow_item
     -- </job>
   from trunkline_internal.all_jobs as j
   where j.job_id = p_job

@@ -6,6 +6,8 @@ language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_ended trunkline_internal.workflow_end[];
 begin
   with taken as (
     delete from trunkline_internal.waiting as w
@@ -28,7 +30,7 @@ begin
       -- <job columns: waiting to dead>
       task, queue, priority, tenant, attempt, failures, max_attempts, deferrals, created_at, run_at, unique_key,
       correlation_id, retry_of, tags, last_error, payload, crashes, cost_requests, cost_tokens, cost_units, limit_ids,
-      bucket_ids, expires_at
+      bucket_ids, expires_at, workflow_id, workflow_step, workflow_item
       -- </job>
     )
     select
@@ -37,15 +39,25 @@ begin
       -- <job values: n>
       n.task, n.queue, n.lane >> 1, n.tenant, n.attempt, n.failures, n.max_attempts, n.deferrals, n.created_at, n.run_at,
       n.unique_key, n.correlation_id, n.retry_of, n.tags, n.last_error, n.payload, n.crashes, n.cost_requests, n.cost_tokens,
-      n.cost_units, n.limit_ids, n.bucket_ids, n.expires_at
+      n.cost_units, n.limit_ids, n.bucket_ids, n.expires_at, n.workflow_id, n.workflow_step, n.workflow_item
       -- </job>
     from renamed as n
+  ),
+  noted as (
+    insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, actor, detail)
+    select
+      p_now, n.new_id, n.attempt, 'collided', 'dead', n.task, n.queue, n.tenant, session_user,
+      jsonb_build_object('running_job', n.job_id)
+    from renamed as n
   )
-  insert into trunkline_internal.events (at, job_id, attempt, kind, to_state, task, queue, tenant, actor, detail)
-  select
-    p_now, n.new_id, n.attempt, 'collided', 'dead', n.task, n.queue, n.tenant, session_user,
-    jsonb_build_object('running_job', n.job_id)
+  select array_agg(row(
+    n.workflow_id, n.workflow_step, n.workflow_item, n.new_id, 'dead', null, null, null, null, null
+  )::trunkline_internal.workflow_end) filter (where n.workflow_id is not null)
+  into v_ended
   from renamed as n;
+  if v_ended is not null then
+    perform trunkline_internal.end_workflow_jobs(p_ended => v_ended, p_now => p_now, p_wait => false);
+  end if;
 end;
 $$;
 comment on function trunkline_internal.bury_collisions(tid[], timestamptz) is 'Sends waiting jobs whose id is running already to dead under a new id, with an event that names the old one.';

@@ -1,11 +1,18 @@
 -- Enqueues jobs without keys in one statement: a document of requests or, with p_task, the payloads of one task. Returns ids in their order.
 -- none -> ready | scheduled. Returns no ids and has enqueued nothing if one of the jobs must be considered alone: it may
 -- have to be refused, or a bucket delays only some of the jobs. enqueue_each does that. run_at is null if all jobs are due.
+-- The jobs of a workflow belong to steps: p_steps and p_items have a number for each job (item -1: the step is a single job), and
+-- blocked jobs wait for other steps. A full lane or queue or a spent quota does not refuse jobs of later steps, unless a step
+-- alone has more of them than may ever wait. Blocked jobs that a map adds to a stored workflow start at once.
 -- Parsing the document costs a third of the whole, so the statement reads it once. Limited jobs are grouped by kind, that
 -- is by task and by the values of the keys in the names of its limits, and the limits are asked once for each kind.
 create or replace function trunkline_internal.enqueue_set(
   p_jobs jsonb,
   p_task text,
+  p_workflow uuid default null,
+  p_steps integer[] default null,
+  p_items integer[] default null,
+  p_blocked boolean[] default null,
   out job_ids uuid[],
   out run_at timestamptz[],
   out enqueued_at timestamptz
@@ -30,6 +37,7 @@ declare
   v_is_special boolean;
   v_is_stored boolean;
   v_job_ids uuid[];
+  v_later boolean[];
   v_max_bytes integer := trunkline_internal.setting(p_name => 'max_payload_bytes')::integer;
   v_now timestamptz;
   v_queues text[];
@@ -51,8 +59,19 @@ begin
   into v_is_limited, v_audited, v_sleepers, v_is_special
   from trunkline_internal.tasks as t
   where t.task = any(v_tasks);
+  if p_blocked is not null
+    and not exists (select from trunkline_internal.workflows as w where w.workflow_id = p_workflow)
+  then
+    v_later := p_blocked;
+  end if;
   if v_is_special then
-    perform trunkline_internal.check_queues_open(p_jobs => p_jobs, p_task => p_task);
+    perform trunkline_internal.check_queues_open(
+      p_jobs => case
+        when v_later is null then p_jobs
+        else trunkline_internal.jobs_to_admit(p_jobs => p_jobs, p_steps => p_steps, p_later => v_later)
+      end,
+      p_task => p_task
+    );
   end if;
   -- As in enqueue: numbers are drawn after the transaction has its id.
   v_now := case when pg_current_xact_id() is not null then trunkline.clock() end;
@@ -121,7 +140,9 @@ begin
   ),
   kinds as materialized (
     select
-      row_number() over () as place, a.kind, a.queue, count(*) as jobs, min(a.place) - 1 as first,
+      -- Those of later steps stand in no lane yet, so they do not count.
+      row_number() over () as place, a.kind, a.queue, count(*) filter (where v_later[a.place] is not true) as jobs,
+      min(a.place) - 1 as first,
       min(a.priority) as priority, min(a.run_at) as run_at,
       max(case when not a.is_suspect then (a.cost ->> 'requests')::bigint end) as requests,
       max(case when not a.is_suspect then (a.cost ->> 'tokens')::bigint end) as tokens,
@@ -129,6 +150,17 @@ begin
     from asked as a
     where v_is_limited and a.kind is not null
     group by a.kind, a.queue
+  ),
+  widest as (
+    -- The most jobs of a kind that one step will open at once.
+    select s.kind, s.queue, max(s.jobs) as jobs
+    from (
+      select a.kind, a.queue, count(*) as jobs
+      from asked as a
+      where v_later is not null and v_is_limited and a.kind is not null and v_later[a.place]
+      group by a.kind, a.queue, p_steps[a.place]
+    ) as s
+    group by s.kind, s.queue
   ),
   arrays as (
     select
@@ -154,7 +186,13 @@ begin
         or r.is_partial
         or k.requests > (r.most).requests
         or k.tokens > (r.most).tokens
-        or k.units > (r.most).units as is_suspect
+        or k.units > (r.most).units
+        or (v_later is not null and exists (
+          select
+          from widest as w
+          join trunkline_internal.limits as l on l.limit_id = any(r.limit_ids) and l.depth_refuses and l.depth_limit < w.jobs
+          where w.kind = k.kind and w.queue = k.queue
+        )) as is_suspect
     from kinds as k
     left join (
       select r.*
@@ -200,19 +238,20 @@ begin
     insert into trunkline_internal.waiting (
       job_id, sequence, run_at, created_at, payload_day, max_attempts, lane, state, queue, task,
       tenant, payload, bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids,
+      workflow_id, workflow_step, workflow_item, reason,
       -- <job columns: request to waiting>
       unique_key, correlation_id, tags, expires_at
       -- </job>
     )
     select
       j.job_id,
-      case when j.starts_at <= v_now then nextval('trunkline_internal.job_sequence') end,
+      case when j.starts_at <= v_now and p_blocked[j.place] is not true then nextval('trunkline_internal.job_sequence') end,
       j.starts_at,
       v_now,
       case when j.is_large then v_day end,
       j.max_attempts,
       j.priority * 2,
-      case when j.starts_at <= v_now then 'ready' else 'scheduled' end,
+      case when p_blocked[j.place] then 'blocked' when j.starts_at <= v_now then 'ready' else 'scheduled' end,
       j.queue,
       j.task,
       j.tenant,
@@ -223,6 +262,10 @@ begin
       case when j.cost is null then j.units else coalesce((j.cost ->> 'units')::bigint, 0) end,
       j.limit_ids,
       j.bucket_ids,
+      p_workflow,
+      p_steps[j.place],
+      nullif(p_items[j.place], -1),
+      case when p_blocked[j.place] then 'dependency' end,
       -- <job values: j>
       j.unique_key, j.correlation_id, j.tags, j.expires_at
       -- </job>
@@ -244,7 +287,8 @@ begin
       at, job_id, attempt, kind, to_state, task, queue, tenant, actor, detail
     )
     select
-      v_now, j.job_id, 0, 'enqueued', case when j.starts_at <= v_now then 'ready' else 'scheduled' end,
+      v_now, j.job_id, 0, 'enqueued',
+      case when p_blocked[j.place] then 'blocked' when j.starts_at <= v_now then 'ready' else 'scheduled' end,
       j.task, j.queue, j.tenant, session_user,
       jsonb_build_object('run_at', j.starts_at, 'priority', j.priority, 'correlation_id', j.correlation_id)
     from jobs as j
@@ -271,4 +315,4 @@ begin
   end if;
 end;
 $$;
-comment on function trunkline_internal.enqueue_set(jsonb, text) is 'Enqueues jobs without keys in one statement: a document of requests or, with p_task, the payloads of one task. Returns ids in their order.';
+comment on function trunkline_internal.enqueue_set(jsonb, text, uuid, integer[], integer[], boolean[]) is 'Enqueues jobs without keys in one statement: a document of requests or, with p_task, the payloads of one task. Returns ids in their order.';

@@ -13,6 +13,7 @@ set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  v_ended trunkline_internal.workflow_end[];
   v_jobs uuid[];
 begin
   v_jobs := array(
@@ -36,21 +37,33 @@ begin
   delete from trunkline_internal.set_aside as a where a.job_id = any(v_jobs);
   with expired as (
     delete from trunkline_internal.waiting as w where w.job_id = any(v_jobs) returning w.*
+  ),
+  kept as (
+    insert into trunkline_internal.finished (
+      state, finished_at, reason,
+      -- <job columns: waiting to finished>
+      job_id, task, queue, priority, tenant, attempt, failures, max_attempts, deferrals, created_at, run_at, unique_key,
+      correlation_id, retry_of, tags, last_error, payload, payload_day, expires_at, workflow_id, workflow_step, workflow_item
+      -- </job>
+    )
+    select
+      'cancelled', p_now, 'expired',
+      -- <job values: e>
+      e.job_id, e.task, e.queue, e.lane >> 1, e.tenant, e.attempt, e.failures, e.max_attempts, e.deferrals, e.created_at,
+      e.run_at, e.unique_key, e.correlation_id, e.retry_of, e.tags, e.last_error, e.payload, e.payload_day, e.expires_at,
+      e.workflow_id, e.workflow_step, e.workflow_item
+      -- </job>
+    from expired as e
   )
-  insert into trunkline_internal.finished (
-    state, finished_at, reason,
-    -- <job columns: waiting to finished>
-    job_id, task, queue, priority, tenant, attempt, failures, max_attempts, deferrals, created_at, run_at, unique_key,
-    correlation_id, retry_of, tags, last_error, payload, payload_day, expires_at
-    -- </job>
-  )
-  select
-    'cancelled', p_now, 'expired',
-    -- <job values: e>
-    e.job_id, e.task, e.queue, e.lane >> 1, e.tenant, e.attempt, e.failures, e.max_attempts, e.deferrals, e.created_at,
-    e.run_at, e.unique_key, e.correlation_id, e.retry_of, e.tags, e.last_error, e.payload, e.payload_day, e.expires_at
-    -- </job>
+  select array_agg(row(
+    e.workflow_id, e.workflow_step, e.workflow_item, e.job_id, 'cancelled', e.cost_requests, e.cost_tokens, e.cost_units, e.limit_ids,
+    e.bucket_ids
+  )::trunkline_internal.workflow_end) filter (where e.workflow_id is not null)
+  into v_ended
   from expired as e;
+  if v_ended is not null then
+    perform trunkline_internal.end_workflow_jobs(p_ended => v_ended, p_now => p_now, p_wait => false);
+  end if;
   return cardinality(v_jobs);
 end;
 $$;

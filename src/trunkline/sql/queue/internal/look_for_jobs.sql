@@ -33,7 +33,7 @@ begin
       w.job_id, w.state, w.task, w.queue, (w.lane >> 1)::integer, w.tenant, w.attempt, w.failures::integer,
       w.max_attempts::integer, w.deferrals, w.created_at, w.run_at, null::timestamptz, null::timestamptz, null::timestamptz,
       null::timestamptz, null::timestamptz, null::text, null::integer, null::text, null::text, w.reason, w.unique_key,
-      w.correlation_id, w.retry_of, w.tags, w.last_error, w.expires_at
+      w.correlation_id, w.retry_of, w.tags, w.last_error, null::timestamptz, w.expires_at, null::text, w.workflow_id
       -- </job>
     from (
       select w.* from trunkline_internal.waiting as w where w.job_id < p_before order by w.job_id desc limit p_look
@@ -54,7 +54,8 @@ begin
       r.job_id, 'running'::text, r.task, r.queue, (r.lane >> 1)::integer, r.tenant, r.attempt, r.failures::integer,
       r.max_attempts::integer, r.deferrals, r.created_at, r.run_at, r.claimed_at, r.heartbeat_at, r.lease_expires_at,
       r.cancel_requested_at, null::timestamptz, r.worker, r.progress::integer, r.phase, r.message, r.cancel_reason,
-      r.unique_key, r.correlation_id, r.retry_of, r.tags, r.last_error, r.expires_at
+      r.unique_key, r.correlation_id, r.retry_of, r.tags, r.last_error, null::timestamptz, r.expires_at, null::text,
+      r.workflow_id
       -- </job>
     from (
       select r.* from trunkline_internal.running as r where r.job_id < p_before order by r.job_id desc limit p_look
@@ -74,7 +75,7 @@ begin
       d.job_id, 'dead'::text, d.task, d.queue, d.priority::integer, d.tenant, d.attempt, d.failures::integer,
       d.max_attempts::integer, d.deferrals, d.created_at, d.run_at, d.claimed_at, d.heartbeat_at, null::timestamptz,
       null::timestamptz, d.died_at, d.worker, null::integer, null::text, null::text, d.reason, d.unique_key, d.correlation_id,
-      d.retry_of, d.tags, d.last_error, d.expires_at
+      d.retry_of, d.tags, d.last_error, d.acknowledged_at, d.expires_at, d.error_group, d.workflow_id
       -- </job>
     from (
       select d.* from trunkline_internal.dead as d where d.job_id < p_before order by d.job_id desc limit p_look
@@ -94,7 +95,8 @@ begin
       f.job_id, f.state, f.task, f.queue, f.priority::integer, f.tenant, f.attempt, f.failures::integer,
       f.max_attempts::integer, f.deferrals, f.created_at, f.run_at, f.claimed_at, f.heartbeat_at, null::timestamptz,
       null::timestamptz, f.finished_at, f.worker, (case when f.state = 'completed' then 100 end)::integer, null::text,
-      null::text, f.reason, f.unique_key, f.correlation_id, f.retry_of, f.tags, f.last_error, f.expires_at
+      null::text, f.reason, f.unique_key, f.correlation_id, f.retry_of, f.tags, f.last_error, null::timestamptz, f.expires_at,
+      null::text, f.workflow_id
       -- </job>
     from (
       select f.* from trunkline_internal.finished as f where f.job_id < p_before order by f.job_id desc limit p_look

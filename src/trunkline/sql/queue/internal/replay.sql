@@ -1,5 +1,5 @@
 -- Puts a dead letter, already taken out of dead by the caller, back to ready with failures, crashes and deferrals at zero.
--- dead -> ready. Its attempt number goes on, since that is the fence. It does not expire: a person has asked for it now.
+-- dead -> ready. Its attempt number continues, because it is the fence. It does not expire, because a person requested it now.
 create or replace function trunkline_internal.replay(p_dead trunkline_internal.dead, p_detail jsonb default '{}')
 returns trunkline.enqueued
 language plpgsql
@@ -28,7 +28,8 @@ begin
     state, reason, run_at, sequence, failures, crashes, deferrals, expires_at,
     -- <job columns: dead to waiting>
     job_id, task, queue, tenant, attempt, max_attempts, created_at, unique_key, correlation_id, retry_of, tags, last_error,
-    payload, payload_day, lane, bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids
+    payload, payload_day, lane, bucket, cost_requests, cost_tokens, cost_units, limit_ids, bucket_ids, workflow_id,
+    workflow_step, workflow_item
     -- </job>
   )
   values (
@@ -37,7 +38,7 @@ begin
     p_dead.job_id, p_dead.task, p_dead.queue, p_dead.tenant, p_dead.attempt, p_dead.max_attempts, p_dead.created_at,
     p_dead.unique_key, p_dead.correlation_id, p_dead.retry_of, p_dead.tags, p_dead.last_error, p_dead.payload,
     p_dead.payload_day, p_dead.priority * 2, p_dead.bucket_ids[1], p_dead.cost_requests, p_dead.cost_tokens,
-    p_dead.cost_units, p_dead.limit_ids, p_dead.bucket_ids
+    p_dead.cost_units, p_dead.limit_ids, p_dead.bucket_ids, p_dead.workflow_id, p_dead.workflow_step, p_dead.workflow_item
     -- </job>
   );
   if p_dead.bucket_ids is not null then
@@ -49,6 +50,9 @@ begin
     p_worker => null, p_detail => jsonb_build_object('reason_of_death', p_dead.reason, 'failures', p_dead.failures) || p_detail
   );
   perform trunkline_internal.wake_sleepers(p_queues => array[p_dead.queue]);
+  if p_dead.workflow_id is not null then
+    perform trunkline_internal.reopen_jobs(p_jobs => array[p_dead.job_id], p_now => v_now);
+  end if;
   return row(p_dead.job_id, false, 'ready', v_now)::trunkline.enqueued;
 end;
 $$;

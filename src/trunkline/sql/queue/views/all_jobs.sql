@@ -10,7 +10,8 @@ select
   null::timestamptz as cancel_requested_at, null::timestamptz as finished_at, null::text as worker, null::integer as progress,
   null::text as phase, null::text as message, w.reason, w.unique_key, w.correlation_id, w.retry_of, w.tags, w.last_error,
   w.payload, w.payload_day, null::jsonb as result, null::date as result_day, w.crashes::integer as crashes,
-  null::timestamptz as hard_deadline, null::timestamptz as acknowledged_at, w.expires_at, null::text as error_group
+  null::timestamptz as hard_deadline, null::timestamptz as acknowledged_at, w.expires_at, null::text as error_group,
+  w.workflow_id, w.workflow_step, w.workflow_item
   -- </job>
 from trunkline_internal.waiting as w
 union all
@@ -23,7 +24,7 @@ select
   r.progress::integer as progress, r.phase, r.message, r.cancel_reason as reason, r.unique_key, r.correlation_id, r.retry_of,
   r.tags, r.last_error, r.payload, r.payload_day, null::jsonb as result, null::date as result_day,
   r.crashes::integer as crashes, r.hard_deadline, null::timestamptz as acknowledged_at, r.expires_at,
-  null::text as error_group
+  null::text as error_group, r.workflow_id, r.workflow_step, r.workflow_item
   -- </job>
 from trunkline_internal.running as r
 union all
@@ -35,7 +36,8 @@ select
   d.heartbeat_at, null::timestamptz as lease_expires_at, null::timestamptz as cancel_requested_at, d.died_at as finished_at,
   d.worker, null::integer as progress, null::text as phase, null::text as message, d.reason, d.unique_key, d.correlation_id,
   d.retry_of, d.tags, d.last_error, d.payload, d.payload_day, null::jsonb as result, null::date as result_day,
-  d.crashes::integer as crashes, null::timestamptz as hard_deadline, d.acknowledged_at, d.expires_at, d.error_group
+  d.crashes::integer as crashes, null::timestamptz as hard_deadline, d.acknowledged_at, d.expires_at, d.error_group,
+  d.workflow_id, d.workflow_step, d.workflow_item
   -- </job>
 from trunkline_internal.dead as d
 union all
@@ -48,7 +50,7 @@ select
   (case when f.state = 'completed' then 100 end)::integer as progress, null::text as phase, null::text as message, f.reason,
   f.unique_key, f.correlation_id, f.retry_of, f.tags, f.last_error, f.payload, f.payload_day, f.result, f.result_day,
   null::integer as crashes, null::timestamptz as hard_deadline, null::timestamptz as acknowledged_at, f.expires_at,
-  null::text as error_group
+  null::text as error_group, f.workflow_id, f.workflow_step, f.workflow_item
   -- </job>
 from trunkline_internal.finished as f;
 comment on view trunkline_internal.all_jobs is 'All jobs from the four job tables, with null for columns that a table lacks; the view jobs and the function job read it.';

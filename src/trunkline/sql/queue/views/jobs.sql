@@ -18,7 +18,7 @@ select
     where b.job_id = j.job_id and b.kind = 'result' and b.day = j.result_day
   )) as result
   -- <job shape: jobs of j after result>
-  , j.expires_at
+  , j.expires_at, j.workflow_id, j.workflow_step, j.workflow_item
   -- </job>
 from trunkline_internal.all_jobs as j
 where (select trunkline.tenant_scope() is null) or j.tenant = (select trunkline.tenant_scope());

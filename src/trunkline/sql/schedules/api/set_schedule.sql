@@ -29,6 +29,7 @@ declare
   v_next timestamptz;
   v_change trunkline.schedule_change;
   v_policy trunkline_internal.tasks;
+  v_request trunkline_internal.request;
   v_template text;
 begin
   -- Jobs of a schedule have the tag schedule:<name>, and a tag has at most 200 bytes.
@@ -45,14 +46,14 @@ begin
     );
   end if;
   -- Refuse now, with the same code, what every enqueue would refuse.
-  perform trunkline_internal.refuse_fault(p_fault => trunkline_internal.request_fault(
-    p_task => p_task, p_payload => p_payload, p_queue => p_queue, p_priority => p_priority,
-    p_run_at => null, p_delay => null, p_tenant => v_tenant, p_unique_key => null,
-    -- The longest key that run_schedule builds.
-    p_idempotency_key => 'schedule:' || p_schedule || ':2000-01-01T00:00:00Z', p_correlation_id => null,
-    p_max_attempts => null, p_tags => null,
-    p_max_bytes => trunkline_internal.setting(p_name => 'max_payload_bytes')::integer
-  ));
+  v_request.task := p_task;
+  v_request.payload := p_payload;
+  v_request.queue := p_queue;
+  v_request.priority := p_priority;
+  v_request.tenant := v_tenant;
+  -- The longest key that run_schedule builds.
+  v_request.idempotency_key := 'schedule:' || p_schedule || ':2000-01-01T00:00:00Z';
+  perform trunkline_internal.check_request(p_request => v_request);
   v_policy := trunkline_internal.task_policy(p_task => p_task);
   -- A limit may be created or raised later, but a key that the payload lacks stays missing.
   select l.template into v_template
