@@ -1,1 +1,1 @@
-"""Connections to the database, and the only calls of its functions."""
+"""Connections to the database, and all calls of its functions."""

@@ -1,4 +1,4 @@
-"""The address of a server, as people read it in messages."""
+"""The address of a server, as messages name it."""
 
 from __future__ import annotations
 
@@ -56,21 +56,21 @@ def address(dsn: str) -> str:
     host = fields.get("host") or fields.get("hostaddr") or "local socket"
     name = fields.get("dbname") or fields.get("user", "")
     return ", ".join(
-        f"{one}:{port}/{name}" for one, port in _paired(host, fields.get("port", "5432"))
+        f"{server}:{port}/{name}" for server, port in _paired(host, fields.get("port", "5432"))
     )
 
 
 def _paired(hosts: str, ports: str) -> list[tuple[str, str]]:
     """Pair hosts with ports; several hosts have one port each or share one."""
-    named, numbers = hosts.split(","), ports.split(",")
-    if len(numbers) != len(named):
-        numbers = [numbers[0]] * len(named)
-    return list(zip(named, numbers, strict=True))
+    names, numbers = hosts.split(","), ports.split(",")
+    if len(numbers) != len(names):
+        numbers = [numbers[0]] * len(names)
+    return list(zip(names, numbers, strict=True))
 
 
 def _embedded_folder(dsn: str) -> str | None:
     with contextlib.suppress(TrunklineError, OSError, ImportError):
-        # Not importable on every platform.
+        # The package cannot be imported on every platform.
         from trunkline.embedded import service  # noqa: PLC0415
 
         if dsn in {service.dsn(), service.dsn(tcp=True)}:

@@ -1,7 +1,7 @@
-"""One call of the engine as a value: statement, parameters and how to read the answer.
+"""One call of the engine as a value: a statement, its parameters and a decoder for the answer.
 
 Nothing here does input or output. The same value runs on a synchronous and on an asynchronous
-connection (`trunkline.db.runner`), and `enqueue_many` also on a connection of the caller's own
+connection (`trunkline.db.runner`), and `enqueue_many` also on the caller's connection
 (`trunkline.db.foreign`), so that each function of the engine is mirrored once.
 """
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 Row = tuple[Any, ...]
 
 _encoder = msgspec.json.Encoder()
-# After an even number of backslashes, which stand for themselves.
+# Matches \u0000 after an even number of backslashes, so that the last one is not escaped itself.
 _NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
@@ -30,12 +30,12 @@ class Call(Generic[T]):
     sql: LiteralString
     parameters: Sequence[Any]
     decode: Callable[[Sequence[Row]], T]
-    # Whether the answer is asked for in binary form: less work for the client, many rows or not.
+    # Whether the answer is requested in binary format, which is less work for the client.
     binary: bool = False
 
 
 def json_text(value: object) -> str:
-    """Encode for a parameter that is cast to jsonb, text in it as `plain_text` makes it."""
+    """Encode a value for a parameter that is cast to jsonb; clean its text with `plain_text`."""
     try:
         text = _encoder.encode(value).decode()
     except UnicodeEncodeError:
@@ -44,9 +44,9 @@ def json_text(value: object) -> str:
 
 
 def plain_text(value: str | None) -> str | None:
-    """Text as PostgreSQL can store it: NUL and lone surrogates become U+FFFD and `?`.
+    """Return text that PostgreSQL can store: NUL and lone surrogates become U+FFFD and `?`.
 
-    Messages of exceptions have both: names of files that are not UTF-8, bytes read as text.
+    Messages of exceptions may contain both: file names that are not UTF-8, bytes read as text.
     """
     if value is None or (value.isprintable() and value.isascii()):
         return value
@@ -66,19 +66,19 @@ def _cleaned(value: Any) -> Any:
 
 
 def scalar(rows: Sequence[Row]) -> Any:
-    """The only column of the only row."""
+    """Return the only column of the only row."""
     return rows[0][0]
 
 
 def nothing(rows: Sequence[Row]) -> None:
-    """Functions that return void."""
+    """Return None, for functions that return void."""
 
 
 def one(make: Callable[..., T]) -> Callable[[Sequence[Row]], T]:
-    """The only row, its columns as positional arguments."""
+    """Return a decoder that calls `make` with the columns of the only row."""
     return lambda rows: make(*rows[0])
 
 
 def rows_of(make: Callable[..., T]) -> Callable[[Sequence[Row]], list[T]]:
-    """Every row, its columns as positional arguments."""
+    """Return a decoder that calls `make` with the columns of every row."""
     return lambda rows: [make(*row) for row in rows]

@@ -1,4 +1,4 @@
-"""Connections as the rest of the package needs them."""
+"""Opens and prepares connections for the rest of the package."""
 
 from __future__ import annotations
 
@@ -36,18 +36,19 @@ __all__ = [
     "options",
 ]
 
-# Longer would outlast the outage it waits for: a connection begun in it hangs on after its end.
+# A connection attempt that starts during an outage hangs until its timeout, even if the outage ends
+# before. So the timeout is short.
 _CONNECT_TIMEOUT: Final = 5
-# A peer that vanished without a word is noticed within about this many seconds.
+# A peer that vanished is detected within about this many seconds.
 _SILENCE: Final = 8
-# A connection used within this time is taken as alive without asking.
+# A connection used within this time is assumed to be alive.
 _FRESH: Final = 1.0
 
 _PING: Final[LiteralString] = "select pg_backend_pid()"
 
-# A role, a database or a server may set other values, and nothing would work: functions that
-# change state refuse a held snapshot, and forced row security cannot be off. Handlers keep the
-# role's timeouts. Not set behind a pooler, which shares its sessions.
+# A role, a database or a server may set other defaults, with which nothing would work: functions
+# that change state refuse a held snapshot, and forced row security cannot be off. Handlers keep the
+# role's timeouts. These are not set behind a pooler, which shares its sessions.
 _SETTINGS: Final[LiteralString] = (
     "select set_config('default_transaction_isolation', 'read committed', false),"
     " set_config('default_transaction_read_only', 'off', false),"
@@ -56,7 +57,7 @@ _SETTINGS: Final[LiteralString] = (
     " set_config('row_security', 'on', false),"
     " set_config('client_encoding', 'UTF8', false)"
 )
-# For connections that only call the engine; the client sets a deadline for each call.
+# No timeouts on connections that only call the engine: the client sets a deadline for each call.
 # transaction_timeout exists from PostgreSQL 17 on.
 _PATIENT: Final[LiteralString] = (
     "select set_config(s.name, '0', false) from pg_catalog.pg_settings as s"
@@ -67,11 +68,11 @@ _last_used: weakref.WeakKeyDictionary[object, float] = weakref.WeakKeyDictionary
 
 
 def options(name: str, dsn: str) -> dict[str, Any]:
-    """Arguments for psycopg's connect: named in pg_stat_activity, and quick to notice a dead peer.
+    """Return arguments for psycopg's connect: a name for pg_stat_activity, and short keepalives.
 
-    What the connection string sets itself is left out, so that it wins.
+    Options that the connection string sets are left out, so that they take precedence.
     """
-    wanted = {
+    defaults = {
         "autocommit": True,
         "fallback_application_name": name,
         "connect_timeout": _CONNECT_TIMEOUT,
@@ -80,13 +81,13 @@ def options(name: str, dsn: str) -> dict[str, Any]:
         "keepalives_count": 3,
         "tcp_user_timeout": _SILENCE * 1000,
     }
-    given = parse(dsn)
-    return {option: value for option, value in wanted.items() if option not in given}
+    fields = parse(dsn)
+    return {option: value for option, value in defaults.items() if option not in fields}
 
 
 @contextmanager
 def connect(dsn: str, *, name: str = "trunkline") -> Iterator[PatientConnection]:
-    """A synchronous connection in autocommit, to a schema that serves this client."""
+    """Open a synchronous connection in autocommit, to a schema that supports this client."""
     try:
         connection = PatientConnection.connect(dsn, **options(name, dsn))
     except psycopg.Error as error:
@@ -104,13 +105,13 @@ def connect(dsn: str, *, name: str = "trunkline") -> Iterator[PatientConnection]
 async def connect_async(
     dsn: str, *, name: str = "trunkline"
 ) -> AsyncIterator[AsyncPatientConnection]:
-    """The same, asynchronous."""
+    """Open an asynchronous connection; otherwise the same as `connect`."""
     async with await open_async(dsn, name=name) as connection:
         yield connection
 
 
 async def open_async(dsn: str, *, name: str) -> AsyncPatientConnection:
-    """The same, for who closes it by hand."""
+    """Open an asynchronous connection that the caller closes."""
     try:
         connection = await AsyncPatientConnection.connect(dsn, **options(name, dsn))
     except psycopg.Error as error:
@@ -129,7 +130,7 @@ async def open_async(dsn: str, *, name: str) -> AsyncPatientConnection:
 
 @contextmanager
 def _named(dsn: str) -> Iterator[None]:
-    """Name the database that has no schema: it may be the wrong one."""
+    """Add the address to SchemaMissing: this may be the wrong database."""
     try:
         yield
     except SchemaMissing as error:
@@ -137,7 +138,7 @@ def _named(dsn: str) -> Iterator[None]:
 
 
 def configure(connection: PatientConnection) -> None:
-    """Prepare a new connection: check the contract, see whether a pooler is in between."""
+    """Prepare a new connection: check the contract, and detect a pooler."""
     connection.patience = PING_PATIENCE
     set_json_loads(msgspec.json.decode, connection)
     heed(connection)
@@ -149,7 +150,7 @@ def configure(connection: PatientConnection) -> None:
 
 
 async def configure_async(connection: AsyncPatientConnection) -> None:
-    """The same, asynchronous."""
+    """Prepare a new asynchronous connection; the same as `configure`."""
     connection.patience = PING_PATIENCE
     set_json_loads(msgspec.json.decode, connection)
     heed(connection)
@@ -161,14 +162,14 @@ async def configure_async(connection: AsyncPatientConnection) -> None:
 
 
 def check_if_idle(connection: PatientConnection) -> None:
-    """For a pool: ask a connection whether it lives, unless it was used a moment ago."""
+    """Check for a pool that a connection is alive, unless it was used a moment ago."""
     if _is_stale(connection):
         connection.patience = PING_PATIENCE
         connection.execute(_PING)
 
 
 async def check_if_idle_async(connection: AsyncPatientConnection) -> None:
-    """The same, asynchronous."""
+    """Check an asynchronous connection; the same as `check_if_idle`."""
     if _is_stale(connection):
         connection.patience = PING_PATIENCE
         await connection.execute(_PING)
@@ -184,9 +185,11 @@ def _is_stale(connection: object) -> bool:
 def _stop_preparing_behind_a_pooler(
     connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], row: Any
 ) -> None:
-    """Named statements fail in a pooler's transaction mode: the next transaction may have another
-    server connection. A pooler makes up the process number it tells its clients, so a number other
-    than the server's own gives it away.
+    """Do not prepare statements behind a pooler.
+
+    In its transaction mode they fail, because the next transaction may use another server
+    connection. A pooler invents the process number that it reports to clients, so it is detected by
+    a number that differs from the server's own.
     """
     if row is None or row[0] != connection.info.backend_pid:
         connection.prepare_threshold = None

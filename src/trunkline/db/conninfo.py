@@ -26,8 +26,8 @@ _HINT: Final = (
 def parse(dsn: str) -> dict[str, str]:
     """Return the fields of a connection string.
 
-    A string that cannot be read is refused without quoting any of it. With an unescaped @ in the
-    password libpq takes the rest of the password for the host and names it in its error.
+    A string that cannot be read is refused without quoting any of it. If the password contains an
+    unescaped @, libpq takes the rest of the password for the host and names it in its error.
     """
     if not _is_clear(dsn):
         raise DatabaseUnreachable(

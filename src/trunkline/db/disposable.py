@@ -1,6 +1,6 @@
-"""Databases that live as long as one test, on a server of their own, with a clock to move.
+"""Databases for one test each, on a separate server, with a clock that can be moved.
 
-Nothing here is for a server with data: it needs a superuser, and it replaces the engine's clock.
+Never use this on a server with data: it needs a superuser, and it replaces the engine's clock.
 """
 
 from __future__ import annotations
@@ -8,27 +8,46 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final, LiteralString
+from typing import Any, Final, LiteralString, NamedTuple
 from uuid import UUID
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from trunkline.db.call import Call, nothing, scalar
+from trunkline.db.call import Call, nothing, rows_of, scalar
 from trunkline.db.calls.read import detailed_jobs
 from trunkline.db.translate import translated, unreachable
 from trunkline.errors import JobNotRunnable
 from trunkline.model import Job
 from trunkline.schema import install
 
-__all__ = ["alone", "clock", "create", "ensure_template", "move_clock", "next_due", "waiting_jobs"]
+__all__ = [
+    "OpenMap",
+    "alone",
+    "clock",
+    "create",
+    "ensure_template",
+    "move_clock",
+    "next_due",
+    "open_maps",
+    "waiting_jobs",
+]
 
 _TEMPLATE: Final = "trunkline_sandbox_template"
-# One process builds the template, the others wait for it.
+# One process builds the template; the others wait for it.
 _BUILD_LOCK: Final = 7_230_002
 
-# The engine's own clock stays as it was under another name; only the shift is the test's.
+
+class OpenMap(NamedTuple):
+    """A map of a workflow that waits for jobs, and how many it has."""
+
+    workflow: UUID
+    place: int
+    jobs: int
+
+
+# The engine's own clock is kept under another name. The test's clock adds a shift to it.
 _MOVABLE_CLOCK: Final[LiteralString] = """
 create schema trunkline_sandbox;
 create table trunkline_sandbox.clock (shift interval not null);
@@ -52,13 +71,13 @@ grant select on trunkline_sandbox.clock to public;
 
 
 def ensure_template(superuser: str, owner: str) -> None:
-    """Build the database that the others are copies of, once for the server."""
+    """Build the template of all databases, once for the server."""
     with _connect(superuser, "postgres") as admin:
         admin.execute("select pg_advisory_lock(%s)", (_BUILD_LOCK,))
-        found = admin.execute("select 1 from pg_database where datname = %s", (_TEMPLATE,))
-        if found.fetchone():
+        template = admin.execute("select 1 from pg_database where datname = %s", (_TEMPLATE,))
+        if template.fetchone():
             return
-        # Under another name until it is finished: a failed build is not taken for a template.
+        # Renamed when it is complete, so that a failed build is not used as the template.
         draft, final = sql.Identifier(_TEMPLATE + "_draft"), sql.Identifier(_TEMPLATE)
         admin.execute(sql.SQL("drop database if exists {} with (force)").format(draft))
         admin.execute(
@@ -70,13 +89,13 @@ def ensure_template(superuser: str, owner: str) -> None:
         with _connect(superuser, _TEMPLATE + "_draft") as connection:
             connection.execute(_MOVABLE_CLOCK)
         admin.execute(sql.SQL("alter database {} rename to {}").format(draft, final))
-        # A template with somebody connected cannot be copied.
+        # A template to which somebody is connected cannot be copied.
         admin.execute(sql.SQL("alter database {} allow_connections false").format(final))
 
 
 @contextmanager
 def create(superuser: str, owner: str) -> Iterator[tuple[str, str]]:
-    """Give a new database as (dsn of its owner, dsn of the superuser), dropped at the end."""
+    """Create a database, and drop it at the end. Yields the DSNs of its owner and the superuser."""
     name = f"sandbox_{uuid.uuid4().hex}"
     database = sql.Identifier(name)
     with _connect(superuser, "postgres") as admin:
@@ -97,9 +116,9 @@ def create(superuser: str, owner: str) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def alone(superuser_dsn: str, job: UUID) -> Iterator[None]:
-    """Within the block a claim finds this job and no other: the rest is locked, so it is skipped.
+    """Within the block, claims find only this job, because they skip the others, which are locked.
 
-    A job that is not due yet is made due by moving the clock.
+    If the job is not due yet, the clock is moved.
     """
     with _connect(superuser_dsn) as connection, translated(), connection.transaction():
         row = connection.execute(
@@ -113,9 +132,9 @@ def alone(superuser_dsn: str, job: UUID) -> Iterator[None]:
                 hint="See its state with app.jobs.get; an ended one needs app.jobs.retry first.",
             )
         if row[0].total_seconds() > 0:
-            # In a transaction of its own: the claim must see it.
-            with _connect(superuser_dsn) as other:
-                other.execute("select trunkline_sandbox.move_clock(%s)", (row[0],))
+            # In a separate transaction, so that the claim sees it.
+            with _connect(superuser_dsn) as mover:
+                mover.execute("select trunkline_sandbox.move_clock(%s)", (row[0],))
         connection.execute(
             "select from trunkline_internal.waiting as w where w.job_id <> %s for update", (job,)
         )
@@ -132,12 +151,12 @@ def move_clock(seconds: float) -> Call[None]:
 
 
 def clock() -> Call[Any]:
-    """The time by the engine's clock."""
+    """Return the time by the engine's clock."""
     return Call("select trunkline.clock()", (), scalar)
 
 
 def next_due() -> Call[float | None]:
-    """In how many seconds the next scheduled job is due; None if there is none."""
+    """Return in how many seconds the next scheduled job is due; None if there is none."""
     return Call(
         "select extract(epoch from min(j.run_at) - trunkline.clock())::float8"
         " from trunkline.jobs as j where j.state = 'scheduled'",
@@ -146,10 +165,21 @@ def next_due() -> Call[float | None]:
     )
 
 
-def waiting_jobs() -> Call[list[Job]]:
-    """Jobs that have not begun, with their payloads, in the order in which they were made.
+def open_maps() -> Call[list[OpenMap]]:
+    """Return the maps that wait for their jobs."""
+    return Call(
+        "select s.workflow_id, s.place, s.expanded from trunkline_internal.workflow_steps as s"
+        " where s.kind = 'map' and s.state = 'open' and (s.items is null or s.expanded < s.items)"
+        " order by s.workflow_id, s.place",
+        (),
+        rows_of(OpenMap),
+    )
 
-    Only a superuser may ask: rows that were made at one time are in order in the table alone.
+
+def waiting_jobs() -> Call[list[Job]]:
+    """Return jobs that have not started, with their payloads, in the order of their creation.
+
+    Only a superuser can run this: the order of jobs with the same time is only in the table itself.
     """
     return detailed_jobs(
         "select w.job_id from trunkline_internal.waiting as w"

@@ -1,4 +1,4 @@
-"""Which server to talk to. Nothing else in the package knows whether it is the embedded one."""
+"""Selects the server. Nothing else in the package knows whether it is the embedded one."""
 
 import logging
 import os
@@ -56,22 +56,22 @@ def given(dsn: str | None = None) -> str | None:
 def resolve(
     dsn: str | None = None, *, embedded: bool | None = None, quiet: bool = False
 ) -> Iterator[str]:
-    """Give the connection string: the one passed, else TRUNKLINE_DSN, else an embedded server's.
+    """Yield the connection string: the one passed, else TRUNKLINE_DSN, else the embedded server's.
 
     The embedded server is started if it is down and stays up at least as long as the context.
     ``embedded`` sets whether it may be used; with None, TRUNKLINE_EMBEDDED decides. Unless it is
     allowed explicitly, its use is logged as a warning, once for each process. ``quiet`` callers
-    report it themselves, or have a parent that did.
+    report it themselves, or have a parent process that did.
     """
-    with _resolved(dsn, embedded=embedded, quiet=quiet) as found:
-        yield found if isinstance(found, str) else found.dsn
+    with _resolved(dsn, embedded=embedded, quiet=quiet) as target:
+        yield target if isinstance(target, str) else target.dsn
 
 
 class Administered(NamedTuple):
-    """A server, with the connection string for what only an administrator may do."""
+    """A server, with the connection string of an administrator."""
 
     dsn: str
-    # The connection string that other commands use, by which the server is named.
+    # The connection string that other commands use. Messages name the server by it.
     known_as: str
     # The role that maintains the schema, if it is not the connecting one.
     installer: str | None
@@ -79,26 +79,26 @@ class Administered(NamedTuple):
 
 @contextmanager
 def resolve_administered(dsn: str | None = None) -> Iterator[Administered]:
-    """The same server as ``resolve``; the embedded one is entered as its superuser.
+    """Yield the same server as ``resolve``, but connect to the embedded one as its superuser.
 
     The superuser needs no password on the socket.
     """
-    with _resolved(dsn) as found:
-        if isinstance(found, str):
-            yield Administered(found, found, None)
+    with _resolved(dsn) as target:
+        if isinstance(target, str):
+            yield Administered(target, target, None)
             return
         from trunkline.embedded.server import INSTALLER  # noqa: PLC0415 - as in _resolved
 
-        yield Administered(found.superuser_dsn, found.dsn, INSTALLER)
+        yield Administered(target.superuser_dsn, target.dsn, INSTALLER)
 
 
 @contextmanager
 def _resolved(
     dsn: str | None, *, embedded: bool | None = None, quiet: bool = False
 ) -> Iterator[Any]:
-    """Give the connection string if there is one, else the running embedded server."""
+    """Yield the connection string if there is one, else the running embedded server."""
     # Read even when it is not needed, so that a bad value is reported at once.
-    wanted = embedded_variable()
+    allowed = embedded_variable()
     target = given(dsn)
     if target is not None:
         # Not at the top: importing the driver is slow, and --help does not need it.
@@ -108,22 +108,22 @@ def _resolved(
         yield target
         return
     if embedded is not None:
-        wanted = embedded
-    if wanted is False:
+        allowed = embedded
+    if allowed is False:
         source = (
             f"{EMBEDDED_VARIABLE} is {os.environ.get(EMBEDDED_VARIABLE, '').strip()}"
             if embedded is None
-            else "the application was made with embedded=False"
+            else "the application was created with embedded=False"
         )
         raise DsnRequired(
             f"There is no connection string, and {source}, so the embedded server is not used"
         )
-    # Not needed, and on some platforms not even importable, with a server of one's own.
+    # Imported only here: on some platforms the package cannot be imported.
     from trunkline.embedded import acquire  # noqa: PLC0415
 
     with acquire() as server:
         _embedded[server.dsn] = server
-        _report(server, chosen=wanted is True, quiet=quiet)
+        _report(server, chosen=allowed is True, quiet=quiet)
         yield server
 
 
@@ -133,7 +133,7 @@ def reported(dsn: str) -> None:
 
 
 def revive(dsn: str) -> None:
-    """Start the embedded server again if it died under this process; nobody else's is touched."""
+    """Start the embedded server again if it died and if this process uses it."""
     server = _embedded.get(dsn)
     if server is not None:
         server.ensure_running()
@@ -143,9 +143,9 @@ def revive(dsn: str) -> None:
 def resolve_ready(
     dsn: str | None = None, *, embedded: bool | None = None, quiet: bool = False
 ) -> Iterator[str]:
-    """The same, with a schema where the database is our own: a newcomer has nothing to set up.
+    """Yield the same as ``resolve``, and install the schema in the embedded server.
 
-    Nobody's database gets a schema unasked: with a connection string it is left as it is.
+    So a new user has nothing to set up. A database that a connection string names is not changed.
     """
     with resolve(dsn, embedded=embedded, quiet=quiet) as target:
         if given(dsn) is None:
@@ -179,8 +179,8 @@ def _report(server: Any, *, chosen: bool, quiet: bool) -> None:
         _log.info("using the embedded server in %s", folder)
         return
     _log.warning(
-        "%s is not set: using the embedded server in %s, which no other machine sees. Set %s to "
-        "use your database, or %s=1 if this is intended; %s=0 refuses it",
+        "%s is not set: using the embedded server in %s, which other machines cannot reach. Set %s"
+        " to use your database, or %s=1 if this is intended; %s=0 refuses it",
         DSN_VARIABLE,
         folder,
         DSN_VARIABLE,

@@ -1,4 +1,4 @@
-"""A connection of one part of a worker, made anew when it breaks."""
+"""A connection of one part of a worker, which connects again after it breaks."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["CALL_TIMEOUT", "LastingConnection"]
 
 T = TypeVar("T")
 
-# Shorter than a client's: a worker has others to go on with, and its jobs are waiting.
+# Shorter than a client's deadline: a worker's jobs are waiting, and it repeats its calls.
 CALL_TIMEOUT: Final = 8.0
 
 _LIMIT: Final[LiteralString] = "select set_config('statement_timeout', %s, false)"
 
 
 class LastingConnection:
-    """Connects when it is used; after an error the next use connects again."""
+    """Connects at its first use; after an error, the next use connects again."""
 
     def __init__(
         self, dsn: str, *, name: str, on_notice: Callable[[str, str], None] | None = None
@@ -40,25 +40,25 @@ class LastingConnection:
         return self._wire is not None and not self._wire.closed
 
     async def is_pooled(self) -> bool:
-        """Whether a pooler is in between, so that the session is not our own; connects."""
+        """Connect, and return whether there is a pooler, so that the session is shared."""
         if not self.connected:
             await self._open()
         return self._pooled
 
     async def run(self, call: Call[T], *, patience: float = CALL_TIMEOUT) -> T:
-        """Run a call; raises ConnectionLost when there is no answer in time."""
+        """Run a call; raise ConnectionLost if there is no answer in time."""
         wire = self._wire
         if wire is None or wire.closed:
             wire = await self._open()
         if patience != self._limit and not self._pooled:
-            # The server gives up before we do. A statement behind a lock would not notice that we
-            # are gone: a claim that goes on alone takes jobs that nobody knows of.
+            # The server must cancel the statement before we close the connection: a statement that
+            # waits for a lock would not notice that, and a claim would take jobs for nobody.
             await wire.run(Call(_LIMIT, (f"{int(900 * patience)}",), nothing), patience)
             self._limit = patience
         return await wire.run(call, patience)
 
     async def close(self) -> None:
-        """Close it; the next use makes a new one."""
+        """Close the connection; the next use opens a new one."""
         wire, self._wire = self._wire, None
         if wire is not None:
             wire.abandon()
@@ -70,7 +70,7 @@ class LastingConnection:
         connection = await self._stack.enter_async_context(
             connect_async(self._dsn, name=self._name)
         )
-        # See connect: nothing is prepared where a pooler was found.
+        # `connect` disables prepared statements if it detects a pooler.
         self._pooled = connection.prepare_threshold is None
         self._limit = 0.0
         self._wire = Wire(connection, self._on_notice)

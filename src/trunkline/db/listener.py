@@ -1,4 +1,4 @@
-"""Notifications of the engine, on a connection that must not lead through a transaction pooler."""
+"""Notifications of the engine, on a connection without a pooler in transaction mode."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from trunkline.db.lasting import LastingConnection
 from trunkline.db.patient import PING_PATIENCE
 from trunkline.errors import ConnectionLost
 
-__all__ = ["CANCEL", "WAKE", "Listener"]
+__all__ = ["CANCEL", "DUTIES", "WAKE", "Listener"]
 
-# Payload: the name of a queue that has new work for who sleeps.
+# Payload: the name of a queue with new jobs for sleeping workers.
 WAKE: Final = "trunkline_wake"
-# Payload: the id of a running job that is to be cancelled.
+# Payload: the id of a running job for which a cancel was requested.
 CANCEL: Final = "trunkline_cancel"
+# Payload: the name of a duty that has work now.
+DUTIES: Final = "trunkline_duties"
 
 _TEST_WAIT: Final = 2.0
 
 
 class Listener:
-    """Hears the channels of the engine and passes on (channel, payload) as they arrive."""
+    """Listens on the channels of the engine and forwards each (channel, payload) at once."""
 
     def __init__(self, dsn: str, on_notice: Callable[[str, str], None]) -> None:
         self._dsn = dsn
@@ -40,35 +42,35 @@ class Listener:
         return self._connection.connected
 
     async def listen(self) -> bool:
-        """Subscribe; False where nothing arrives, as behind a pooler in transaction mode."""
-        # Never LISTEN there: notifications for a shared server connection made PgBouncer 1.18 give
-        # clients the answers of others.
+        """Subscribe; return False if nothing arrives, as behind a pooler in transaction mode."""
+        # Never LISTEN behind a pooler: because of notifications on a shared server connection,
+        # PgBouncer 1.18 returned answers to the wrong clients.
         if await self._connection.is_pooled():
             return False
-        for channel in (WAKE, CANCEL, self._test):
+        for channel in (WAKE, CANCEL, DUTIES, self._test):
             if not self.connected:
-                # A new connection would know nothing of the channels before this one.
+                # A new connection would not be subscribed to the channels before this one.
                 raise ConnectionLost("the listening connection broke")
             await _run(self._connection, f"listen {channel}")
-        # Such a pooler accepts LISTEN and then says nothing for ever; so ask for an echo. From
-        # another connection: one's own word comes back with its answer, through any pooler.
-        other = LastingConnection(self._dsn, name="trunkline listener")
+        # A pooler may accept LISTEN and never deliver anything, so test it with a notification. It
+        # is sent from another connection: through any pooler, a session receives its own ones.
+        sender = LastingConnection(self._dsn, name="trunkline listener")
         try:
-            heard = await self._echoes(other, _TEST_WAIT)
+            delivered = await self._echoes(sender, _TEST_WAIT)
         finally:
-            await other.close()
-        if not heard and not self.connected:
+            await sender.close()
+        if not delivered and not self.connected:
             raise ConnectionLost("the listening connection broke")
-        return heard
+        return delivered
 
     async def check(self) -> None:
-        """Ask for another echo: a frozen server is silent like an idle one."""
+        """Test again with a notification: a frozen server is as silent as an idle one."""
         if not self.connected or not await self._echoes(self._connection, PING_PATIENCE):
             await self.close()
             raise ConnectionLost("the listening connection is silent")
 
     async def close(self) -> None:
-        """Hear no more."""
+        """Close the connection."""
         await self._connection.close()
 
     async def _echoes(self, sender: LastingConnection, wait: float) -> bool:

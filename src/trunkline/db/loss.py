@@ -19,7 +19,7 @@ __all__ = ["database_lost", "is_loss_state", "mark_own", "mark_within"]
 # shutdown, crash, cannot connect now, idle session timeout, file system error.
 _CLASSES: Final = frozenset({"08", "53"})
 _STATES: Final = frozenset({"25006", "57P01", "57P02", "57P03", "57P05", "58030"})
-# Every later statement in a failed transaction.
+# The error of every later statement in a failed transaction.
 _AFTERMATH: Final = frozenset({"25P02"})
 _MARK: Final = "trunkline_mark"
 _OWN: Final = "own"
@@ -36,11 +36,11 @@ def mark_within(connection: Any, error: BaseException) -> None:
     """Mark errors that follow from the loss: a closed connection or a failed transaction."""
     if not (connection.lost or connection.closed):
         return
-    for found in _chain(error):
-        if isinstance(found, psycopg.Error) and (
-            found.sqlstate is None or found.sqlstate in _AFTERMATH
+    for cause in _chain(error):
+        if isinstance(cause, psycopg.Error) and (
+            cause.sqlstate is None or cause.sqlstate in _AFTERMATH
         ):
-            setattr(found, _MARK, _LOST)
+            setattr(cause, _MARK, _LOST)
 
 
 def database_lost(error: BaseException) -> bool:
@@ -48,10 +48,10 @@ def database_lost(error: BaseException) -> bool:
 
     For an exception group, this must hold for all members.
     """
-    for found in _chain(error):
-        if isinstance(found, BaseExceptionGroup):
-            return all(map(database_lost, found.exceptions))
-        if _is_loss(found):
+    for cause in _chain(error):
+        if isinstance(cause, BaseExceptionGroup):
+            return all(map(database_lost, cause.exceptions))
+        if _is_loss(cause):
             return True
     return False
 
@@ -78,11 +78,11 @@ def _is_loss(error: BaseException) -> bool:
 
 def _chain(error: BaseException | None) -> list[BaseException]:
     """Return an error and its causes; SQLAlchemy keeps the driver's error as `orig`."""
-    found: list[BaseException] = []
-    while error is not None and len(found) < _DEEPEST:
+    chain: list[BaseException] = []
+    while error is not None and len(chain) < _DEEPEST:
         if isinstance(error, asyncio.CancelledError):
             break
-        found.append(error)
+        chain.append(error)
         wrapped = getattr(error, "orig", None)
         if isinstance(wrapped, BaseException):
             error = wrapped
@@ -90,4 +90,4 @@ def _chain(error: BaseException | None) -> list[BaseException]:
             error = error.__cause__
         else:
             error = error.__context__
-    return found
+    return chain

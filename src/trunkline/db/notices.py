@@ -1,4 +1,4 @@
-"""Notices that the engine sends to a client in addition to its results."""
+"""Notices that the engine sends to a client along with its results."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _EVERY: Final = 3600.0
 _limits = logging.getLogger("trunkline.limits")
 _client = logging.getLogger("trunkline.client")
 
-# The tasks of jobs that answered a request of another task, for the handles that the call returns.
-# The oldest are dropped.
+# The tasks of jobs that were returned for a request of another task, for the handles of the call.
+# The oldest entries are dropped.
 _other_tasks: dict[str, str] = {}
 _MOST_OTHER_TASKS: Final = 10_000
 _other_tasks_lock: Final = threading.Lock()
 
-# When a notice was last logged, by its kind, task, and limit or other task; monotonic time.
+# The monotonic time of the last log line by kind of notice, task, and limit or other task.
 _logged: dict[tuple[str, str, str], float] = {}
 
 
@@ -50,12 +50,12 @@ def log_notice(sqlstate: str | None, detail: str | None) -> None:
     try:
         write(json.loads(detail or ""))
     except (ValueError, KeyError, TypeError):
-        # From a later version of the schema. A late attempt is still counted in the database.
+        # A later version of the schema sent it. The database counts late attempts anyway.
         return
 
 
 def task_in_notice(job: UUID) -> str | None:
-    """Return the task of a job that answered the request of another one; None if no notice came."""
+    """Return the task of a job that was returned for a request of another task, or None."""
     return _other_tasks.get(str(job)) if _other_tasks else None
 
 
@@ -65,8 +65,8 @@ def _log_late(detail: dict[str, Any]) -> None:
         return
     _limits.warning(
         "an attempt of %s ended %d s after it was charged to limit %s, without ctx.http, ctx.grant"
-        " or ctx.settle: a call it made late may have exceeded the limit. See `trunkline limits"
-        " show %s`; further ones are only counted there for an hour",
+        " or ctx.settle: a late call may have exceeded the limit. See `trunkline limits show %s`,"
+        " which counts further ones; they are not logged for an hour",
         task,
         seconds,
         limit,

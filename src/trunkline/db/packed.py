@@ -1,7 +1,7 @@
-"""Arrays as the server reads them, packed by hand.
+"""Encodes arrays in PostgreSQL's binary format, faster than psycopg.
 
-psycopg finds out for each element what it is and copies it twice: 1.6 µs a UUID, of the 13 that a
-worker takes for a job that does nothing, and 1.3 an integer. Here it is 0.6 and 0.2.
+psycopg looks up the type of each element and copies it twice: 1.6 µs per UUID, of the 13 µs that a
+worker takes for an empty job, and 1.3 µs per integer. This code takes 0.6 and 0.2.
 """
 
 import struct
@@ -22,7 +22,7 @@ _LENGTH_OF_INTEGER: Final = 4
 
 
 def _header(kind: int, count: int) -> bytes:
-    """Dimensions, no nulls, the type of the elements, how many, counted from one."""
+    """Return dimensions, the flag for nulls, the element type, the length and the lower bound."""
     return struct.pack("!5i", 1, 0, kind, count, 1) if count else struct.pack("!3i", 0, 0, kind)
 
 
@@ -31,7 +31,7 @@ class Uuids(bytes):
 
     @classmethod
     def of(cls, values: Sequence[UUID]) -> "Uuids":
-        """Pack."""
+        """Encode the values."""
         elements = b"".join([_LENGTH_OF_UUID + value.bytes for value in values])
         return cls(_header(_UUID, len(values)) + elements)
 
@@ -41,7 +41,7 @@ class Integers(bytes):
 
     @classmethod
     def of(cls, values: Sequence[int]) -> "Integers":
-        """Pack."""
+        """Encode the values."""
         elements = struct.pack(f"!{2 * len(values)}i", *_with_lengths(values))
         return cls(_header(_INTEGER, len(values)) + elements)
 
@@ -57,7 +57,7 @@ class _UuidsDumper(Dumper):
     format = Format.BINARY
 
     def dump(self, obj: Uuids) -> Buffer:
-        """It is what it has to be."""
+        """Return the value, which is already in wire format."""
         return obj
 
 
@@ -66,10 +66,10 @@ class _IntegersDumper(Dumper):
     format = Format.BINARY
 
     def dump(self, obj: Integers) -> Buffer:
-        """It is what it has to be."""
+        """Return the value, which is already in wire format."""
         return obj
 
 
-# Only for these two types, which nobody else has.
+# Registered globally, because only this module creates these two types.
 psycopg.adapters.register_dumper(Uuids, _UuidsDumper)
 psycopg.adapters.register_dumper(Integers, _IntegersDumper)

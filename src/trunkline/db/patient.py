@@ -1,7 +1,7 @@
-"""Connections that give a silent server up.
+"""Connections that stop waiting for a silent server.
 
-Keepalives notice a peer whose machine is gone. A proxy, a pooler or a frozen server still
-acknowledges packets and never answers: only a deadline of our own ends that wait.
+Keepalives detect a peer whose machine is gone. A proxy, a pooler or a frozen server may still
+acknowledge packets and never answer: only a deadline of the client ends that wait.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ __all__ = [
 
 T = TypeVar("T")
 
-# For one call of the engine by a client; none of them takes a second on a server that is well.
+# The deadline of one call of the engine by a client. On a healthy server no call takes a second.
 CALL_PATIENCE: Final = 30.0
-# For a sign of life.
+# The deadline of a call that only checks whether the server answers.
 PING_PATIENCE: Final = 5.0
 
 _TimedOut = psycopg.errors._WaitTimeout  # noqa: SLF001 - as the documentation of wait() names it
 
 
 class PatientConnection(psycopg.Connection[Any]):
-    """Waits for an answer no longer than its patience; None, as handlers get it, waits for ever."""
+    """Waits no longer than its patience for an answer. None, for handlers, means no deadline."""
 
     patience: float | None = None
     # Whether a call lost the database since this was last reset.
     lost = False
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
-        """See psycopg; a silent connection is closed, not cancelled, which would wait again."""
+        """See psycopg. Closes a silent connection: cancelling would wait for the server again."""
         try:
             return super().wait(gen, interval, self.patience if timeout is None else timeout)
         except _TimedOut as error:
@@ -52,14 +52,14 @@ class PatientConnection(psycopg.Connection[Any]):
 
 
 class AsyncPatientConnection(psycopg.AsyncConnection[Any]):
-    """The same, asynchronous."""
+    """The asynchronous form of `PatientConnection`."""
 
     patience: float | None = None
     lost = False
 
     def __del__(self, _warn: Any = None) -> None:
-        # An event loop that ended took its connections along before anybody could close them; that
-        # is no mistake of who runs asyncio twice, so the server is told and nobody is warned.
+        # An event loop may end before its connections are closed, for example if a program calls
+        # asyncio.run twice. So close the connection without psycopg's warning.
         pgconn = getattr(self, "pgconn", None)
         if pgconn is not None:
             pgconn.finish()
@@ -86,5 +86,5 @@ def _own(connection: PatientConnection | AsyncPatientConnection, error: psycopg.
 
 
 def silence(patience: float | None) -> str:
-    """What is said of a server that does not answer."""
+    """Return the message for a server that does not answer."""
     return f"no answer from the server within {patience:g} seconds"

@@ -1,4 +1,4 @@
-"""Connections of one process, shared by its callers; the two classes have the same face."""
+"""Connections of one process, shared by its callers. Both classes have the same methods."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 import psycopg_pool
 
 from trunkline.db.address import address
-from trunkline.db.call import Call, plain_text
+from trunkline.db.call import Call
 from trunkline.db.connect import (
     check_if_idle,
     check_if_idle_async,
@@ -29,7 +29,7 @@ from trunkline.db.patient import (
     AsyncPatientConnection,
     PatientConnection,
 )
-from trunkline.db.runner import run, run_async
+from trunkline.db.runner import run, run_with, run_with_async
 from trunkline.db.translate import translated
 from trunkline.db.wires import Wires
 
@@ -39,12 +39,8 @@ T = TypeVar("T")
 
 _WAIT: Final = 30.0
 _RECONNECT: Final = 300.0
-_SET: Final = (
-    "select set_config(s.name, s.value, true)"
-    " from unnest(%s::text[], %s::text[]) as s (name, value)"
-)
-
-# Pools of a parent process: collected in its child they would end the parent's sessions.
+# Pools of a parent process, kept referenced: collecting them in the child would end the sessions of
+# the parent.
 _left_to_parents: list[object] = []
 
 
@@ -55,19 +51,15 @@ def _settings(dsn: str, size: int, name: str) -> dict[str, Any]:
         "min_size": 1,
         "max_size": size,
         "timeout": _WAIT,
-        # While the server is away the pool goes on trying for this long before it gives up.
+        # How long the pool tries to connect again while the server is away.
         "reconnect_timeout": _RECONNECT,
         "open": False,
         "name": name,
     }
 
 
-def _pairs(settings: Mapping[str, str]) -> tuple[list[str], list[str | None]]:
-    return list(settings), [plain_text(value) for value in settings.values()]
-
-
-class _Home:
-    """What belongs to one event loop: wires for calls, and connections that can be borrowed."""
+class _LoopConnections:
+    """The connections of one event loop: wires for calls, and a pool to borrow from."""
 
     __slots__ = ("lock", "pool", "wires")
 
@@ -78,7 +70,7 @@ class _Home:
 
 
 class AsyncPool:
-    """Opens at its first use. A connection lives in one event loop, so each loop has its own."""
+    """Opens at its first use. A connection belongs to one event loop, so each loop has its own."""
 
     def __init__(
         self,
@@ -93,11 +85,11 @@ class AsyncPool:
         self._size = size
         self._name = name
         self._resources = ExitStack()
-        self._homes: dict[asyncio.AbstractEventLoop, _Home] = {}
-        self._found = ""
+        self._homes: dict[asyncio.AbstractEventLoop, _LoopConnections] = {}
+        self._server_dsn = ""
 
     async def run(self, call: Call[T], patience: float = CALL_PATIENCE) -> T:
-        """Run one call on a connection of the pool; it commits by itself."""
+        """Run one call on a connection of the pool, in its own transaction."""
         home = self._home()
         wires = home.wires or await self._open_wires(home)
         return await wires.run(call, patience)
@@ -105,24 +97,21 @@ class AsyncPool:
     async def run_with(
         self, call: Call[T], settings: Mapping[str, str], patience: float = CALL_PATIENCE
     ) -> T:
-        """Run one call in a transaction that has these settings, and only this transaction."""
+        """Run one call in a transaction with these settings, which end with the transaction."""
         async with self.connection() as connection:
             connection.patience = patience
-            with translated():
-                async with connection.transaction():
-                    await connection.execute(_SET, _pairs(settings))
-                    return await run_async(connection, call)
+            return await run_with_async(connection, call, settings)
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[AsyncPatientConnection]:
-        """Borrow a connection in autocommit, whose statements may take as long as they like."""
+        """Borrow a connection in autocommit, whose statements have no deadline."""
         home = self._home()
         pool = home.pool or await self._open_pool(home)
         try:
             connection = await pool.getconn()
         except psycopg_pool.PoolTimeout as error:
-            # Why no connection could be made is only in the log of the pool: ask once more.
-            async with connect_async(self._found, name=self._name):
+            # The reason is only in the pool's log, so connect directly to get the error.
+            async with connect_async(self._server_dsn, name=self._name):
                 with translated():
                     raise error
         connection.patience = None
@@ -135,18 +124,23 @@ class AsyncPool:
 
     @property
     def address(self) -> str:
-        """Host, port and database of the server that was found, or the embedded one's folder."""
-        return address(self._found) if self._found else ""
+        """Host, port and database of the server, or the folder of the embedded one."""
+        return address(self._server_dsn) if self._server_dsn else ""
+
+    async def is_pooled(self) -> bool:
+        """Return whether a pooler is between us and the server."""
+        async with self.connection() as connection:
+            return connection.prepare_threshold is None
 
     async def close(self) -> None:
-        """Close the connections of this event loop, forget the others, leave an embedded server."""
+        """Close the connections of this event loop, drop the others, leave the embedded server."""
         home = self._homes.get(asyncio.get_running_loop())
         if home is not None and home.pool is not None:
             await home.pool.close()
         self.abandon()
 
     def abandon(self) -> None:
-        """Leave without a word, where no event loop runs that could close the connections."""
+        """Drop the connections without an event loop that could close them properly."""
         for loop, home in self._homes.items():
             if home.wires is not None and not _runs_elsewhere(loop):
                 home.wires.close()
@@ -154,30 +148,30 @@ class AsyncPool:
         self._leave()
 
     def _leave(self) -> None:
-        self._found = ""
+        self._server_dsn = ""
         self._resources.close()
 
-    def _home(self) -> _Home:
+    def _home(self) -> _LoopConnections:
         loop = asyncio.get_running_loop()
         home = self._homes.get(loop)
         if home is None:
-            # Loops that have ended took their connections along.
-            for ended in [one for one in self._homes if one.is_closed()]:
+            # The connections of closed loops can no longer be used.
+            for ended in [old_loop for old_loop in self._homes if old_loop.is_closed()]:
                 wires = self._homes.pop(ended).wires
                 if wires is not None:
                     wires.close()
-            home = self._homes[loop] = _Home()
+            home = self._homes[loop] = _LoopConnections()
         return home
 
-    async def _open_wires(self, home: _Home) -> Wires:
+    async def _open_wires(self, home: _LoopConnections) -> Wires:
         async with home.lock:
             if home.wires is None:
                 await self._find()
-                home.wires = Wires(self._found, size=self._size, name=self._name)
+                home.wires = Wires(self._server_dsn, size=self._size, name=self._name)
             return home.wires
 
     async def _open_pool(
-        self, home: _Home
+        self, home: _LoopConnections
     ) -> psycopg_pool.AsyncConnectionPool[AsyncPatientConnection]:
         async with home.lock:
             if home.pool is None:
@@ -187,7 +181,7 @@ class AsyncPool:
                         connection_class=AsyncPatientConnection,
                         check=check_if_idle_async,
                         configure=configure_async,
-                        **_settings(self._found, self._size, self._name),
+                        **_settings(self._server_dsn, self._size, self._name),
                     )
                 )
                 await pool.open()
@@ -195,23 +189,23 @@ class AsyncPool:
             return home.pool
 
     async def _find(self) -> None:
-        if self._found:
+        if self._server_dsn:
             return
         try:
-            self._found = await asyncio.to_thread(
+            self._server_dsn = await asyncio.to_thread(
                 self._resources.enter_context, resolve_ready(self._dsn, embedded=self._embedded)
             )
-            # A first connection by hand: a pool would hide why it fails.
-            async with connect_async(self._found, name=self._name):
+            # Connect once directly, because a pool would hide the error.
+            async with connect_async(self._server_dsn, name=self._name):
                 pass
         except BaseException:
-            # The next use looks anew, and starts an embedded server that died.
+            # The next use resolves the server again, and starts an embedded one that died.
             self._leave()
             raise
 
 
 def _runs_elsewhere(loop: asyncio.AbstractEventLoop) -> bool:
-    """Whether another thread is in it; its sockets are not ours to touch."""
+    """Whether another thread runs this loop, so that its sockets must not be touched."""
     try:
         return loop.is_running() and loop is not asyncio.get_running_loop()
     except RuntimeError:
@@ -219,7 +213,7 @@ def _runs_elsewhere(loop: asyncio.AbstractEventLoop) -> bool:
 
 
 class SyncPool:
-    """The same for threads."""
+    """The blocking form of `AsyncPool`, for threads."""
 
     def __init__(
         self,
@@ -235,31 +229,30 @@ class SyncPool:
         self._name = name
         self._resources = ExitStack()
         self._pool: psycopg_pool.ConnectionPool[PatientConnection] | None = None
-        self._found = ""
+        self._server_dsn = ""
         self._lock = Lock()
         self._process = os.getpid()
 
     def run(self, call: Call[T], patience: float = CALL_PATIENCE) -> T:
-        """Run one call on a connection of the pool; it commits by itself."""
+        """Run one call on a connection of the pool, in its own transaction."""
         with self.connection(patience) as connection:
             return run(connection, call)
 
     def run_with(
         self, call: Call[T], settings: Mapping[str, str], patience: float = CALL_PATIENCE
     ) -> T:
-        """Run one call in a transaction that has these settings, and only this transaction."""
-        with self.connection(patience) as connection, translated(), connection.transaction():
-            connection.execute(_SET, _pairs(settings))
-            return run(connection, call)
+        """Run one call in a transaction with these settings, which end with the transaction."""
+        with self.connection(patience) as connection:
+            return run_with(connection, call, settings)
 
     @contextmanager
     def connection(self, patience: float | None = None) -> Iterator[PatientConnection]:
-        """Borrow a connection in autocommit; without patience its statements may take long."""
+        """Borrow a connection in autocommit; without patience, its statements have no deadline."""
         pool = self._opened()
         try:
             connection = pool.getconn()
         except psycopg_pool.PoolTimeout as error:
-            with connect(self._found, name=self._name), translated():
+            with connect(self._server_dsn, name=self._name), translated():
                 raise error
         connection.patience = patience
         connection.lost = False
@@ -271,19 +264,24 @@ class SyncPool:
 
     @property
     def address(self) -> str:
-        """Host, port and database of the server that was found, or the embedded one's folder."""
-        return address(self._found) if self._found else ""
+        """Host, port and database of the server, or the folder of the embedded one."""
+        return address(self._server_dsn) if self._server_dsn else ""
+
+    def is_pooled(self) -> bool:
+        """Return whether a pooler is between us and the server."""
+        with self.connection() as connection:
+            return connection.prepare_threshold is None
 
     def close(self) -> None:
-        """Close the connections and leave an embedded server."""
-        self._forget_parent()
+        """Close the connections and leave the embedded server."""
+        self._drop_parent_pool()
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.close()
         self._resources.close()
 
     def abandon(self) -> None:
-        """The same as closing: threads need no event loop for it."""
+        """Close the connections, which needs no event loop here."""
         self.close()
 
     def _opened(self) -> psycopg_pool.ConnectionPool[PatientConnection]:
@@ -291,13 +289,13 @@ class SyncPool:
         if pool is not None and self._process == os.getpid():
             return pool
         with self._lock:
-            self._forget_parent()
+            self._drop_parent_pool()
             if self._pool is None:
                 self._pool = self._open()
             return self._pool
 
-    def _forget_parent(self) -> None:
-        """After a fork, two processes would read each other's answers from the same sockets."""
+    def _drop_parent_pool(self) -> None:
+        """After a fork, use new connections: two processes must not read from the same sockets."""
         if self._process != os.getpid():
             _left_to_parents.append((self._pool, self._resources))
             self._pool, self._resources = None, ExitStack()
@@ -305,7 +303,7 @@ class SyncPool:
 
     def _open(self) -> psycopg_pool.ConnectionPool[PatientConnection]:
         try:
-            self._found = dsn = self._resources.enter_context(
+            self._server_dsn = dsn = self._resources.enter_context(
                 resolve_ready(self._dsn, embedded=self._embedded)
             )
             with connect(dsn, name=self._name):

@@ -1,4 +1,4 @@
-"""From an error of the driver to one of ours, whatever the driver."""
+"""Translates errors of any driver into errors of this package."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -51,7 +51,7 @@ _BY_SQLSTATE: Final[dict[str, type[TrunklineError]]] = {
     "57P03": ServerNotReady,
 }
 
-# A connection that was refused carries no SQLSTATE: libpq passes on the server's sentence only.
+# The error of a refused connection has no SQLSTATE: libpq reports only the server's message.
 _BY_SENTENCE: Final[tuple[tuple[re.Pattern[str], type[TrunklineError]], ...]] = (
     (re.compile(r"password authentication failed|no password|pg_hba\.conf"), AccessDenied),
     (re.compile(r'role "[^"]*" does not exist|not permitted to log in'), AccessDenied),
@@ -70,7 +70,7 @@ _BY_SENTENCE: Final[tuple[tuple[re.Pattern[str], type[TrunklineError]], ...]] = 
 
 @contextmanager
 def translated(refusals: Mapping[str, type[Refusal]] | None = None) -> Iterator[None]:
-    """Raise errors of ours instead of the driver's; anything else passes."""
+    """Raise our errors instead of the driver's; other errors pass."""
     try:
         yield
     except psycopg_pool.PoolTimeout as error:
@@ -82,7 +82,7 @@ def translated(refusals: Mapping[str, type[Refusal]] | None = None) -> Iterator[
 def from_driver(
     error: BaseException, refusals: Mapping[str, type[Refusal]] | None = None
 ) -> TrunklineError:
-    """The error of ours that stands for one of psycopg, psycopg2 or asyncpg."""
+    """Return our error for one of psycopg, psycopg2 or asyncpg."""
     sqlstate = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
     diagnostics = getattr(error, "diag", None)
     # The text of asyncpg's errors is message, detail and hint in one.
@@ -95,24 +95,24 @@ def from_driver(
     hint = getattr(diagnostics, "message_hint", None) or getattr(error, "hint", None)
     if refusal := from_sqlstate(sqlstate, message, detail, hint, refusals):
         return refusal
-    if sqlstate and (found := _BY_SQLSTATE.get(sqlstate)):
-        return found(message)
+    if sqlstate and (error_class := _BY_SQLSTATE.get(sqlstate)):
+        return error_class(message)
     return _without_sqlstate(sqlstate, message, error)
 
 
 def unreachable(error: Exception) -> TrunklineError:
-    """The error of ours for an attempt to connect that failed."""
-    found = from_driver(error)
-    if type(found) in {DatabaseProblem, ConnectionLost}:
+    """Return our error for a failed attempt to connect."""
+    translation = from_driver(error)
+    if type(translation) in {DatabaseProblem, ConnectionLost}:
         return DatabaseUnreachable(f"Cannot connect: {_first_line(str(error))}")
-    return found
+    return translation
 
 
 def _without_sqlstate(sqlstate: str | None, message: str, error: BaseException) -> TrunklineError:
-    for sentence, found in _BY_SENTENCE:
+    for sentence, error_class in _BY_SENTENCE:
         if sentence.search(message):
-            return found(_first_line(message))
-    # libpq itself says DatabaseError, as of a socket that is gone; subclasses of it mean the data.
+            return error_class(_first_line(message))
+    # For errors of libpq itself, such as a lost socket, psycopg raises plain DatabaseError.
     broken = isinstance(error, psycopg.OperationalError) or type(error) is psycopg.DatabaseError
     if sqlstate is None and broken:
         return ConnectionLost(_first_line(message) or "the connection is closed")
@@ -120,5 +120,5 @@ def _without_sqlstate(sqlstate: str | None, message: str, error: BaseException) 
 
 
 def _first_line(text: str) -> str:
-    """The server's own sentence, without what libpq puts before it."""
+    """Return the server's own message, without the prefix that libpq adds."""
     return text.strip().partition("\n")[0].rpartition("FATAL:  ")[2]

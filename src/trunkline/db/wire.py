@@ -1,9 +1,9 @@
 """Calls over a connection whose socket stays registered in the event loop.
 
-psycopg's asynchronous cursors register the socket anew for each statement and go through four
-generators: 205 to 240 µs of processor time for one small call, where asyncpg takes 93 to 125. Here
-libpq is driven directly, with psycopg's own adaptation of types: 76 to 110 µs. Since the socket is
-always watched, a broken connection is noticed while it lies idle, and notifications arrive at once.
+psycopg's asynchronous cursors register the socket for each statement and go through four
+generators: 205 to 240 µs of processor time for one small call, where asyncpg takes 93 to 125. This
+module uses libpq directly, with psycopg's own adaptation of types: 76 to 110 µs. Because the socket
+is always watched, a broken idle connection is detected, and notifications arrive at once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Wire"]
 
 T = TypeVar("T")
 
-# Statements seen this often are prepared, where no pooler forbids it.
+# A statement is prepared at this use, unless there is a pooler.
 _PREPARE_AFTER: Final = 2
 _PLACEHOLDER: Final = re.compile(r"%[sb]")
 _TEXT, _BINARY = pq.Format.TEXT, pq.Format.BINARY
@@ -36,7 +36,7 @@ _FINE: Final = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 
 @lru_cache(maxsize=256)
 def _numbered(sql: str) -> tuple[bytes, tuple[PyFormat, ...]]:
-    """The statement with $1, $2 … and the format in which each parameter is sent."""
+    """Return the statement with $1, $2 … and the format of each parameter."""
     formats = tuple(
         PyFormat.BINARY if mark == "%b" else PyFormat.AUTO for mark in _PLACEHOLDER.findall(sql)
     )
@@ -45,7 +45,7 @@ def _numbered(sql: str) -> tuple[bytes, tuple[PyFormat, ...]]:
 
 
 class Wire:
-    """Owns a connection: nobody else may use it. One call at a time."""
+    """Owns a connection, which nothing else may use. Runs one call at a time."""
 
     def __init__(
         self,
@@ -63,18 +63,18 @@ class Wire:
         self._seen: dict[tuple[str, Any], int] = {}
         self._names: dict[tuple[str, Any], bytes] = {}
         self._open = True
-        # One timer for many calls: to set and cancel one for each would be a tenth of the work.
+        # One timer for many calls: setting and cancelling one per call would be 10 % of the work.
         self._deadline = self._patience = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._loop.add_reader(self._socket, self._on_readable)
 
     @property
     def closed(self) -> bool:
-        """Whether it can no longer be used."""
+        """Whether the wire can no longer be used."""
         return not self._open
 
     async def run(self, call: Call[T], patience: float) -> T:
-        """Run a call; a server that does not answer in time is given up."""
+        """Run a call; close the wire if the server does not answer in time."""
         try:
             result = await self._send(call, patience)
         except psycopg.Error as error:
@@ -84,11 +84,11 @@ class Wire:
         return call.decode(types.load_rows(0, result.ntuples, tuple))
 
     async def close(self) -> None:
-        """Say goodbye to the server."""
+        """Close the connection."""
         self.abandon()
 
     def abandon(self, error: Exception | None = None) -> None:
-        """Close at once; whoever waits for an answer gets the error."""
+        """Close at once; a call that waits for an answer raises the error."""
         if not self._open:
             return
         self._open = False
@@ -111,7 +111,7 @@ class Wire:
         name = self._names.get(shape)
         if name is None and formats and await self._is_worth_preparing(shape, statement, patience):
             name = self._names[shape]
-            # Preparing waited for an answer, and another use of the types came between.
+            # While the statement was prepared, `types` may have been used for another one.
             values = types.dump_sequence(call.parameters, formats)
         if not self._open:
             raise psycopg.OperationalError("the connection is closed")
@@ -144,17 +144,17 @@ class Wire:
         try:
             results = await answer
         except asyncio.CancelledError:
-            # An answer may be on its way that nobody waits for any more.
+            # The answer may still arrive, and the next call would read it as its own.
             self.abandon()
             raise
         for result in results:
-            # The first one: libpq adds "invalid socket" to what the server said before it hung up.
+            # The first error counts: libpq adds "invalid socket" after the server's last message.
             if result.status not in _FINE:
                 raise error_from_result(result)
         return results[-1]
 
     def _wait_until(self, deadline: float) -> None:
-        """Have the timer ring by then; one that rings earlier looks and sets itself anew."""
+        """Set the timer. One that fires earlier checks the deadline and sets itself again."""
         self._deadline = deadline
         if self._timer is not None:
             if self._timer.when() <= deadline:
@@ -184,8 +184,8 @@ class Wire:
         try:
             pg.consume_input()
             try:
-                # A socket that broke is announced once, together with what came before; uvloop
-                # never speaks of it again, so look behind the data.
+                # uvloop reports a broken socket only once, together with the data before it, so
+                # read again to detect the break.
                 pg.consume_input()
             except psycopg.Error as error:
                 broken = error
@@ -195,14 +195,14 @@ class Wire:
                     break
                 self._results.append(result)
             else:
-                self._hear()
+                self._forward_notices()
                 if broken is not None:
-                    self.abandon(self._last_words() or broken)
+                    self.abandon(self._server_error() or broken)
                 return
         except psycopg.Error as error:
-            self.abandon(self._last_words() or error)
+            self.abandon(self._server_error() or error)
             return
-        self._hear()
+        self._forward_notices()
         if self._results and self._answer is not None:
             results, self._results = self._results, []
             answer, self._answer = self._answer, None
@@ -211,13 +211,13 @@ class Wire:
         if broken is not None:
             self.abandon(broken)
 
-    def _hear(self) -> None:
+    def _forward_notices(self) -> None:
         while (notice := self._pg.notifies()) is not None:
             if self._on_notice is not None:
                 self._on_notice(notice.relname.decode(), notice.extra.decode())
 
-    def _last_words(self) -> Exception | None:
-        """What the server said before it hung up tells more than that it did."""
+    def _server_error(self) -> Exception | None:
+        """Return the error that the server sent before it closed the connection, if any."""
         for result in self._results:
             if result.status not in _FINE:
                 return error_from_result(result)

@@ -1,4 +1,4 @@
-"""A few wires for the calls of one event loop."""
+"""The wires of one event loop, for its calls."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["Wires"]
 
 T = TypeVar("T")
 
-# One that was used within this time is taken as alive without asking.
+# A wire used within this time is assumed to be alive.
 _FRESH: Final = 1.0
 _PING: Final[LiteralString] = "select 1"
 
 
 class Wires:
-    """Opened as they are needed, up to a limit; the one used last is used next."""
+    """Opens wires as they are needed, up to a limit, and reuses the most recently used one."""
 
     def __init__(self, dsn: str, *, size: int, name: str) -> None:
         self._dsn = dsn
@@ -32,7 +32,7 @@ class Wires:
         self._closed = False
 
     async def run(self, call: Call[T], patience: float = CALL_PATIENCE) -> T:
-        """Run one call; it commits by itself."""
+        """Run one call in its own transaction."""
         async with self._slots:
             wire = await self._take()
             try:
@@ -44,7 +44,7 @@ class Wires:
                     self._free.append((wire, time.monotonic()))
 
     def close(self) -> None:
-        """Close all of them; one that is in use is closed after that."""
+        """Close all wires; those in use are closed after their calls."""
         self._closed = True
         for wire, _ in self._free:
             wire.abandon()
@@ -60,7 +60,7 @@ class Wires:
 
 
 async def _lives(wire: Wire) -> bool:
-    """Silent ones are not told by the socket."""
+    """Whether the server answers; the socket alone does not show this."""
     try:
         await wire.run(Call(_PING, (), nothing), PING_PATIENCE)
     except ConnectionLost:

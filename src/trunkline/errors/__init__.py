@@ -51,22 +51,29 @@ TrunklineError
 │   └── UnknownProfile              there is no such profile
 ├── Refusal                         the engine refused a request; one class for each SQLSTATE
 │   ├── ArrayLengthMismatch         TL008  the arrays of a batch do not match
+│   ├── ArtifactGone                TL057  the artifact was deleted
 │   ├── AttemptCancelled            TL040  the worker has received a cancel request
 │   ├── CostOverLimit               TL033  a job costs more than its limit can ever allow
 │   ├── EmptyFilter                 TL038  a change of many jobs names no filter
+│   ├── EventMismatch               TL050  the event id was used for another payload
+│   ├── EventTooLarge               TL051  the payload of an event is too large
 │   ├── IdempotencyMismatch         TL027  the idempotency key was used for another request
 │   ├── InvalidArgument             TL028  an argument is not valid
+│   ├── InvalidArtifact             TL058  a name, kind, size or path of an artifact is not valid
 │   ├── InvalidCost                 TL032  a cost is not a whole number, or the task has no limits
 │   ├── InvalidCron                 TL012  a cron expression is not valid, or is never due
 │   ├── InvalidFilter               TL037  a filter of jobs is not valid
 │   ├── InvalidPolicy               TL022  a task policy is not valid
 │   ├── InvalidSetting              TL021  a value is not valid for its setting
+│   ├── InvalidWorkflow             TL041  the graph of a workflow is not valid
 │   ├── IsolationLevel              TL016  the transaction's isolation is above READ COMMITTED
+│   ├── JobsTooDeep                 TL055  more than 10 levels of jobs wait for others
 │   ├── LimitKeyMissing             TL031  the payload lacks a key of the limit's name
 │   ├── LimitOutOfRange             TL006  a number is out of its range
 │   ├── LimitQueueFull              TL034  too many jobs wait for the limit
 │   ├── NegativeDelay               TL004  a delay is below zero
 │   ├── NeedsAllTenants             TL036  a change that affects all tenants
+│   ├── NothingToRetry              TL047  the workflow has no dead job to run again
 │   ├── PayloadNotObject            TL002  the payload is not a JSON object
 │   ├── PayloadTooLarge             TL003  a payload or result is too large
 │   ├── PriorityOutOfRange          TL005  a priority is not from -50 to 49
@@ -75,19 +82,29 @@ TrunklineError
 │   ├── QueuePaused                 TL010  the queue is paused and refuses new jobs
 │   ├── QuotaSpent                  TL035  the quota of a limit, or a budget, is spent
 │   ├── StaleAttempt                TL009  another attempt owns the job
+│   ├── StepTooLarge                TL052  the result of a step is too large
+│   ├── StorageQuotaExceeded        TL059  the tenant's storage is used up
 │   ├── TenantDenied                TL017  the tenant is not the caller's
+│   ├── TooManySteps                TL053  a job has 10,000 steps
 │   ├── UniqueKeyHeld               TL018  another live job holds the unique key
+│   ├── UnknownArtifact             TL056  there is no such artifact, or it is another tenant's
 │   ├── UnknownDuty                 TL029  there is no such duty
 │   ├── UnknownJob                  TL015  there is no such job, or it is another tenant's
 │   ├── UnknownLimit                TL030  there is no such limit
 │   ├── UnknownQueue                TL026  there is no such queue
+│   ├── UnknownRecordedStep         TL054  the job has no such recorded step
 │   ├── UnknownSchedule             TL024  there is no such schedule
 │   ├── UnknownSetting              TL020  there is no such setting
+│   ├── UnknownStep                 TL044  no such step, or the job does not depend on it
 │   ├── UnknownTask                 TL001  the task is not registered
 │   ├── UnknownTimeZone             TL023  there is no such time zone
 │   ├── UnknownWorker               TL025  the worker is not registered
+│   ├── UnknownWorkflow             TL043  no such workflow, or it is another tenant's
 │   ├── WorkerRequired              TL007  the name of the worker is missing
-│   └── WrongState                  TL019  the state of the job does not allow this
+│   ├── WorkflowJobGone             TL046  a job that a rerun needs is gone
+│   ├── WorkflowTooLarge            TL042  a workflow has too many jobs or dependencies
+│   ├── WrongState                  TL019  the state of the job does not allow this
+│   └── WrongWorkflowState          TL045  the state of the workflow does not allow this
 ├── SandboxError                    the database of a test
 │   ├── DrainUnfinished             handlers kept enqueuing jobs during a drain
 │   ├── JobNotRunnable              the job to run cannot be claimed
@@ -110,23 +127,61 @@ TrunklineError
 │   ├── SchemaNewerThanClient       TL014  the schema no longer supports this client; a Refusal
 │   ├── SchemaOlderThanClient       the schema is too old for this client
 │   └── SchemaPredatesBaseline      TL095  the schema is from before the baseline; a Refusal
-└── TaskError                       a mistake in the definition or the call of a task
-    ├── AppNotFound                 the path does not lead to an application
-    ├── DuplicateTask               two handlers have the same name
-    ├── InvalidDuration             a value is not a valid duration
-    ├── InvalidOptions              a worker's options are not valid
-    ├── InvalidTask                 a function cannot be a handler
-    ├── PayloadMismatch             arguments do not match the handler
-    ├── ResultMismatch              a stored result does not match the handler
-    ├── ResultNotStorable           a result is not JSON
-    ├── TaskNotCallable             a task was called like a function
-    ├── UnsupportedConnection       a connection of an unknown or the wrong kind
-    └── WrongResult                 a result does not match the handler's return annotation
+├── StepError                       a durable step, a wait or child jobs of a handler
+│   ├── ChildJobFailed              a job of ctx.gather_jobs is dead or cancelled
+│   ├── EventTimeout                the event of ctx.wait_for did not arrive in time
+│   ├── StepChanged                 a recorded step was called with other arguments
+│   ├── StepConflict                two calls of one step run at once without key
+│   └── StepMismatch                a recorded result does not match its annotation
+├── StoreError                      a store of artifacts, or a link to one of its files
+│   ├── FileDamaged                 a file differs from what was recorded about it
+│   ├── FileHeadersUnsafe           a file was uploaded without the headers that keep browsers safe
+│   ├── FileMissing                 the store has no such file
+│   ├── LinkInvalid                 a signed link is expired, incomplete or changed
+│   ├── StoreAddressInvalid         the address of a store cannot be used
+│   ├── StoreDenied                 the store refuses the credentials or the operation
+│   ├── StoreFolderUnsafe           a folder of a local store is a link
+│   ├── StoreFull                   the store has no space left
+│   ├── StoreNotConfigured          artifacts are used, and no store is named
+│   ├── StoreNotInstalled           a bucket is configured without the extra `s3`
+│   └── StoreUnreachable            the store does not answer, or takes too long
+├── TaskError                       a mistake in the definition or the call of a task
+│   ├── AppNotFound                 the path does not lead to an application
+│   ├── DuplicateTask               two handlers have the same name
+│   ├── InvalidDuration             a value is not a valid duration
+│   ├── InvalidOptions              a worker's options are not valid
+│   ├── InvalidTask                 a function cannot be a handler
+│   ├── PayloadMismatch             arguments do not match the handler
+│   ├── ResultMismatch              a stored result does not match the handler
+│   ├── ResultNotStorable           a result is not JSON
+│   ├── TaskNotCallable             a task was called like a function
+│   ├── UnsupportedConnection       a connection of an unknown or the wrong kind
+│   └── WrongResult                 a result does not match the handler's return annotation
+└── WorkflowError                   waiting for a workflow, or reading it
+    ├── NotInWorkflow               a handler asked for the workflow of a plain job
+    ├── ResultMissing               a step has no single result
+    ├── WorkflowCancelled           the awaited workflow was cancelled
+    ├── WorkflowFailed              the awaited workflow failed
+    └── WorkflowTimeout             the awaited workflow did not end in time
 
 The register in sql/README.md lists each refusal with its message, whether it passes by itself, and
 its HTTP status.
 """
 
+from trunkline.errors.artifacts import (
+    FileDamaged,
+    FileHeadersUnsafe,
+    FileMissing,
+    LinkInvalid,
+    StoreAddressInvalid,
+    StoreDenied,
+    StoreError,
+    StoreFolderUnsafe,
+    StoreFull,
+    StoreNotConfigured,
+    StoreNotInstalled,
+    StoreUnreachable,
+)
 from trunkline.errors.backup import (
     BackupError,
     BackupFailed,
@@ -197,22 +252,29 @@ from trunkline.errors.profiles import (
 )
 from trunkline.errors.refusals import (
     ArrayLengthMismatch,
+    ArtifactGone,
     AttemptCancelled,
     CostOverLimit,
     EmptyFilter,
+    EventMismatch,
+    EventTooLarge,
     IdempotencyMismatch,
     InvalidArgument,
+    InvalidArtifact,
     InvalidCost,
     InvalidCron,
     InvalidFilter,
     InvalidPolicy,
     InvalidSetting,
+    InvalidWorkflow,
     IsolationLevel,
+    JobsTooDeep,
     LimitKeyMissing,
     LimitOutOfRange,
     LimitQueueFull,
     NeedsAllTenants,
     NegativeDelay,
+    NothingToRetry,
     PayloadNotObject,
     PayloadTooLarge,
     PriorityOutOfRange,
@@ -220,19 +282,29 @@ from trunkline.errors.refusals import (
     QueuePaused,
     QuotaSpent,
     StaleAttempt,
+    StepTooLarge,
+    StorageQuotaExceeded,
     TenantDenied,
+    TooManySteps,
     UniqueKeyHeld,
+    UnknownArtifact,
     UnknownDuty,
     UnknownJob,
     UnknownLimit,
     UnknownQueue,
+    UnknownRecordedStep,
     UnknownSchedule,
     UnknownSetting,
+    UnknownStep,
     UnknownTask,
     UnknownTimeZone,
     UnknownWorker,
+    UnknownWorkflow,
     WorkerRequired,
+    WorkflowJobGone,
+    WorkflowTooLarge,
     WrongState,
+    WrongWorkflowState,
 )
 from trunkline.errors.schema import (
     ForeignSchema,
@@ -255,6 +327,14 @@ from trunkline.errors.schema import (
     UnsafeRole,
 )
 from trunkline.errors.sqlstates import SQLSTATES, from_sqlstate
+from trunkline.errors.steps import (
+    ChildJobFailed,
+    EventTimeout,
+    StepChanged,
+    StepConflict,
+    StepError,
+    StepMismatch,
+)
 from trunkline.errors.tasks import (
     AppNotFound,
     DuplicateTask,
@@ -275,6 +355,14 @@ from trunkline.errors.testing import (
     SandboxError,
     SandboxMisused,
 )
+from trunkline.errors.workflows import (
+    NotInWorkflow,
+    ResultMissing,
+    WorkflowCancelled,
+    WorkflowError,
+    WorkflowFailed,
+    WorkflowTimeout,
+)
 
 __all__ = [
     "HTTP_ERRORS",
@@ -282,6 +370,7 @@ __all__ = [
     "AccessDenied",
     "AppNotFound",
     "ArrayLengthMismatch",
+    "ArtifactGone",
     "AttemptCancelled",
     "BackupError",
     "BackupFailed",
@@ -290,6 +379,7 @@ __all__ = [
     "BackupProgramsMissing",
     "BackupUnreadable",
     "CallError",
+    "ChildJobFailed",
     "ConnectionLost",
     "CostOverLimit",
     "DatabaseFull",
@@ -309,6 +399,12 @@ __all__ = [
     "EmbeddedPlatform",
     "EmbeddedStartFailed",
     "EmptyFilter",
+    "EventMismatch",
+    "EventTimeout",
+    "EventTooLarge",
+    "FileDamaged",
+    "FileHeadersUnsafe",
+    "FileMissing",
     "ForeignSchema",
     "HandlerProcessDied",
     "HardLimitExceeded",
@@ -318,6 +414,7 @@ __all__ = [
     "InstallationRefused",
     "InstallerLacksRight",
     "InvalidArgument",
+    "InvalidArtifact",
     "InvalidCost",
     "InvalidCron",
     "InvalidDuration",
@@ -327,19 +424,24 @@ __all__ = [
     "InvalidSetting",
     "InvalidTask",
     "InvalidVariable",
+    "InvalidWorkflow",
     "IsolationLevel",
     "JobCancelled",
     "JobError",
     "JobFailed",
     "JobNotRunnable",
+    "JobsTooDeep",
     "LimitExhausted",
     "LimitKeyMissing",
     "LimitOutOfRange",
     "LimitQueueFull",
+    "LinkInvalid",
     "MalformedSql",
     "MigrationChanged",
     "NeedsAllTenants",
     "NegativeDelay",
+    "NotInWorkflow",
+    "NothingToRetry",
     "PayloadMismatch",
     "PayloadNotObject",
     "PayloadTooLarge",
@@ -361,6 +463,7 @@ __all__ = [
     "RestoreRefused",
     "RestoreTargetNotEmpty",
     "ResultMismatch",
+    "ResultMissing",
     "ResultNotStorable",
     "SandboxError",
     "SandboxMisused",
@@ -378,30 +481,56 @@ __all__ = [
     "ServerTooOld",
     "StaleAttempt",
     "StatementCancelled",
+    "StepChanged",
+    "StepConflict",
+    "StepError",
+    "StepMismatch",
+    "StepTooLarge",
+    "StorageQuotaExceeded",
+    "StoreAddressInvalid",
+    "StoreDenied",
+    "StoreError",
+    "StoreFolderUnsafe",
+    "StoreFull",
+    "StoreNotConfigured",
+    "StoreNotInstalled",
+    "StoreUnreachable",
     "TaskError",
     "TaskNotCallable",
     "TenantDenied",
     "TooManyConnections",
+    "TooManySteps",
     "TransactionConflict",
     "TrunklineError",
     "UniqueKeyHeld",
+    "UnknownArtifact",
     "UnknownDuty",
     "UnknownJob",
     "UnknownLimit",
     "UnknownPhase",
     "UnknownProfile",
     "UnknownQueue",
+    "UnknownRecordedStep",
     "UnknownSchedule",
     "UnknownSetting",
+    "UnknownStep",
     "UnknownTask",
     "UnknownTimeZone",
     "UnknownWorker",
+    "UnknownWorkflow",
     "UnsafeRole",
     "UnsupportedConnection",
     "WaitTimeout",
     "WorkerRequired",
+    "WorkflowCancelled",
+    "WorkflowError",
+    "WorkflowFailed",
+    "WorkflowJobGone",
+    "WorkflowTimeout",
+    "WorkflowTooLarge",
     "WrongResult",
     "WrongState",
+    "WrongWorkflowState",
     "from_sqlstate",
     "http_error_of",
 ]

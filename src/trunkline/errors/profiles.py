@@ -48,7 +48,7 @@ class ProfileNeedsPackages(ProfileError):
 class ProfileRefusal(Refusal):
     """A function of a profile refused a call, and nothing of it was done.
 
-    A profile registers a subclass for each SQLSTATE of its own, with a code, a hint and a page.
+    A profile registers a subclass for each of its SQLSTATEs, with a code, a hint and a page.
     """
 
     code = "profile_refusal"

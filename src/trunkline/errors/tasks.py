@@ -57,6 +57,8 @@ class PayloadMismatch(TaskError):
     hint = "Pass the parameters of the handler by name, with the annotated types."
     # In a worker: the field that the payload lacks or should not have. None if a type is wrong.
     field: str | None = None
+    # In a worker: what the engine says of the job, if the result of another step does not fit.
+    result: str | None = None
 
 
 class ResultMismatch(TaskError):

@@ -1,8 +1,19 @@
 """Values that every layer uses. This package does no I/O and imports only errors."""
 
 from trunkline.model.activity import ActivityLine, Event, RecentJob, Recently
+from trunkline.model.artifact import (
+    ArchiveContents,
+    Artifact,
+    ArtifactUpload,
+    BegunArtifact,
+    FileRemoval,
+    StorageStatus,
+    SweepTurn,
+    UploadedFile,
+    UploadLink,
+)
 from trunkline.model.bulk import BulkAction, BulkChange, BulkPreview, BulkProgress
-from trunkline.model.dead_letters import DeadLetter, DeadLetterGroup, PacedReplay
+from trunkline.model.dead_letters import DeadLetterGroup, PacedReplay
 from trunkline.model.duration import Duration, seconds
 from trunkline.model.engine import (
     DutyRun,
@@ -14,7 +25,9 @@ from trunkline.model.engine import (
     SettingStatus,
     TaskStatus,
     WorkerStatus,
+    WorkerTarget,
 )
+from trunkline.model.finding import Finding
 from trunkline.model.job import (
     GONE,
     ChangedJob,
@@ -37,15 +50,31 @@ from trunkline.model.limits import (
     UsageSum,
 )
 from trunkline.model.operator_log import LogEntry
-from trunkline.model.outcome import Cancel, Discard, Outcome, Retry, Snooze
+from trunkline.model.outcome import Cancel, Discard, Outcome, Retry, Snooze, Suspended
 from trunkline.model.policy import Backoff, Breaker, Schedule, TaskPolicy
 from trunkline.model.request import REQUEST_FIELDS, as_request
+from trunkline.model.step import JobStep, NewStep, RecordedStep, SentEvent, StepResult, WaitAnswer
+from trunkline.model.workflow import (
+    ChangedWorkflow,
+    FailedItem,
+    StartedWorkflow,
+    StepStatus,
+    WorkflowEnd,
+    WorkflowPlace,
+    WorkflowProgress,
+    WorkflowState,
+    WorkflowStatus,
+)
 
 __all__ = [
     "GONE",
     "REQUEST_FIELDS",
     "ActivityLine",
+    "ArchiveContents",
+    "Artifact",
+    "ArtifactUpload",
     "Backoff",
+    "BegunArtifact",
     "Breaker",
     "BreakerStatus",
     "BucketStatus",
@@ -55,8 +84,8 @@ __all__ = [
     "BulkProgress",
     "Cancel",
     "ChangedJob",
+    "ChangedWorkflow",
     "ClaimedJob",
-    "DeadLetter",
     "DeadLetterGroup",
     "Discard",
     "Duration",
@@ -66,33 +95,55 @@ __all__ = [
     "EnqueuedBatch",
     "Event",
     "Explanation",
+    "FailedItem",
+    "FileRemoval",
+    "Finding",
     "FoundJobs",
     "HealthCheck",
     "Job",
     "JobFilter",
     "JobState",
+    "JobStep",
     "JobUsage",
     "LimitStatus",
     "LogEntry",
+    "NewStep",
     "Outcome",
     "PacedReplay",
     "QueueStatus",
     "QuotaStatus",
     "RecentJob",
     "Recently",
+    "RecordedStep",
     "Retry",
     "Schedule",
     "ScheduleChange",
     "ScheduleStatus",
+    "SentEvent",
     "SettingStatus",
     "Snooze",
+    "StartedWorkflow",
     "StateCount",
+    "StepResult",
+    "StepStatus",
+    "StorageStatus",
+    "Suspended",
+    "SweepTurn",
     "TaskPolicy",
     "TaskStatus",
+    "UploadLink",
+    "UploadedFile",
     "UsageBy",
     "UsageSum",
     "Verdict",
+    "WaitAnswer",
     "WorkerStatus",
+    "WorkerTarget",
+    "WorkflowEnd",
+    "WorkflowPlace",
+    "WorkflowProgress",
+    "WorkflowState",
+    "WorkflowStatus",
     "as_request",
     "seconds",
 ]

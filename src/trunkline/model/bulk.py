@@ -9,7 +9,7 @@ from trunkline.model.job_filter import StateCount
 
 __all__ = ["BulkAction", "BulkChange", "BulkPreview", "BulkProgress"]
 
-BulkAction = Literal["cancel", "discard", "reprioritise", "retry"]
+BulkAction = Literal["acknowledge", "cancel", "discard", "reprioritise", "retry"]
 
 
 class BulkChange(NamedTuple):

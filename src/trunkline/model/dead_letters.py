@@ -5,31 +5,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-__all__ = ["DeadLetter", "DeadLetterGroup", "PacedReplay"]
-
-
-class DeadLetter(NamedTuple):
-    """A job that used up its attempts or was refused for good."""
-
-    job_id: UUID
-    task: str
-    queue: str
-    tenant: str | None
-    reason: str
-    died_at: datetime
-    attempt: int
-    failures: int
-    crashes: int
-    deferrals: int
-    max_attempts: int
-    worker: str | None
-    last_error: Mapping[str, Any] | None
-    acknowledged_at: datetime | None
-    acknowledged_by: str | None
-    created_at: datetime
-    correlation_id: str | None
-    unique_key: str | None
-    tags: list[str] | None
+__all__ = ["DeadLetterGroup", "PacedReplay"]
 
 
 class DeadLetterGroup(NamedTuple):
@@ -55,8 +31,8 @@ class PacedReplay(NamedTuple):
 
     `failed` counts replayed jobs that have failed again, `completed` those that have ended well;
     the others have not ended an attempt yet. `outcomes` also has jobs that could not be replayed.
-    `stopped` says that too many failed. The replay can be continued later from `cursor`, which is
-    None when no dead letter is left.
+    `stopped` is true if too many failed again. The replay can be continued later from `cursor`,
+    which is None when no dead letter is left.
     """
 
     replayed: int

@@ -15,6 +15,7 @@ __all__ = [
     "SettingStatus",
     "TaskStatus",
     "WorkerStatus",
+    "WorkerTarget",
 ]
 
 
@@ -56,6 +57,23 @@ class WorkerStatus(NamedTuple):
     detail: Mapping[str, Any] | None
 
 
+class WorkerTarget(NamedTuple):
+    """How many worker processes are wanted for a queue and a set of tasks, and why."""
+
+    queue: str
+    # None: all tasks.
+    tasks: list[str] | None
+    wanted: int
+    # Live workers that serve the queue with exactly these tasks.
+    workers: int
+    # Jobs that could start now, counted up to counted_up_to: those that a limit stops are left out.
+    startable: int
+    running: int
+    # Since when so few jobs could start that fewer workers will be wanted.
+    low_since: datetime | None
+    counted_up_to: int
+
+
 class ScheduleStatus(NamedTuple):
     """A schedule with its next due time and what it did last."""
 
@@ -95,7 +113,7 @@ class SettingStatus(NamedTuple):
 
 
 class TaskStatus(NamedTuple):
-    """A task with the policy in force."""
+    """A task with the policy in force, its limits and its schedules."""
 
     task: str
     queue: str
@@ -118,6 +136,11 @@ class TaskStatus(NamedTuple):
     updated_at: datetime
     # The task that this name is an old one of.
     alias_of: str | None
+    # Names of limits with their {keys}, and what a job takes from them that does not state a cost.
+    limits: list[str]
+    cost: Mapping[str, int] | None
+    # Cron expressions by the names of the schedules.
+    schedules: Mapping[str, str]
 
 
 class DutyStatus(NamedTuple):

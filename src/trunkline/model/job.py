@@ -80,6 +80,9 @@ class Job:
     errors: tuple[Mapping[str, Any], ...] = ()
     expires_at: datetime | None = None
     error_group: str | None = None
+    workflow_id: UUID | None = None
+    workflow_step: int | None = None
+    workflow_item: int | None = None
     # </job>
 
 
@@ -119,6 +122,8 @@ class ClaimedJob(NamedTuple):
     last_error: Mapping[str, Any] | None
     # When its handler must have started for its charge to be valid; None: no limits.
     start_by: datetime | None = None
+    # The workflow that it belongs to; None: a plain job.
+    workflow_id: UUID | None = None
 
 
 # The state in a verdict `lost` if the server has no such job.

@@ -36,7 +36,7 @@ class LimitStatus(NamedTuple):
     tokens_of_hour: int
     waiting: int
     buckets: int
-    # Of the key of which most is given out, between 0 and 1; None where nothing says how much.
+    # Share in use of the fullest key, from 0 to 1; None if nothing bounds it.
     fullness: Decimal | None
     paused_until: datetime | None
     refused: int

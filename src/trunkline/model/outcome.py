@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from trunkline.model.duration import Duration, seconds
 
-__all__ = ["Cancel", "Discard", "Outcome", "Retry", "Snooze"]
+__all__ = ["Cancel", "Discard", "Outcome", "Retry", "Snooze", "Suspended"]
 
 
 class _Ending(Exception):
@@ -49,3 +49,14 @@ class Discard(_Ending):
 
 
 Outcome: TypeAlias = Snooze | Cancel | Retry | Discard
+
+
+class Suspended(BaseException):
+    """Ends an attempt of a job that waits: `ctx.sleep`, `ctx.wait_for` and others raise it.
+
+    A BaseException, so that `except Exception` in a handler does not swallow it. Blocks with
+    `finally` run. Do not raise it yourself.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("the job waits, and continues in another attempt")

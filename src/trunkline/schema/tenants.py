@@ -14,11 +14,15 @@ SCHEMA: Final = "trunkline"
 FUNCTIONS: Final = (
     "cancel",
     "clock",
+    "count_jobs",
     "explain",
     "find_jobs",
     "job",
+    "job_steps",
     "list_jobs",
+    "resolve_job",
     "schema_version",
+    "search_jobs",
     "tenant_scope",
 )
 VIEWS: Final = ("jobs",)

@@ -1,4 +1,4 @@
-"""Log lines as JSON or as text for people, each with the job that it belongs to."""
+"""Log lines as JSON or as readable text, each with the job to which it belongs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import sys
 from collections.abc import MutableMapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from trunkline.model import ClaimedJob
-from trunkline.telemetry.text import escaped, escaped_json, escaped_lines
+from trunkline.telemetry.text import escaped, escaped_json, escaped_lines, unsigned
+
+# Only for types: `trunkline --help` imports this module.
+if TYPE_CHECKING:
+    from trunkline.model import ClaimedJob
 
 __all__ = ["JobLogger", "chosen_logging", "enter_job", "set_up_logging"]
 
-# The job whose handler runs in this task or thread. Lines of the user's own loggers get it too.
+# The job whose handler runs in this task or thread. Lines of the user's loggers include it too.
 _job: ContextVar[ClaimedJob | None] = ContextVar("trunkline_job", default=None)
 
 # Arguments of `set_up_logging`, for the processes of handlers.
@@ -34,13 +37,13 @@ class JobLogger(logging.LoggerAdapter[logging.Logger]):
     def process(
         self, msg: Any, kwargs: MutableMapping[str, Any]
     ) -> tuple[Any, MutableMapping[str, Any]]:
-        """Keep the caller's own extra fields."""
+        """Add the job's fields to the caller's extra fields."""
         kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}
         return msg, kwargs
 
 
 def set_up_logging(form: str, level: str = "info", stream: TextIO | None = None) -> None:
-    """Send the log of the whole process to standard error, as "json" or "console"."""
+    """Write the log of the whole process to standard error, in the format "json" or "console"."""
     global _chosen  # noqa: PLW0603 - as the root logger is
     _chosen = (form, level)
     target = stream or sys.stderr
@@ -53,7 +56,7 @@ def set_up_logging(form: str, level: str = "info", stream: TextIO | None = None)
 
 
 def chosen_logging() -> tuple[str, str] | None:
-    """Return the form and level passed to `set_up_logging`, or None if it was not called."""
+    """Return the format and level passed to `set_up_logging`, or None if it was not called."""
     return _chosen
 
 
@@ -87,7 +90,7 @@ class _Json(logging.Formatter):
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return escaped_json(json.dumps(line, default=str, ensure_ascii=False))
+        return escaped_json(unsigned(json.dumps(line, default=str, ensure_ascii=False)))
 
 
 class _Console(logging.Formatter):
@@ -111,5 +114,5 @@ class _Console(logging.Formatter):
 
 
 def enter_job(job: ClaimedJob) -> None:
-    """Add the job to all later log lines of this task or thread. Cheaper than a context manager."""
+    """Add the job to all later log lines of this task or thread; cheaper than a context manager."""
     _job.set(job)

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-__all__ = ["UNSAFE", "escaped", "escaped_json", "escaped_lines"]
+__all__ = ["UNSAFE", "escaped", "escaped_json", "escaped_lines", "unsigned"]
 
 # Control characters (C0, DEL, C1), line and paragraph separators, characters that change the
 # direction of text, and halves of surrogate pairs, which no stream can encode.
@@ -21,12 +21,21 @@ UNSAFE: Final = (
 _UNSAFE: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+# Ours, and those of S3, Google Cloud Storage and Azure.
+_SIGNATURE: Final = re.compile(
+    r"((?:[?&]|\b)(?:X-Amz-|X-Goog-)?(?:signature|sig)=)[\w%.~+/=-]+", re.IGNORECASE
+)
 _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def escaped(text: str) -> str:
-    """Return one line of text with unsafe characters escaped."""
-    return _UNSAFE.sub(_escape, text)
+    """Return one line of text with unsafe characters escaped, and without signatures of links."""
+    return _UNSAFE.sub(_escape, unsigned(text))
+
+
+def unsigned(text: str) -> str:
+    """Return text in which signed links to files no longer work."""
+    return _SIGNATURE.sub(r"\1…", text) if "ignature=" in text or "sig=" in text else text
 
 
 def escaped_lines(text: str, indent: str = "") -> str:
@@ -39,10 +48,10 @@ def escaped_json(document: str) -> str:
 
     They occur only inside strings, so each can be replaced with an escape.
     """
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", document)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", document)
 
 
-def _escape(found: re.Match[str]) -> str:
-    character = found.group()
+def _escape(match: re.Match[str]) -> str:
+    character = match.group()
     code = ord(character)
     return _SHORT.get(character) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")

@@ -1,4 +1,4 @@
-"""What an operator changes: queues, schedules, settings, workers, duties."""
+"""Changes by operators: queues, schedules, settings, workers, duties."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -29,7 +29,7 @@ __all__ = [
 
 
 def pause_queue(queue: str, reason: str | None, *, refuse_enqueue: bool) -> Call[None]:
-    """Stop claims from a queue, and new jobs too if asked."""
+    """Stop claims from a queue and, if asked, refuse new jobs."""
     return Call(
         "select trunkline.pause_queue(p_queue => %s, p_reason => %s,"
         " p_refuse_enqueue => %s::boolean)",
@@ -39,12 +39,12 @@ def pause_queue(queue: str, reason: str | None, *, refuse_enqueue: bool) -> Call
 
 
 def resume_queue(queue: str) -> Call[bool]:
-    """Let claims and new jobs in again; answers whether it was paused."""
+    """Allow claims and new jobs again; return whether the queue was paused."""
     return Call("select trunkline.resume_queue(p_queue => %s)", (queue,), scalar)
 
 
 def limit_queue(queue: str, max_depth: int | None) -> Call[None]:
-    """Limit how many ready jobs a queue may hold; None lifts the limit."""
+    """Limit how many ready jobs a queue may hold; None removes the limit."""
     return Call(
         "select trunkline.limit_queue(p_queue => %s, p_max_depth => %s::integer)",
         (queue, max_depth),
@@ -53,7 +53,7 @@ def limit_queue(queue: str, max_depth: int | None) -> Call[None]:
 
 
 def age_queue(queue: str, *, ageing: bool) -> Call[None]:
-    """Let a queue's low priorities have their turn now and then, or no longer."""
+    """Serve the lowest priority first in one of sixteen claims, or no longer."""
     return Call(
         "select trunkline.age_queue(p_queue => %s, p_ageing => %s::boolean)",
         (queue, ageing),
@@ -62,12 +62,12 @@ def age_queue(queue: str, *, ageing: bool) -> Call[None]:
 
 
 def drain_worker(worker: str) -> Call[str]:
-    """Ask a worker to finish what it runs and claim no more; answers its state."""
+    """Ask a worker to finish its jobs and claim no more; return its state."""
     return Call("select trunkline.drain_worker(p_worker => %s)", (worker,), scalar)
 
 
 def set_setting(name: str, value: str | None) -> Call[str]:
-    """Change a setting; None gives it its default back. Answers the value in force."""
+    """Change a setting, or restore its default with None; return its new value."""
     return Call("select trunkline.set_setting(p_name => %s, p_value => %s)", (name, value), scalar)
 
 
@@ -84,7 +84,7 @@ def set_schedule(
     missed: str = "once",
     paused: bool | None = None,
 ) -> Call[ScheduleChange]:
-    """Make a schedule, or change all of it; paused None leaves that as it is."""
+    """Create a schedule, or replace it; with `paused=None` a pause stays as it is."""
     return Call(
         "select schedule, created, paused, next_run_at from trunkline.set_schedule("
         "p_schedule => %s, p_cron => %s, p_task => %s, p_payload => %s::text::jsonb,"
@@ -107,7 +107,7 @@ def set_schedule(
 
 
 def pause_schedule(schedule: str) -> Call[ScheduleChange]:
-    """Enqueue nothing of it until it is resumed."""
+    """Enqueue nothing until the schedule is resumed."""
     return Call(
         "select schedule, created, paused, next_run_at"
         " from trunkline.pause_schedule(p_schedule => %s)",
@@ -117,7 +117,7 @@ def pause_schedule(schedule: str) -> Call[ScheduleChange]:
 
 
 def resume_schedule(schedule: str) -> Call[ScheduleChange]:
-    """Go on from now; what was due during the pause is not made up for."""
+    """Continue from now on; due times during the pause do not count as missed."""
     return Call(
         "select schedule, created, paused, next_run_at"
         " from trunkline.resume_schedule(p_schedule => %s)",
@@ -127,19 +127,19 @@ def resume_schedule(schedule: str) -> Call[ScheduleChange]:
 
 
 def adopt_schedule(task: str, alias: str) -> Call[bool]:
-    """Rename the schedule that code declared under an old name of the task; keeps its due time."""
+    """Rename the schedule that code declared under an old name of the task; keep its due time."""
     return Call(
         "select trunkline.adopt_schedule(p_task => %s, p_alias => %s)", (task, alias), scalar
     )
 
 
 def remove_schedule(schedule: str) -> Call[None]:
-    """Remove it; jobs it enqueued stay."""
+    """Remove a schedule; the jobs that it has enqueued stay."""
     return Call("select trunkline.remove_schedule(p_schedule => %s)", (schedule,), nothing)
 
 
 def next_due(cron: str, time_zone: str, after: datetime | None, count: int) -> Call[list[datetime]]:
-    """When a cron expression is due next, so many times."""
+    """Return the next `count` due times of a cron expression."""
 
     def decode(rows: Sequence[tuple[Any, ...]]) -> list[datetime]:
         return [row[0] for row in rows]

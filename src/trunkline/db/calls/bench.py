@@ -1,4 +1,4 @@
-"""What `trunkline bench` needs beside the engine's own functions."""
+"""Statements of `trunkline bench` in addition to the engine's functions."""
 
 from datetime import datetime
 
@@ -8,14 +8,14 @@ __all__ = ["remove_traces", "round_trip"]
 
 
 def round_trip() -> Call[int]:
-    """The least a statement can cost."""
+    """Run the cheapest possible statement."""
     return Call("select 1", (), scalar)
 
 
 def remove_traces(queue: str, task: str, since: datetime) -> Call[int]:
-    """Remove what a measurement left, which only a member of trunkline_owner may.
+    """Remove the jobs of a measurement, which only a member of trunkline_owner may do.
 
-    The queue is the measurement's own, so nobody else has jobs in it.
+    The queue belongs to the measurement, so it has no other jobs.
     """
     return Call(
         "with waiting as (delete from trunkline_internal.waiting where queue = %s),"

@@ -1,4 +1,4 @@
-"""Breakers: limits that stop for a while when what is behind them fails."""
+"""Breakers: limits that are closed for a while after repeated failures."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -8,7 +8,6 @@ from trunkline.model import BreakerStatus
 
 __all__ = [
     "breakers",
-    "has_breaker",
     "reset_breaker",
     "set_breaker",
     "trip_breaker",
@@ -16,7 +15,7 @@ __all__ = [
 
 
 def breakers() -> Call[list[BreakerStatus]]:
-    """Every breaker, those that hold something back first."""
+    """Return every breaker, those that are not closed first."""
     return Call(
         'select name, "limit", state, failures, attempts, share::float8, breaker_failures,'
         " breaker_share::float8, breaker_window, breaker_probe_after, opened_at, probe_at,"
@@ -27,18 +26,8 @@ def breakers() -> Call[list[BreakerStatus]]:
     )
 
 
-def has_breaker(limit: str) -> Call[bool]:
-    """Whether there is a limit of this name, and with a breaker."""
-    return Call(
-        "select exists (select from trunkline.limits where name = %s"
-        " and breaker_failures is not null)",
-        (limit,),
-        scalar,
-    )
-
-
 def set_breaker(limit: str, parts: Mapping[str, int | float | str | None]) -> Call[bool]:
-    """Give a limit a breaker or change the given parts of it; answers whether the limit is new."""
+    """Give a limit a breaker or change parts of it; return whether the limit is new."""
     return Call(
         "select trunkline.set_limit(p_limit => %s, p_parts => %s::text::jsonb)",
         (limit, json_text(dict(parts))),
@@ -47,14 +36,14 @@ def set_breaker(limit: str, parts: Mapping[str, int | float | str | None]) -> Ca
 
 
 def reset_breaker(name: str) -> Call[int]:
-    """Close a breaker, or those of all keys of a limit; answers how many were not closed."""
+    """Close a breaker, or those of all keys of a limit; return how many were not closed."""
     return Call("select trunkline.reset_breaker(p_name => %s)", (name,), scalar)
 
 
 def trip_breaker(
     name: str, reason: str | None = None, length: timedelta | None = None
 ) -> Call[datetime]:
-    """Open a breaker by hand; answers when its probe is due."""
+    """Open a breaker by hand; return when its probe is due."""
     return Call(
         "select trunkline.trip_breaker(p_name => %s, p_reason => %s, p_for => %s)",
         (name, reason, length),

@@ -1,4 +1,4 @@
-"""Changing many jobs, one batch per call."""
+"""Changes of many jobs, one batch per call."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,20 @@ from typing import Any
 from trunkline.db.call import Call, json_text, one, plain_text
 from trunkline.model import BulkChange
 
-__all__ = ["cancel_jobs", "discard_jobs", "reprioritise_jobs", "retry_jobs"]
+__all__ = ["acknowledge_jobs", "cancel_jobs", "discard_jobs", "reprioritise_jobs", "retry_jobs"]
+
+
+def acknowledge_jobs(
+    job_filter: Mapping[str, Any], *, limit: int, cursor: str | None, all_jobs: bool
+) -> Call[BulkChange]:
+    """Mark the next dead letters that match as seen."""
+    return Call(
+        "select jobs, outcomes, job_ids, next from trunkline.acknowledge_jobs("
+        "p_filter => %s::text::jsonb, p_limit => %s::integer, p_cursor => %s,"
+        " p_all => %s::boolean)",
+        (json_text(job_filter), limit, cursor, all_jobs),
+        one(BulkChange),
+    )
 
 
 def cancel_jobs(

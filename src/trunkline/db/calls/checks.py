@@ -1,4 +1,4 @@
-"""What `trunkline doctor` asks a server."""
+"""The questions of `trunkline doctor` to a server."""
 
 from datetime import datetime
 from typing import Final, LiteralString, NamedTuple
@@ -18,12 +18,12 @@ __all__ = [
     "table_sizes",
 ]
 
-# Statements without an answer, which a Call cannot be.
+# A Call must return rows, and this statement returns none.
 LISTEN: Final[LiteralString] = "listen trunkline_doctor"
 
 
 class Identity(NamedTuple):
-    """Who this connection is, where, and what it may do."""
+    """The login, the server and the rights of this connection."""
 
     user: str
     database: str
@@ -52,7 +52,7 @@ class ReadyTask(NamedTuple):
 
 
 class TableSize(NamedTuple):
-    """One table of ours with its partitions, indexes and toast."""
+    """The size of one of our tables with its partitions, indexes and toast."""
 
     table: str
     bytes: int
@@ -60,7 +60,7 @@ class TableSize(NamedTuple):
 
 
 def identity() -> Call[Identity]:
-    """Everything about the connection in one look; the time last, so that it is fresh."""
+    """Return the identity of this connection; the clock is read last, so that it is accurate."""
     return Call(
         "select session_user::text, current_database()::text, current_setting('server_version'),"
         " current_setting('server_version_num')::integer, pg_is_in_recovery(),"
@@ -77,7 +77,7 @@ def identity() -> Call[Identity]:
 
 
 class SessionSetting(NamedTuple):
-    """A session setting without our overrides, and where it is set."""
+    """A session setting without our overrides, and its source."""
 
     name: str
     value: str
@@ -114,7 +114,7 @@ def session_settings() -> Call[list[SessionSetting]]:
 
 
 def health() -> Call[list[HealthCheck]]:
-    """The engine's own checks."""
+    """Return the engine's own checks."""
     return Call(
         'select "check", ok, detail from trunkline.health() order by "check"',
         (),
@@ -139,7 +139,7 @@ def ready_tasks() -> Call[list[ReadyTask]]:
 
 
 def table_sizes() -> Call[list[TableSize]]:
-    """Our tables, largest first; any role may ask."""
+    """Return the sizes of our tables, largest first. Any role may call this."""
     return Call(
         "select t.relname::text, sum(pg_total_relation_size(coalesce(p.relid, t.oid)))::bigint,"
         " count(*) filter (where p.isleaf and p.level > 0)"
@@ -154,5 +154,5 @@ def table_sizes() -> Call[list[TableSize]]:
 
 
 def notify(nonce: str) -> Call[None]:
-    """Send a notification to whoever listens as LISTEN says."""
+    """Send a notification on the channel of LISTEN."""
     return Call("select pg_notify('trunkline_doctor', %s)", (nonce,), nothing)

@@ -1,4 +1,4 @@
-"""Limits: what providers allow, and what of it is given out."""
+"""Limits: what providers allow, and how much of it is in use."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -22,19 +22,19 @@ __all__ = [
 
 
 class GrantAnswer(NamedTuple):
-    """What acquire answered: a grant, or the reason why there is none and until when."""
+    """The answer of acquire: a grant, or the reason why there is none and until when."""
 
     granted: bool
     grant_id: UUID | None
     reason: str | None
     free_at: datetime | None
-    # The same in seconds from the answer on: nobody compares the server's clock with one of ours.
+    # The same in seconds from now, so that nobody compares the server's clock with a local one.
     free_in: float | None
     expires_at: datetime | None
 
 
 def limits() -> Call[list[LimitStatus]]:
-    """Every limit, by name."""
+    """Return every limit, by name."""
     return Call(
         "select name, status, reason, requests_per_minute, requests_per_hour, tokens_per_minute,"
         " tokens_per_hour, concurrency, in_use, requests_of_minute, requests_of_hour,"
@@ -51,7 +51,7 @@ def limits() -> Call[list[LimitStatus]]:
 
 
 def buckets(limit: str) -> Call[list[BucketStatus]]:
-    """The filled-in names of a limit that were used lately, those with most waiting first."""
+    """Return the buckets of a limit that were used lately, those with most jobs waiting first."""
     return Call(
         'select name, "limit", in_use, requests_of_minute, requests_of_hour, tokens_of_minute,'
         " tokens_of_hour, waiting, spent, paused_until, pause_reason, refused, refused_at, breaker,"
@@ -64,7 +64,7 @@ def buckets(limit: str) -> Call[list[BucketStatus]]:
 
 
 def paused(limit: str) -> Call[list[str]]:
-    """The filled-in names of a limit that its provider has put off."""
+    """Return the names of the buckets of a limit that a provider has paused."""
     return Call(
         'select name from trunkline.buckets where "limit" = %s and paused_until is not null'
         " order by name",
@@ -79,7 +79,7 @@ def set_limit(
     status: str | None = None,
     reason: str | None = None,
 ) -> Call[bool]:
-    """Make a limit or change the given parts of it; answers whether it is new."""
+    """Create a limit or change the given parts of it; return whether it is new."""
     return Call(
         "select trunkline.set_limit(p_limit => %s, p_parts => %s::text::jsonb, p_status => %s,"
         " p_reason => %s)",
@@ -98,10 +98,10 @@ def acquire(
     ttl: float,
     tenant: str | None,
 ) -> Call[GrantAnswer]:
-    """Take of a limit for one call, if there is room now; tied to the attempt, if one is given."""
+    """Acquire a grant for one call if there is room; it ends with the attempt, if one is given."""
     return Call(
         "select granted, grant_id, reason, free_at,"
-        # Not greatest alone, for which what is not known would be zero.
+        # The case keeps an unknown time null; greatest alone would return zero.
         " case when free_at is not null"
         " then greatest(extract(epoch from free_at - trunkline.clock())::float8, 0) end, expires_at"
         " from trunkline.acquire(p_limit => %s, p_cost => %s::text::jsonb,"
@@ -121,7 +121,7 @@ def acquire(
 
 
 def settle(grant: UUID, actual: Mapping[str, Any] | None) -> Call[str]:
-    """Say what a grant really took and give its slot back; answers settled, already or unknown."""
+    """Report the actual cost of a grant, and free its slot; return settled, already or unknown."""
     return Call(
         "select trunkline.settle(p_grant => %s::uuid, p_actual => %s::text::jsonb)",
         (grant, None if actual is None else json_text(dict(actual))),
@@ -130,7 +130,7 @@ def settle(grant: UUID, actual: Mapping[str, Any] | None) -> Call[str]:
 
 
 def settle_job(job: UUID, attempt: int, actual: Mapping[str, Any]) -> Call[str]:
-    """Say what an attempt really took of what its claim charged; answers as settle does."""
+    """Report the actual cost of an attempt that its claim has charged; return as `settle` does."""
     return Call(
         "select trunkline.settle_job(p_job => %s::uuid, p_attempt => %s::integer,"
         " p_actual => %s::text::jsonb)",
@@ -147,7 +147,7 @@ def observe_limit(
     job: UUID | None = None,
     attempt: int | None = None,
 ) -> Call[datetime | None]:
-    """Report a provider's rate-limit response; returns until when the limit is paused, if it is.
+    """Report a provider's rate-limit response; return until when the bucket is paused, if it is.
 
     A session that acts for one tenant must pass the job of the call to name a shared limit.
     """

@@ -1,4 +1,4 @@
-"""Quotas and budgets, and the books of what was spent."""
+"""Quotas and budgets, and the usage ledger."""
 
 from datetime import datetime
 from uuid import UUID
@@ -14,7 +14,7 @@ __all__ = [
 
 
 def quotas(name: str | None = None) -> Call[list[QuotaStatus]]:
-    """Quotas by limit, of each first the keys nearest to their end; one limit or key if named."""
+    """Return quotas by limit, the fullest keys first; one limit or bucket if named."""
     return Call(
         'select name, "limit", unit, quota, allowed, low_allowed, low_below, spent, reserved,'
         ' remaining, share, "window", period, since, resets_at, rate_per_hour, spent_at,'
@@ -27,7 +27,7 @@ def quotas(name: str | None = None) -> Call[list[QuotaStatus]]:
 
 
 def usage(by: UsageBy, since: datetime | None) -> Call[list[UsageSum]]:
-    """What was settled since a day; not summed over limits: a call may take from several."""
+    """Return what was settled since a day, per limit, because a call may take from several."""
     return Call(
         "select case %s when 'day' then day end, case %s when 'task' then task end,"
         " case %s when 'tenant' then tenant end, \"limit\", sum(calls)::bigint,"
@@ -41,7 +41,7 @@ def usage(by: UsageBy, since: datetime | None) -> Call[list[UsageSum]]:
 
 
 def usage_of_job(job: UUID) -> Call[list[JobUsage]]:
-    """What a job really used, by attempt and limit."""
+    """Return what a job used, by attempt and limit."""
     return Call(
         'select "limit", name, attempt, calls, requests, tokens, units, cost'
         " from trunkline.usage_of_job(p_job => %s::uuid)",

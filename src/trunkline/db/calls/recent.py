@@ -1,4 +1,4 @@
-"""What happened lately, for following the queue like a log."""
+"""Recent activity, for following the queue like a log."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,7 +12,7 @@ __all__ = ["recently"]
 def recently(
     since: datetime, *, task: str | None, queue: str | None, most: int | None
 ) -> Call[Recently]:
-    """Jobs made, claimed or ended since then, and events; at most so many of each, newest."""
+    """Return events and jobs created, claimed or ended since then: the newest `most` of each."""
     return Call(
         "select at, kind, job_id, state, task, queue, tenant, attempt, created_at, run_at,"
         " claimed_at, finished_at, worker, reason, last_error, detail"

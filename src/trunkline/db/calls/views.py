@@ -1,68 +1,37 @@
-"""The views an operator looks at, a row of each as a value with the view's own column names."""
+"""The views for operators. A row is a value with the column names of its view."""
 
-from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final, LiteralString
-from uuid import UUID
 
 from trunkline.db.call import Call, rows_of, scalar
 from trunkline.model import (
-    DeadLetter,
     DutyStatus,
     QueueStatus,
     ScheduleStatus,
     SettingStatus,
     TaskStatus,
     WorkerStatus,
+    WorkerTarget,
 )
 
 __all__ = [
     "clock",
-    "dead_letters",
-    "dead_letters_beyond",
     "duties",
     "queues",
     "schedules",
     "settings",
     "tasks",
+    "wanted_workers",
     "workers",
 ]
 
 
-_DEAD_COLUMNS: Final[LiteralString] = (
-    "select job_id, task, queue, tenant, reason, died_at, attempt, failures, crashes,"
-    " deferrals, max_attempts, worker, last_error, acknowledged_at, acknowledged_by,"
-    " created_at, correlation_id, unique_key, tags from "
-)
-_DEAD_ROWS: Final[LiteralString] = "trunkline.dead_letters"
-# All, and those that are not acknowledged; the condition is that of their partial index.
-_DEAD_LOOKED_AT: Final[tuple[LiteralString, LiteralString]] = (
-    """(
-      select * from trunkline.dead_letters order by died_at desc
-      limit greatest(%s::bigint, 20000)
-    ) as d""",
-    """(
-      select * from trunkline.dead_letters where acknowledged_at is null order by died_at desc
-      limit greatest(%s::bigint, 20000)
-    ) as d""",
-)
-_DEAD_BEYOND: Final[LiteralString] = "select count(*) = greatest(%s::bigint, 20000) from "
-_DEAD_FILTER: Final[LiteralString] = (
-    " where (%s::uuid[] is null or job_id = any(%s::uuid[]))"
-    " and (%s::text is null or task = %s) and (%s::text is null or queue = %s)"
-    " and (%s::text is null or tenant = %s)"
-    " and (%s::boolean is null or (acknowledged_at is not null) = %s)"
-    " order by died_at desc, job_id desc limit %s::bigint"
-)
-
-
 def clock() -> Call[datetime]:
-    """The engine's time, against which ages are told."""
+    """Return the engine's time, from which ages are computed."""
     return Call("select trunkline.clock()", (), scalar)
 
 
 def queues() -> Call[list[QueueStatus]]:
-    """Every queue, by name."""
+    """Return every queue, by name."""
     return Call(
         "select queue, paused, paused_reason, paused_at, max_depth, ready, scheduled, blocked,"
         " running, dead, oldest_ready_at, oldest_ready_age, ageing, counted_up_to"
@@ -73,7 +42,7 @@ def queues() -> Call[list[QueueStatus]]:
 
 
 def workers(*, everyone: bool) -> Call[list[WorkerStatus]]:
-    """Workers that are there or were lost, those that stopped too if asked; newest last."""
+    """Return workers that are active, draining or lost, and stopped ones if asked; newest last."""
     return Call(
         "select worker, state, alive, started_at, seen_at, pulse_interval, running, host, pid,"
         " version, queues, tasks, detail from trunkline.workers"
@@ -84,44 +53,18 @@ def workers(*, everyone: bool) -> Call[list[WorkerStatus]]:
     )
 
 
-def dead_letters(
-    *,
-    jobs: Sequence[UUID] | None = None,
-    task: str | None = None,
-    queue: str | None = None,
-    tenant: str | None = None,
-    acknowledged: bool | None = None,
-    limit: int | None = None,
-) -> Call[list[DeadLetter]]:
-    """Dead letters, newest first; of no more than the given ids, task, queue and tenant.
-
-    With a limit, it searches the newest 20,000 (of those not acknowledged, if only these are
-    wanted), so that the time does not depend on how many there are or match.
-    """
-    rows = _DEAD_ROWS if limit is None else _DEAD_LOOKED_AT[acknowledged is False]
+def wanted_workers() -> Call[list[WorkerTarget]]:
+    """Return how many workers are wanted, by queue and set of tasks."""
     return Call(
-        _DEAD_COLUMNS + rows + _DEAD_FILTER,
-        (
-            *(() if limit is None else (limit,)),
-            *_twice(None if jobs is None else list(jobs)),
-            *_twice(task),
-            *_twice(queue),
-            *_twice(tenant),
-            *_twice(acknowledged),
-            limit,
-        ),
-        rows_of(DeadLetter),
+        "select queue, tasks, wanted, workers, startable, running, low_since, counted_up_to"
+        " from trunkline.wanted_workers order by queue, tasks nulls first",
+        (),
+        rows_of(WorkerTarget),
     )
 
 
-def dead_letters_beyond(*, limit: int, acknowledged: bool | None) -> Call[bool]:
-    """Whether there are more dead letters than a list with a limit reads."""
-    rows = _DEAD_LOOKED_AT[acknowledged is False]
-    return Call(_DEAD_BEYOND + rows, (limit, limit), scalar)
-
-
 def schedules() -> Call[list[ScheduleStatus]]:
-    """Every schedule, by name."""
+    """Return every schedule, by name."""
     return Call(
         "select schedule, cron, time_zone, task, payload, queue, priority, tenant, missed, paused,"
         " next_run_at, last_run_at, last_job_id, last_error, last_error_at, skipped, created_at,"
@@ -132,7 +75,7 @@ def schedules() -> Call[list[ScheduleStatus]]:
 
 
 def settings() -> Call[list[SettingStatus]]:
-    """Every setting, by name."""
+    """Return every setting, by name."""
     return Call(
         "select name, value, origin, kind, default_value, minimum, maximum, description,"
         " updated_at, updated_by from trunkline.settings order by name",
@@ -142,11 +85,12 @@ def settings() -> Call[list[SettingStatus]]:
 
 
 def tasks() -> Call[list[TaskStatus]]:
-    """Every task, by name."""
+    """Return every task, by name."""
     return Call(
         "select task, queue, profile, lease, hard_limit, max_attempts, priority, backoff_base,"
         " backoff_factor, backoff_cap, backoff_jitter, lost_backoff, reclaim_on_worker_death,"
-        " crash_limit, unique_until, dead_when_deferred, audit, registered_at, updated_at, alias_of"
+        " crash_limit, unique_until, dead_when_deferred, audit, registered_at, updated_at,"
+        " alias_of, coalesce(limits, '{}'), cost, schedules"
         " from trunkline.tasks order by task",
         (),
         rows_of(TaskStatus),
@@ -154,7 +98,7 @@ def tasks() -> Call[list[TaskStatus]]:
 
 
 def duties() -> Call[list[DutyStatus]]:
-    """Every duty, by name."""
+    """Return every duty, by name."""
     return Call(
         "select duty, every, description, started_at, ended_at, succeeded_at, rows, runs,"
         " failures, failures_in_a_row, last_error, late, enabled, function"
@@ -162,7 +106,3 @@ def duties() -> Call[list[DutyStatus]]:
         (),
         rows_of(DutyStatus),
     )
-
-
-def _twice(value: Any) -> tuple[Any, Any]:
-    return value, value

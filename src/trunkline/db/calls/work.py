@@ -1,4 +1,4 @@
-"""What a worker does with what it claimed. Every call carries the attempt, its fencing token."""
+"""Calls of workers. Calls about jobs pass the attempt, which is the fencing token."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from uuid import UUID
 
 from trunkline.db.call import Call, Row, json_text, nothing, one, plain_text, rows_of, scalar
 from trunkline.db.packed import Integers, Uuids
-from trunkline.model import ClaimedJob, Verdict
+from trunkline.model import ClaimedJob, StepResult, Verdict, WorkflowPlace
 from trunkline.schema.contract import SchemaVersion
 
 __all__ = [
@@ -17,9 +17,11 @@ __all__ = [
     "acknowledge_cancel",
     "claim",
     "complete",
+    "dependency_results",
     "fail",
     "hand_over",
     "heartbeat",
+    "job_workflow",
     "progress",
     "pulse",
     "pulse_interval",
@@ -32,12 +34,13 @@ __all__ = [
     "wake",
 ]
 
-# Only what running a job takes; the order of ClaimedJob, then the position. As binary rows, and
-# `complete` answering only what went wrong: psycopg is then level with asyncpg (7 µs of client time
-# a job at batch 500; text rows and all columns take 16). See bench/drivers.
+# Only the columns that running a job needs, in the order of ClaimedJob, then the position. With
+# binary rows, and a `complete` that returns only exceptions, psycopg is as fast as asyncpg: 7 µs of
+# client time per job at batches of 500. Text rows and all columns take 16. See bench/drivers.
 CLAIM: Final[LiteralString] = """
 select job_id, attempt, task, payload::text, queue, tenant, correlation_id, tags, failures,
-  max_attempts, claimed_at, lease_expires_at, hard_deadline, last_error, start_by, position::text
+  max_attempts, claimed_at, lease_expires_at, hard_deadline, last_error, start_by, workflow_id,
+  position::text
 from trunkline.claim(
   p_worker => %s, p_queues => %s::text[], p_limit => %s::integer, p_tasks => %s::text[],
   p_position => %s::text::jsonb, p_limited => %s::integer
@@ -47,7 +50,7 @@ from trunkline.claim(
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """Jobs, and the place from which the next claim goes on."""
+    """Claimed jobs, and the position from which the next claim continues."""
 
     jobs: list[ClaimedJob]
     position: str | None
@@ -62,9 +65,8 @@ def claim(
     *,
     limited: int | None = None,
 ) -> Call[Claimed]:
-    """Take up to so many jobs, each under a lease and a new attempt number, best first.
-
-    Of jobs with limits at most `limited`: what of them cannot start at once is charged in vain.
+    """Claim up to `limit` jobs in order of priority, each with a lease and a new attempt number.
+    At most `limited` of them have limits: jobs that cannot start at once are charged in vain.
     """
     parameters = (worker, _list(queues), limit, _list(tasks), position, limited)
     return Call(CLAIM, parameters, _claimed, binary=True)
@@ -76,7 +78,7 @@ def _claimed(rows: Sequence[Row]) -> Claimed:
 
 
 def heartbeat(worker: str, jobs: Sequence[UUID], attempts: Sequence[int]) -> Call[list[Verdict]]:
-    """Extend the leases of running jobs, all at once."""
+    """Extend the leases of running jobs, all in one call."""
     return Call(
         "select job_id, attempt, verdict, state, run_at from trunkline.heartbeat("
         "p_worker => %s, p_jobs => %s::uuid[], p_attempts => %s::integer[])",
@@ -95,8 +97,8 @@ def complete(
 ) -> Call[list[Verdict]]:
     """End attempts with their results (JSON text); returns only the verdicts other than ok.
 
-    Those are attempts that were not ours, or that ended as cancelled because a heartbeat or
-    progress call had returned cancel. With strict, the whole call is refused instead.
+    Those are attempts that this worker no longer owns, or that ended as cancelled because a
+    heartbeat or progress call had returned cancel. With strict, the whole call is refused instead.
     """
     return Call(
         "select job_id, attempt, verdict, state, run_at from trunkline.complete("
@@ -117,7 +119,7 @@ def fail(
     retryable: Sequence[bool],
     delays: Sequence[float | None],
 ) -> Call[list[Verdict]]:
-    """End attempts as failed; the engine decides by the task's policy what becomes of the jobs."""
+    """End attempts as failed. The task's policy decides whether the jobs are retried or dead."""
     return Call(
         "select job_id, attempt, verdict, state, run_at from trunkline.fail("
         "p_worker => %s, p_jobs => %s::uuid[], p_attempts => %s::integer[],"
@@ -141,7 +143,7 @@ def hand_over(
     attempts: Sequence[int],
     errors: Sequence[Mapping[str, Any] | None],
 ) -> Call[list[Verdict]]:
-    """End attempts whose payload has a field too many or too few for this worker's code."""
+    """End attempts whose payload lacks a field, or has an unknown one, for this worker's code."""
     return Call(
         "select job_id, attempt, verdict, state, run_at, other_worker from trunkline.hand_over("
         "p_worker => %s, p_jobs => %s::uuid[], p_attempts => %s::integer[],"
@@ -163,9 +165,8 @@ def snooze(
     delays: Sequence[float | None],
     reason: str | None = None,
 ) -> Call[list[Verdict]]:
-    """Put jobs back for a while without counting a failure, for exactly as long as asked.
-
-    None is longer each time it happens to the job.
+    """Defer jobs for exactly the given delays, without counting a failure.
+    For None, the engine chooses a delay that grows each time a job is deferred.
     """
     return Call(
         "select job_id, attempt, verdict, state, run_at from trunkline.snooze("
@@ -190,7 +191,7 @@ def release(
     *,
     unstarted: bool = False,
 ) -> Call[list[Verdict]]:
-    """Hand jobs back at once: shut down, a deadlock, or not started, which counts for nothing."""
+    """Hand jobs back, as after a shutdown or a deadlock. Unstarted ones count for nothing."""
     return Call(
         "select job_id, attempt, verdict, state, run_at from trunkline.release("
         "p_worker => %s, p_jobs => %s::uuid[], p_attempts => %s::integer[], p_reason => %s,"
@@ -203,7 +204,7 @@ def release(
 def acknowledge_cancel(
     worker: str, jobs: Sequence[UUID], attempts: Sequence[int], reasons: Sequence[str | None]
 ) -> Call[list[Verdict]]:
-    """End attempts as cancelled: asked for from outside, or decided by the handler."""
+    """End attempts as cancelled, by a cancel request or by their handlers."""
     return Call(
         "select job_id, attempt, verdict, state, run_at from trunkline.acknowledge_cancel("
         "p_worker => %s, p_jobs => %s::uuid[], p_attempts => %s::integer[],"
@@ -222,7 +223,7 @@ def progress(
     message: str | None,
     phase: str | None,
 ) -> Call[str]:
-    """Record how far an attempt is; answers ok, cancel or lost."""
+    """Record the progress of an attempt; return ok, cancel or lost."""
     return Call(
         "select trunkline.progress(p_worker => %s, p_job => %s::uuid, p_attempt => %s::integer,"
         " p_percent => %s::integer, p_message => %s, p_phase => %s)",
@@ -241,7 +242,7 @@ def register_worker(
     version: str,
     detail: Mapping[str, Any],
 ) -> Call[None]:
-    """Make a worker process known, so that its death is noticed."""
+    """Register a worker process, so that its death is detected."""
     return Call(
         "select trunkline.register_worker(p_worker => %s, p_queues => %s::text[],"
         " p_tasks => %s::text[], p_host => %s, p_pid => %s::integer, p_version => %s,"
@@ -285,14 +286,42 @@ def schema_release() -> Call[str | None]:
 
 
 def stop_worker(worker: str) -> Call[None]:
-    """Say that the process ends."""
+    """Report that the worker process ends."""
     return Call("select trunkline.stop_worker(p_worker => %s)", (worker,), nothing)
 
 
-def sleep(worker: str, queues: Sequence[str] | None) -> Call[float | None]:
-    """Ask to be notified of new work; answers in how many seconds the next scheduled job is due.
+def dependency_results(
+    worker: str, job: ClaimedJob, step: str, start: int, limit: int
+) -> Call[list[StepResult]]:
+    """Return results of a step that the job's step depends on, as JSON text, from an index on."""
+    return Call(
+        "select item, coalesce(result::text, 'null'), path, sha256, bytes"
+        " from trunkline.dependency_results("
+        "p_worker => %s, p_job => %s::uuid, p_attempt => %s::integer, p_step => %s,"
+        " p_from => %s::integer, p_limit => %s::integer)",
+        (worker, job.job_id, job.attempt, step, start, limit),
+        rows_of(StepResult),
+    )
 
-    The server subtracts: nobody compares its clock with one of ours.
+
+def job_workflow(worker: str, job: ClaimedJob) -> Call[WorkflowPlace]:
+    """Return the workflow of a running job, and the job's place in it."""
+    return Call(
+        "select trunkline.job_workflow("
+        "p_worker => %s, p_job => %s::uuid, p_attempt => %s::integer)",
+        (worker, job.job_id, job.attempt),
+        _workflow_place,
+    )
+
+
+def _workflow_place(rows: Sequence[Row]) -> WorkflowPlace:
+    place = rows[0][0]
+    return WorkflowPlace(**{**place, "id": UUID(place["id"])})
+
+
+def sleep(worker: str, queues: Sequence[str] | None) -> Call[float | None]:
+    """Ask to be notified of new jobs; return in how many seconds the next scheduled job is due.
+    The server computes the difference, so that nobody compares its clock with a local one.
     """
     return Call(
         "select extract(epoch from"
@@ -303,7 +332,7 @@ def sleep(worker: str, queues: Sequence[str] | None) -> Call[float | None]:
 
 
 def release_forgotten(worker: str, known: Sequence[UUID]) -> Call[int]:
-    """Hand back what the server gave this worker in an answer that never arrived."""
+    """Hand back jobs that were claimed for this worker in an answer that never arrived."""
     return Call(
         "select count(*) from trunkline.release_forgotten(p_worker => %s, p_known => %s::uuid[])",
         (worker, list(known)),
@@ -312,7 +341,7 @@ def release_forgotten(worker: str, known: Sequence[UUID]) -> Call[int]:
 
 
 def pulse_interval() -> Call[float]:
-    """How often a worker shows that it lives, in seconds."""
+    """Return how often a worker sends a pulse, in seconds."""
     return Call(
         "select extract(epoch from value::interval)::float8 from trunkline.settings"
         " where name = 'pulse_interval'",
@@ -322,7 +351,7 @@ def pulse_interval() -> Call[float]:
 
 
 def wake(worker: str) -> Call[None]:
-    """Ask no longer to be notified: the worker is busy and claims anyway."""
+    """Ask not to be notified any more, because the worker is busy and claims anyway."""
     return Call("select trunkline.wake(p_worker => %s)", (worker,), nothing)
 
 
