@@ -1,21 +1,28 @@
-"""The application object: where tasks are declared and jobs are reached."""
+"""The application object: declares tasks and gives access to jobs."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, Unpack, cast, overload
+from uuid import UUID
 
+from trunkline.artifacts import AsyncArtifacts, AsyncStore, Store, SyncStore, open_store
+from trunkline.artifacts.address import configured_address
 from trunkline.client._async.connection import AsyncClient
 from trunkline.client._async.jobs import AsyncJobHandle, AsyncJobs
+from trunkline.client._async.workflows import AsyncWorkflows
 from trunkline.client._sync.connection import SyncClient
-from trunkline.client.declaring import TaskArguments
-from trunkline.client.registry import Registry
+from trunkline.client.graph import WorkflowArguments
 from trunkline.client.request import Request
-from trunkline.client.task import Task
+from trunkline.client.task import Task, tasks_by_name
+from trunkline.client.task_arguments import TaskArguments
+from trunkline.client.workflow import Batch, Workflow
 from trunkline.errors import DuplicateTask, InvalidArgument, InvalidTask
 from trunkline.handler import Context, SyncContext
+from trunkline.model import Job, SentEvent
 
 __all__ = ["Trunkline"]
 
@@ -24,7 +31,7 @@ R = TypeVar("R")
 
 
 class _Decorator(Protocol):
-    """What `@app.task(...)` accepts: with or without a context first, asynchronous or not."""
+    """The functions that `@app.task(...)` accepts: with or without a context, async or not."""
 
     @overload
     def __call__(
@@ -44,7 +51,8 @@ class Trunkline:
     Without a connection string it uses TRUNKLINE_DSN. Without that, it starts an embedded
     PostgreSQL and logs a warning. With embedded=False it raises DsnRequired instead; with
     embedded=True it does not warn; with None, TRUNKLINE_EMBEDDED decides. It connects when it is
-    first used.
+    first used. `store` is the folder or bucket of artifacts, as `trunkline.artifacts.open_store`
+    takes it; TRUNKLINE_STORE is the default.
     """
 
     def __init__(
@@ -54,9 +62,10 @@ class Trunkline:
         embedded: bool | None = None,
         listen_dsn: str | None = None,
         connections: int = 10,
+        store: str | os.PathLike[str] | Store | None = None,
     ) -> None:
         if embedded not in (None, True, False):
-            # The string "0" from a configuration file would be true.
+            # The string "0" from a configuration file would count as true.
             raise InvalidArgument(
                 "embedded is not True, False or None", detail={"embedded": repr(embedded)}
             )
@@ -65,18 +74,82 @@ class Trunkline:
         self.embedded = embedded
         # Where LISTEN works, if `dsn` leads through a pooler in transaction mode.
         self.listen_dsn = listen_dsn
-        self.tasks = Registry()
-        self._client = AsyncClient(dsn, self.tasks, embedded=embedded, connections=connections)
-        self.sync = SyncClient(dsn, self.tasks, embedded=embedded, connections=connections)
+        # Tasks by name. Aliases are not keys, so each task is listed once.
+        self.tasks: dict[str, Task[..., Any]] = {}
+        # Where artifacts and large results go; None: TRUNKLINE_STORE decides, or there is none.
+        self.store = store
+        self._client = AsyncClient(
+            dsn,
+            self.tasks,
+            embedded=embedded,
+            connections=connections,
+            store=AsyncStore(self.open_store),
+        )
+        self.sync = SyncClient(
+            dsn,
+            self.tasks,
+            embedded=embedded,
+            connections=connections,
+            store=SyncStore(self.open_store),
+        )
 
     @property
     def jobs(self) -> AsyncJobs:
-        """Jobs that exist: get, list, wait, cancel, retry, explain; blocking: `sync.jobs`."""
+        """Existing jobs: get, list, wait, cancel, retry, explain. Blocking form: `sync.jobs`."""
         return self._client.jobs
+
+    @property
+    def artifacts(self) -> AsyncArtifacts:
+        """Files of completed jobs: list, open, link, delete, ZIP. Blocking: `sync.artifacts`."""
+        return self._client.artifacts
+
+    @property
+    def has_store(self) -> bool:
+        """Whether a store is configured."""
+        return self.store is not None or configured_address() is not None
+
+    def open_store(self) -> Store:
+        """Open the store of artifacts: `store`, else TRUNKLINE_STORE."""
+        return open_store(self.store)
 
     async def enqueue_many(self, requests: Iterable[Request[Any]]) -> list[AsyncJobHandle[Any]]:
         """Enqueue requests of any tasks at once, all or none."""
         return await self._client.enqueue_many(requests)
+
+    def workflow(self, name: str, **arguments: Unpack[WorkflowArguments]) -> Workflow:
+        """Build a workflow: a graph of jobs that is stored at once and ends once.
+
+        Add steps, then `await workflow.start()`. The arguments are those of `WorkflowArguments`.
+        """
+        return Workflow(name, arguments, clients=(self._client, self.sync))
+
+    def batch(self, name: str, **arguments: Unpack[WorkflowArguments]) -> Batch:
+        """Build a batch: jobs without dependencies, and callbacks when all of them have ended."""
+        return Batch(name, arguments, clients=(self._client, self.sync))
+
+    @property
+    def workflows(self) -> AsyncWorkflows:
+        """Existing workflows: get, list, cancel, retry, rerun. Blocking form: `sync.workflows`."""
+        return self._client.workflows
+
+    async def send_event(
+        self,
+        target: UUID | str | AsyncJobHandle[Any] | Job,
+        name: str,
+        payload: Any = None,
+        *,
+        event_id: str | None = None,
+        tenant: str | None = None,
+    ) -> SentEvent:
+        """Send an event to a job, or to a key, for `ctx.wait_for` in handlers.
+
+        Text is a key; pass the id of a job as a UUID. The first event of a name wins: after it the
+        outcome is `already`. With an `event_id`, the same event with another payload is refused.
+        `tenant` is that of a key. The payload has at most 64 KB of JSON.
+        """
+        return await self._client.send_event(
+            target, name, payload, event_id=event_id, tenant=tenant
+        )
 
     async def __aenter__(self) -> Self:
         return self
@@ -97,16 +170,16 @@ class Trunkline:
     def connect_to(self, dsn: str, *, listen_dsn: str | None = None) -> Iterator[Self]:
         """Use another database within the block, in the whole process; meant for tests.
 
-        Tasks are imported by the modules that enqueue them, so a test cannot hand over another
-        application. Connections made in the block end with it.
+        Modules import the tasks that they enqueue, so a test cannot pass them another application.
+        Connections that were opened in the block are closed at its end.
         """
-        before = self.dsn, self.listen_dsn
+        previous = self.dsn, self.listen_dsn
         self.dsn, self.listen_dsn = dsn, listen_dsn
         try:
             with self._client.connect_to(dsn), self.sync.connect_to(dsn):
                 yield self
         finally:
-            self.dsn, self.listen_dsn = before
+            self.dsn, self.listen_dsn = previous
 
     @overload
     def task(
@@ -132,24 +205,24 @@ class Trunkline:
         def declare(function: Callable[..., Any]) -> Task[..., Any]:
             if isinstance(function, Task):
                 raise InvalidTask(
-                    f"{function!r} is a task already", hint="Decorate each function once."
+                    f"{function!r} is already a task", hint="Decorate each function once."
                 )
-            # Neither a class nor an object that can be called: their annotations are elsewhere.
+            # Classes and callable objects are refused: their annotations are elsewhere.
             if isinstance(function, type) or not hasattr(function, "__name__"):
                 raise InvalidTask(
                     f"{function!r} is not a function",
                     hint="Write @app.task or @app.task(queue=...) above a function.",
                 )
-            said = cast("TaskArguments", _known(arguments))
-            return self._add(Task(function, said, clients=(self._client, self.sync)))
+            known = cast("TaskArguments", _known(arguments))
+            return self._add(Task(function, known, clients=(self._client, self.sync)))
 
         return declare if handler is None else declare(handler)
 
     def _add(self, task: Task[..., Any]) -> Task[..., Any]:
-        taken = self.tasks.handlers
+        existing = tasks_by_name(self.tasks)
         for name in task.names:
-            if name in taken:
-                raise _duplicate(name, taken[name], task)
+            if name in existing:
+                raise _duplicate(name, existing[name], task)
         self.tasks[task.name] = task
         return task
 
@@ -158,8 +231,8 @@ def _known(arguments: dict[str, Any]) -> dict[str, Any]:
     unknown = arguments.keys() - TaskArguments.__annotations__.keys()
     if unknown:
         raise InvalidTask(
-            "@app.task does not know " + ", ".join(sorted(unknown)),
-            hint="It takes " + ", ".join(sorted(TaskArguments.__annotations__)) + ".",
+            "@app.task has no argument " + ", ".join(sorted(unknown)),
+            hint="It accepts " + ", ".join(sorted(TaskArguments.__annotations__)) + ".",
         )
     return arguments
 

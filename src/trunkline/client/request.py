@@ -9,10 +9,19 @@ from typing import Any, Generic, Self, TypedDict, TypeVar
 
 import msgspec
 
+from trunkline.client.references import Reference
 from trunkline.errors import InvalidArgument
 from trunkline.model import Duration, as_request, seconds
 
-__all__ = ["PLAIN", "OptionArguments", "Options", "Request", "document", "payloads"]
+__all__ = [
+    "PLAIN",
+    "OptionArguments",
+    "Options",
+    "Request",
+    "StepRequest",
+    "document",
+    "payloads",
+]
 
 R = TypeVar("R")
 
@@ -42,10 +51,10 @@ _KINDS: dict[str, type] = {
 }
 
 
-def _misfit(option: str, wanted: str, value: object) -> InvalidArgument:
+def _misfit(option: str, expected: str, value: object) -> InvalidArgument:
     return InvalidArgument(
         "an option has the wrong type",
-        hint=f"Pass {option} as {wanted}.",
+        hint=f"Pass {option} as {expected}.",
         detail={"option": option, "got": repr(value)},
     )
 
@@ -67,33 +76,33 @@ def _deadline(expires: Duration | datetime | None) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a job is enqueued; what is None is left to the policy of its task."""
+    """How a job is enqueued. For options that are None, the policy of its task decides."""
 
-    # From -50 to 49, the larger one goes first.
+    # From -50 to 49; higher ones start first.
     priority: int | None = None
-    # Not before this long from now, or not before then.
+    # The job starts no earlier than this long from now, or than this time.
     delay: Duration | None = None
     run_at: datetime | None = None
-    # If it has not started by then, or this long from now by the clock of this process, it ends
-    # cancelled with reason expired. Retries do not expire.
+    # If the job has not started by this time, or this long from now by the clock of this process,
+    # it is cancelled with reason expired. Retries do not expire.
     expires: Duration | datetime | None = None
     queue: str | None = None
-    # While a live job of this task has the key, enqueuing it again gives that job. In a profile the
-    # key counts for all tasks of the profile.
+    # While a live job of this task has the key, enqueuing with the key returns that job. In a
+    # profile, a key counts for all tasks of the profile.
     unique_key: str | None = None
-    # A repeated request with this key gets the first one's job, even after it has ended. Another
-    # payload is refused.
+    # A repeated request with this key returns the job of the first one, even after that job has
+    # ended. A different payload is refused.
     idempotency_key: str | None = None
     tenant: str | None = None
     correlation_id: str | None = None
     max_attempts: int | None = None
     tags: Sequence[str] | None = None
-    # What it takes of its task's limits: requests, tokens and units.
+    # What the job takes of its task's limits: requests, tokens and units.
     cost: Mapping[str, int] | None = None
-    # True for a job that was accepted before: it waits where a new one would be refused, that is at
-    # a full or paused queue, a full limit or a spent quota. A session of one tenant may not say so.
+    # True for work that was already accepted elsewhere: it waits where a new job would be refused,
+    # at a full or paused queue, a full limit or a spent quota. Refused in a session of one tenant.
     accepted: bool | None = None
-    # The caller's own connection or session: the job exists if and when its transaction commits.
+    # The caller's connection or session: the job exists if and when its transaction commits.
     connection: Any = None
 
     def __post_init__(self) -> None:
@@ -120,7 +129,7 @@ class Options:
             raise _misfit("accepted", "bool", self.accepted)
 
     def but(self, **changes: Any) -> Self:
-        """These options with some of them changed."""
+        """Return a copy of these options with some of them changed."""
         unknown = changes.keys() - {field.name for field in fields(self)}
         if unknown:
             raise InvalidArgument(
@@ -131,7 +140,7 @@ class Options:
         return replace(self, **changes)
 
     def as_fields(self) -> dict[str, Any]:
-        """Return the options that are given, as enqueue_many takes them."""
+        """Return the options that are set, as enqueue_many takes them."""
         if self is PLAIN:
             return {}
         values = {name: getattr(self, name) for name in _SENT}
@@ -139,8 +148,11 @@ class Options:
 
 
 _SENT = tuple(field.name for field in fields(Options) if field.name != "connection")
-# Most requests say nothing; one object for all of them makes that quick to see.
+# Most requests have no options. They share this object, so that one comparison detects them.
 PLAIN = Options()
+# The same options as an object of its own: requests of a workflow are never enqueued on the fast
+# paths, which do not check their class.
+STEP_OPTIONS = Options()
 
 
 class Request(msgspec.Struct, Generic[R], frozen=True, gc=False):
@@ -152,8 +164,14 @@ class Request(msgspec.Struct, Generic[R], frozen=True, gc=False):
     decode_result: Callable[[Any], Any]
 
 
+class StepRequest(Request[R], Generic[R], frozen=True, gc=False):
+    """A request with results of other steps among its arguments, for a workflow only."""
+
+    references: tuple[Reference, ...] = ()
+
+
 def payloads(requests: Iterable[Request[Any]]) -> str:
-    """The payloads alone, as one JSON array."""
+    """Return the payloads alone, as one JSON array."""
     return (b"[" + b",".join([request.payload for request in requests]) + b"]").decode()
 
 
@@ -168,7 +186,7 @@ def document(requests: Iterable[Request[Any]]) -> str:
         return msgspec.json.encode(jobs).decode()
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidArgument(
-            "an option is not what it must be",
+            "an option has an invalid value",
             hint="Keys, tags, queue and tenant are text, priority and max_attempts whole numbers.",
             detail={"problem": str(error)},
         ) from error

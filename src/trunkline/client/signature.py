@@ -1,4 +1,4 @@
-"""The signature of a handler is the schema of its payload."""
+"""The schema of a payload, which is the signature of its handler."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from trunkline.client.codec import Codec, encode, is_pydantic, misplaced_field
 from trunkline.client.fingerprint import fingerprint
+from trunkline.client.references import Reference, escaped, meaning
 from trunkline.errors import (
     InvalidTask,
     PayloadMismatch,
@@ -20,15 +20,19 @@ from trunkline.errors import (
     ResultNotStorable,
     WrongResult,
 )
-from trunkline.handler import Context, SyncContext
+from trunkline.handler import Context, Results, SyncContext
+from trunkline.handler.results import item_type
 from trunkline.model import Outcome
+from trunkline.model.codec import Codec, encode, is_pydantic, misplaced_field
 
 __all__ = ["Schema"]
 
-# Characters of a wrong result that are kept in the error.
+# How many characters of a wrong result the error keeps.
 _LONGEST_VALUE = 4000
 
 _CONTEXTS = (Context, SyncContext)
+# Types of a parameter that no list of results fits.
+_NO_LISTS = frozenset({int, float, str, bool, bytes, dict, types.NoneType})
 _UNSUPPORTED: Mapping[Any, str] = {
     inspect.Parameter.VAR_POSITIONAL: "*{}: name each parameter instead",
     inspect.Parameter.VAR_KEYWORD: "**{}: name each parameter, or take one dictionary",
@@ -47,6 +51,10 @@ class Schema:
         self.task = task
         self._cost = cost
         hints = _hints(task, handler)
+        items = {name: item_type(kind) for name, kind in hints.items()}
+        # In a payload, results are a list.
+        lists = {name: types.GenericAlias(list, item) for name, item in items.items() if item}
+        hints |= lists
         signature = _signature(task, handler)
         parameters = list(signature.parameters.values())
         kind = hints.get(parameters[0].name) if parameters else None
@@ -61,6 +69,12 @@ class Schema:
         )
         self._names = tuple(parameter.name for parameter in parameters)
         self._kinds = {name: hints.get(name, Any) for name in self._names}
+        # The parameters annotated Results[T], and how to read each T.
+        self.items = {
+            name: self._codec(items[name], "parameters")
+            for name in self._names
+            if items.get(name) is not None
+        }
         self._payload = self._codec(_struct(task, parameters, hints), "parameters")
         self._result = self._result_codec(_without_outcomes(hints.get("return", Any)))
         # A handler that returns nothing may still set ctx.result.
@@ -71,12 +85,12 @@ class Schema:
         if problem is not None:
             raise InvalidTask(
                 f"Handler of {self.task} takes {problem.format(parameter.name)}",
-                hint="The parameters are the schema of the payload, so each needs its name.",
+                hint="The parameters are the schema of the payload, so each needs a name.",
             )
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
             raise InvalidTask(
                 f"Parameter {parameter.name} of {self.task} is positional-only",
-                hint="A payload has names: remove the / from the signature.",
+                hint="A payload has named fields: remove the / from the signature.",
             )
         kind = hints.get(parameter.name)
         if kind in _CONTEXTS:
@@ -98,14 +112,14 @@ class Schema:
         if unknown:
             raise InvalidTask(
                 f"The {what} of {self.task} have a type that cannot be read from JSON: "
-                + ", ".join(sorted(one.__qualname__ for one in unknown)),
+                + ", ".join(sorted(kind.__qualname__ for kind in unknown)),
                 hint=hint,
             )
         return codec
 
     def _result_codec(self, kind: Any) -> Codec:
-        # A result that is only ever stored may be of any type that can be encoded; then whoever
-        # waits for it gets what JSON has.
+        # A result may have any type that can be encoded. If that type cannot be read back, a client
+        # that waits for the result receives plain JSON values.
         try:
             return self._codec(kind, "result")
         except InvalidTask:
@@ -115,7 +129,8 @@ class Schema:
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, in_order: bool = False
     ) -> bytes:
         """Check the arguments of a call against the signature and return the payload."""
-        # Reading it back finds every mistake; binding, four times as slow, puts it in better words.
+        # Reading the payload back finds every mistake. Binding has better messages, but takes four
+        # times as long, so only positional arguments and mistakes are bound.
         arguments = self._bound(args, kwargs) if args else kwargs
         try:
             document = encode(arguments, in_order=in_order)
@@ -128,13 +143,52 @@ class Schema:
             raise
         return document
 
+    def has_references(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+        """Whether an argument stands for a result of another step of a workflow."""
+        return any(type(value) is Reference for value in (*args, *kwargs.values()))
+
+    def encode_step(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> tuple[bytes, tuple[Reference, ...]]:
+        """Return the payload of a step of a workflow, and the references in it."""
+        arguments = self._bound(args, kwargs)
+        payload: dict[str, Any] = {}
+        references = []
+        for name, value in arguments.items():
+            if type(value) is Reference:
+                self._check_reference(name, value)
+                references.append(value)
+                payload[name] = meaning(value).document
+            else:
+                payload[name] = msgspec.Raw(self._encode_field(name, value))
+        return encode(payload), tuple(references)
+
+    def _check_reference(self, name: str, reference: Reference) -> None:
+        """Refuse results of many jobs where the handler takes something that is no list."""
+        kind = typing.get_origin(self._kinds[name]) or self._kinds[name]
+        if meaning(reference).kind == "results" and kind in _NO_LISTS:
+            raise PayloadMismatch(
+                f"{meaning(reference).text} are many, but argument {name} of {self.task} is "
+                f"{kind.__name__}"
+            )
+
+    def _encode_field(self, name: str, value: Any) -> bytes:
+        try:
+            document = encode(value)
+            Codec(self._kinds[name]).decode(document)
+        except TypeError as error:
+            raise PayloadMismatch(f"An argument of {self.task} is not JSON: {error}") from error
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise PayloadMismatch(f"Argument {name} does not fit {self.task}: {error}") from error
+        return escaped(document)
+
     @property
     def has_cost(self) -> bool:
-        """Whether a function says what each job takes of its limits."""
+        """Whether a function computes what each job takes of its limits."""
         return self._cost is not None
 
     def cost(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, int] | None:
-        """What a job with these arguments takes of its limits, where a function says so."""
+        """Return what a job with these arguments takes of its limits, if a function computes it."""
         if self._cost is None:
             return None
         return self._cost(**self.with_defaults(self._bound(args, kwargs)))
@@ -146,7 +200,7 @@ class Schema:
             raise PayloadMismatch(f"{self.task}{self._signature}: {error}") from error
 
     def decode(self, document: str | bytes) -> dict[str, Any]:
-        """Return the arguments for the handler; what is missing is left to its defaults."""
+        """Return the arguments for the handler, without those that are left to its defaults."""
         if not self._names and document == "{}":
             return {}
         try:
@@ -154,12 +208,14 @@ class Schema:
         except PayloadMismatch as error:
             error.field = self._misplaced_field(document, error)
             raise
-        found = {}
+        arguments = {}
         for name in self._names:
             value = getattr(decoded, name)
             if value is not msgspec.UNSET:
-                found[name] = value
-        return found
+                arguments[name] = value
+        for name in self.items.keys() & arguments.keys():
+            arguments[name] = Results(arguments[name])
+        return arguments
 
     def _decode(self, document: str | bytes) -> Any:
         try:
@@ -168,29 +224,37 @@ class Schema:
             raise PayloadMismatch(f"The payload does not fit {self.task}: {error}") from error
 
     def _misplaced_field(self, document: str | bytes, mismatch: PayloadMismatch) -> str | None:
-        """The field that other code may have added or removed; None where a type is wrong too."""
+        """Return the field that other code added or removed, or None if a type is wrong too."""
         cause = mismatch.__cause__
         field = None if cause is None else misplaced_field(cause)
-        if field is None:
-            return None
+        return None if field is None or self.misfits(document) else field
+
+    def misfits(self, document: str | bytes) -> list[str]:
+        """Return the fields of a payload that have a wrong type, anywhere in them."""
+        found = []
         for name, part in msgspec.json.decode(document, type=dict[str, msgspec.Raw]).items():
             if name in self._kinds:
                 try:
                     Codec(self._kinds[name]).decode(bytes(part))
                 except (msgspec.MsgspecError, ValueError) as error:
                     if misplaced_field(error) is None:
-                        return None
-        return field
+                        found.append(name)
+        return found
 
     @cached_property
     def fingerprint(self) -> str:
-        """Differs between two versions of a handler that take different payloads."""
+        """A hash that differs between versions of a handler that take different payloads."""
         return fingerprint(self._payload.kind)
 
-    def encode_result(self, value: Any) -> str | None:
-        """Return a result as JSON text, None for no result; refuse what `result` could not read.
+    @cached_property
+    def signature(self) -> str:
+        """The fingerprint of the payload and that of the result, with a colon between them."""
+        return f"{self.fingerprint}:{fingerprint(self._result.kind)}"
 
-        A client that waits for the job could not read it, long after the work was paid for.
+    def encode_result(self, value: Any) -> str | None:
+        """Return a result as JSON text, or None; refuse one that `result` could not read back.
+
+        Otherwise the client that waits for it would fail, after the work was paid for.
         """
         try:
             document = None if value is None else encode(value)
@@ -211,7 +275,7 @@ class Schema:
         return None if document is None else document.decode()
 
     def _is_valid_model(self, value: Any) -> bool:
-        """Whether it is the annotated pydantic model, of which JSON leaves out required fields."""
+        """Whether this is a valid instance of the annotated model whose JSON lacks some fields."""
         kinds = typing.get_args(self._result.kind) or (self._result.kind,)
         if not is_pydantic(type(value)) or type(value) not in kinds:
             return False
@@ -222,14 +286,14 @@ class Schema:
         return True
 
     def result(self, value: Any) -> Any:
-        """Return a stored result as the type the handler is annotated with."""
+        """Return a stored result as the type in the handler's annotation."""
         try:
             return self._result.convert(value)
         except (msgspec.MsgspecError, ValueError) as error:
             raise ResultMismatch(f"The result does not fit {self.task}: {error}") from error
 
     def with_defaults(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        """A payload with what the handler would add to it."""
+        """Return a payload with the handler's defaults for missing fields."""
         defaults = {
             name: parameter.default
             for name, parameter in self._signature.parameters.items()
@@ -250,23 +314,23 @@ def _struct(task: str, parameters: list[inspect.Parameter], hints: Mapping[str, 
         if parameter.default is inspect.Parameter.empty:
             fields.append((parameter.name, kind))
         else:
-            # The default is the handler's own, so that it is evaluated where the handler runs.
+            # Left unset, so that the handler's own default applies where it runs.
             fields.append((parameter.name, kind | msgspec.UnsetType, msgspec.UNSET))
     try:
         return msgspec.defstruct(
             "Payload", fields, forbid_unknown_fields=True, kw_only=True, gc=False
         )
     except (TypeError, ValueError) as error:
-        raise InvalidTask(f"The parameters of {task} are no schema: {error}") from error
+        raise InvalidTask(f"The parameters of {task} cannot form a schema: {error}") from error
 
 
 def _without_outcomes(kind: Any) -> Any:
-    """`Receipt | Snooze` stores receipts only."""
+    """Return a type without outcomes: of `Receipt | Snooze` only Receipt is stored."""
     if typing.get_origin(kind) not in {typing.Union, types.UnionType}:
         return kind
     outcomes = typing.get_args(Outcome)
-    left = tuple(part for part in typing.get_args(kind) if part not in outcomes)
-    return typing.Union[left] if left else None  # noqa: UP007 - the parts are not known here
+    parts = tuple(part for part in typing.get_args(kind) if part not in outcomes)
+    return typing.Union[parts] if parts else None  # noqa: UP007 - the parts are not known here
 
 
 def _cut(document: bytes | None) -> str:
@@ -284,14 +348,14 @@ def _signature(task: str, handler: Callable[..., Any]) -> inspect.Signature:
 
 
 def _check_context(task: str, handler: Callable[..., Any], kind: Any) -> None:
-    """Refuse the context of the other kind: its methods would have to be awaited, or could not."""
+    """Refuse a context of the other kind: its methods must be awaited, or cannot be."""
     asynchronous = inspect.iscoroutinefunction(handler)
-    wanted = Context if asynchronous else SyncContext
-    if kind is not wanted:
+    expected = Context if asynchronous else SyncContext
+    if kind is not expected:
         raise InvalidTask(
             f"The handler of {task} is {'`async def`' if asynchronous else 'a plain function'} and "
             f"takes a {kind.__name__}",
-            hint=f"Write `ctx: {wanted.__name__}`.",
+            hint=f"Write `ctx: {expected.__name__}`.",
         )
 
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar
 
 from trunkline.client._async.task import AsyncCalls
 from trunkline.client._sync.task import SyncCalls
-from trunkline.client.declaring import (
+from trunkline.client.request import PLAIN
+from trunkline.client.signature import Schema
+from trunkline.client.task_arguments import (
     TaskArguments,
     as_aliases,
     as_cost,
     as_policy,
     as_schedule,
 )
-from trunkline.client.limiting import provider_limit
-from trunkline.client.request import PLAIN
-from trunkline.client.signature import Schema
+from trunkline.client.task_limits import provider_limit
 from trunkline.errors import InvalidTask, TaskNotCallable
 from trunkline.model import TaskPolicy
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from trunkline.client._async.connection import AsyncClient
     from trunkline.client._sync.connection import SyncClient
 
-__all__ = ["Task"]
+__all__ = ["Task", "tasks_by_name"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,10 +36,9 @@ Mode = Literal["async", "thread", "process"]
 
 
 class Task(AsyncCalls[P, R]):
-    """What `@app.task` makes of a function.
+    """A function that was decorated with `@app.task`.
 
-    `enqueue`, `enqueue_many`, `options` and `request` are asynchronous; `sync` has the same for
-    code that is not.
+    `enqueue` and `enqueue_many` are asynchronous; `sync` has the same methods for blocking code.
     """
 
     def __init__(
@@ -51,9 +50,9 @@ class Task(AsyncCalls[P, R]):
     ) -> None:
         self.handler = handler
         self.policy = as_policy(handler, arguments)
-        # Old names, whose jobs it runs as well.
+        # Old names of the task. Its handler also runs jobs that are stored under them.
         self.aliases = as_aliases(self.name, arguments)
-        # Of which calls of its handler take, unless they say otherwise.
+        # The limit that calls of the handler are charged to, unless they name another.
         self.limit = provider_limit(self.policy)
         self.schedule = as_schedule(arguments)
         self.mode: Mode = _mode(self.name, handler, process=arguments.get("process", False))
@@ -61,22 +60,22 @@ class Task(AsyncCalls[P, R]):
         self._sync_client = clients[1]
         super().__init__(clients[0], self.schema, PLAIN)
         if self.schedule is not None:
-            # A schedule that could never run is a mistake of now, not of midnight.
+            # Report a payload that does not fit now, not when the schedule is due.
             self.schema.encode((), dict(self.schedule.payload))
         self.__doc__ = inspect.getdoc(handler)
 
     @property
     def name(self) -> str:
-        """The name under which jobs of it are stored."""
+        """The name under which its jobs are stored."""
         return self.policy.task
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names whose jobs its handler runs: its own, then the old ones."""
+        """All names under which its jobs may be stored: its own, then the old ones."""
         return (self.name, *self.aliases)
 
     def policy_of(self, name: str) -> TaskPolicy:
-        """The policy of one of its names: jobs under an old name are run by the same rules."""
+        """Return the policy for one of its names: jobs under an old name have the same policy."""
         if name == self.name:
             return self.policy
         return replace(self.policy, task=name, alias_of=self.name)
@@ -94,10 +93,15 @@ class Task(AsyncCalls[P, R]):
     def __repr__(self) -> str:
         return f"<task {self.name}>"
 
-    if not TYPE_CHECKING:  # for the checker a task is not callable at all
+    if not TYPE_CHECKING:  # for the type checker, a task is not callable
 
         def __call__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
             raise TaskNotCallable(f"Task {self.name} was called like a function")
+
+
+def tasks_by_name(tasks: Mapping[str, Task[..., Any]]) -> dict[str, Task[..., Any]]:
+    """Return the task that runs the jobs of each name or alias."""
+    return {name: task for task in tasks.values() for name in task.names}
 
 
 def _mode(task: str, handler: Callable[..., Any], *, process: bool) -> Mode:
@@ -107,7 +111,7 @@ def _mode(task: str, handler: Callable[..., Any], *, process: bool) -> Mode:
     if process and asynchronous:
         raise InvalidTask(
             f"The handler of {task} is `async def` with process=True",
-            hint="Use `def`: a process of its own has no event loop to share.",
+            hint="Use `def`: a separate process has no event loop to share.",
         )
     if asynchronous:
         return "async"

@@ -12,10 +12,10 @@ __all__ = ["amounts"]
 _LARGEST: Final = 10**12
 
 
-def amounts(**given: float | Decimal | None) -> dict[str, Any]:
+def amounts(**values: float | Decimal | None) -> dict[str, Any]:
     """Return the amounts that are not None; refuse negative ones and fractions."""
     checked: dict[str, Any] = {}
-    for name, amount in given.items():
+    for name, amount in values.items():
         if amount is None:
             continue
         kinds = (int, float, Decimal) if name == "cost" else (int,)

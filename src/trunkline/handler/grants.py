@@ -1,4 +1,4 @@
-"""Grants, settlements and clients of one attempt, in both kinds."""
+"""Grants, settlements and clients of one attempt, asynchronous and blocking."""
 
 from trunkline.handler._async.connections import AsyncConnections
 from trunkline.handler._async.grants import AsyncGrants, AsyncLink, Grant, GrantRequest

@@ -1,4 +1,4 @@
-"""The facts of a job that every context has."""
+"""The properties of a job that every context has."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["JobBackend", "JobContext"]
 
 
 class JobBackend(Protocol):
-    """What stands behind every context: the worker, a child process, or a test."""
+    """The implementation of every context: in the worker, in a child process, or in a test."""
 
     def cancelled(self) -> bool:
         """See JobContext.cancelled."""
@@ -25,7 +25,7 @@ class JobBackend(Protocol):
 
 
 class JobContext:
-    """What `Context` and `SyncContext` have in common; for helpers that take either."""
+    """The common part of `Context` and `SyncContext`, for helpers that take either."""
 
     __slots__ = ("_backend", "_job", "_log", "result")
 
@@ -33,12 +33,12 @@ class JobContext:
         self._job = job
         self._backend = backend
         self._log: JobLogger | None = None
-        # Stored by `transaction()`; elsewhere the return value of the handler is the result.
+        # Stored by `transaction()`. Otherwise the return value of the handler is the result.
         self.result: Any = None
 
     @property
     def job_id(self) -> UUID:
-        """The job."""
+        """The id of the job."""
         return self._job.job_id
 
     @property
@@ -58,7 +58,7 @@ class JobContext:
 
     @property
     def worker(self) -> str:
-        """The worker that runs the attempt; it gets a new id whenever it starts."""
+        """The id of the worker that runs the attempt; each start has a new one."""
         return self._backend.worker
 
     @property
@@ -67,13 +67,18 @@ class JobContext:
         return self._backend.cancelled()
 
     @property
+    def workflow_id(self) -> UUID | None:
+        """The id of the workflow that the job belongs to; None for a plain job."""
+        return self._job.workflow_id
+
+    @property
     def tenant(self) -> str | None:
         """The tenant of the job."""
         return self._job.tenant
 
     @property
     def correlation_id(self) -> str | None:
-        """What the producer passed to follow one request through several jobs."""
+        """The id that the producer passed to follow one request through several jobs."""
         return self._job.correlation_id
 
     @property
@@ -88,7 +93,7 @@ class JobContext:
 
     @property
     def max_attempts(self) -> int:
-        """After how many failures the job is dead."""
+        """The number of failures after which the job is dead."""
         return self._job.max_attempts
 
     @property
@@ -98,7 +103,7 @@ class JobContext:
 
     @property
     def deadline(self) -> datetime:
-        """When the worker ends this attempt whatever it does, by the clock of the server."""
+        """The hard limit of this attempt, by the clock of the server."""
         return self._job.hard_deadline
 
     @property
@@ -109,5 +114,5 @@ class JobContext:
         return self._log
 
     def snooze(self, delay: Duration, reason: str | None = None) -> NoReturn:
-        """End this attempt now and come back after the delay, without counting a failure."""
+        """End this attempt now and defer the job, without counting a failure."""
         raise Snooze(delay, reason)

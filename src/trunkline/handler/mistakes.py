@@ -1,4 +1,4 @@
-"""Clear errors for `with` where `async with` is needed, and the other way round."""
+"""Clear errors for `with` in place of `async with`, and the other way round."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["AsyncOnly", "SyncOnly"]
 class AsyncOnly:
     """Base of context managers that are entered with `async with`."""
 
-    # How a handler gets one, for the message.
+    # The call that returns the context manager, for the message.
     _call: ClassVar[str]
 
     if not TYPE_CHECKING:  # a type checker must refuse `with`

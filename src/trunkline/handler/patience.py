@@ -10,9 +10,9 @@ __all__ = ["Patience", "Wait", "patience"]
 
 Wait = bool | Duration | None
 
-# Without `wait`: long enough for the window of a minute to pass.
+# The bound without `wait`: long enough for a window of one minute to pass.
 _DEFAULT_WAIT: Final = 90.0
-# Reasons that may last for days or until an operator acts: no runner is kept for them.
+# Reasons that may last for days or until an operator acts: a handler must not keep a runner then.
 _LASTING: Final = frozenset({"quota", "maintenance", "disabled"})
 
 
@@ -25,21 +25,21 @@ class Patience(NamedTuple):
     explicit: bool
 
     def ends(self, reason: str | None, free_in: float | None, waited: float) -> bool:
-        """Whether to stop waiting, because there will be no room in time."""
+        """Whether to stop waiting because there will be no room in time."""
         if reason in _LASTING and not self.explicit:
             return True
         if self.bound is None:
             return False
-        left = self.bound - waited
-        return left <= 0 or (free_in or 0.0) > left
+        remaining = self.bound - waited
+        return remaining <= 0 or (free_in or 0.0) > remaining
 
     def pause(self, pause: float, waited: float) -> float:
-        """Shorten a pause to what is left of the bound."""
+        """Shorten a pause to the remaining part of the bound."""
         return pause if self.bound is None else min(pause, self.bound - waited)
 
 
 def patience(wait: Wait) -> Patience:
-    """Return what the argument `wait` means."""
+    """Return the patience for the argument `wait`."""
     if wait is None:
         return Patience(_DEFAULT_WAIT, explicit=False)
     if isinstance(wait, bool):

@@ -11,11 +11,10 @@ __all__ = ["SyncTransaction", "Transaction"]
 
 
 class Transaction(AsyncOnly, AbstractAsyncContextManager[Any]):
-    """Gives a psycopg AsyncConnection; leaving the block completes the job in the same commit.
-
-    An error in the block undoes the writes and fails the attempt; if the error is the loss of the
-    database, the attempt is handed back and not counted as a failure. If another attempt owns the
-    job by then, nothing is committed and StaleAttempt is raised. If the worker has received a
+    """Returns a psycopg AsyncConnection; leaving the block completes the job in the same commit.
+    An error in the block rolls the writes back and fails the attempt. If the error is the loss of
+    the database, the attempt is handed back and not counted as a failure. If another attempt owns
+    the job by then, nothing is committed and StaleAttempt is raised. If the worker has received a
     cancel request, nothing is committed and Cancel is raised, which ends the job as cancelled.
     """
 
@@ -23,6 +22,6 @@ class Transaction(AsyncOnly, AbstractAsyncContextManager[Any]):
 
 
 class SyncTransaction(SyncOnly, AbstractContextManager[Any]):
-    """The same for `with` in a plain handler; gives a psycopg Connection."""
+    """The same for `with` in a plain handler; returns a psycopg Connection."""
 
     _call = "ctx.transaction()"

@@ -1,4 +1,4 @@
-"""What an operator can ask and do: typed verbs over the functions and views of the engine."""
+"""Typed verbs for operators over the functions and views of the engine."""
 
 from trunkline.model import (
     ActivityLine,
@@ -7,9 +7,11 @@ from trunkline.model import (
     BulkAction,
     BulkPreview,
     BulkProgress,
+    ChangedWorkflow,
     DeadLetterGroup,
     DutyRun,
     DutyStatus,
+    Finding,
     FoundJobs,
     HealthCheck,
     JobFilter,
@@ -23,10 +25,15 @@ from trunkline.model import (
     ScheduleStatus,
     SettingStatus,
     StateCount,
+    StepStatus,
     TaskStatus,
     UsageBy,
     UsageSum,
     WorkerStatus,
+    WorkerTarget,
+    WorkflowProgress,
+    WorkflowState,
+    WorkflowStatus,
 )
 from trunkline.operate._async.operator import AsyncOperator
 from trunkline.operate._sync.operator import SyncOperator
@@ -39,9 +46,11 @@ __all__ = [
     "BulkAction",
     "BulkPreview",
     "BulkProgress",
+    "ChangedWorkflow",
     "DeadLetterGroup",
     "DutyRun",
     "DutyStatus",
+    "Finding",
     "FoundJobs",
     "HealthCheck",
     "JobFilter",
@@ -55,9 +64,14 @@ __all__ = [
     "ScheduleStatus",
     "SettingStatus",
     "StateCount",
+    "StepStatus",
     "SyncOperator",
     "TaskStatus",
     "UsageBy",
     "UsageSum",
     "WorkerStatus",
+    "WorkerTarget",
+    "WorkflowProgress",
+    "WorkflowState",
+    "WorkflowStatus",
 ]

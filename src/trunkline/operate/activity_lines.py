@@ -1,7 +1,7 @@
-"""Makes lines of what a look at recent activity found.
+"""Turns recent activity into lines.
 
-Jobs that run smoothly leave no events, so a line is made of what a job's row says (created,
-claimed, ended) or of an event (everything else).
+Jobs that run smoothly leave no events. So created, claimed and ended are lines of a job's row, and
+everything else is the line of an event.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from trunkline.model import ActivityLine, Event, RecentJob, Recently
 
 __all__ = ["LineKey", "line_key", "line_order", "lines_of"]
 
-# Events that tell the same as the row of a job; the others have no counterpart.
+# Events that mean the same as a time in the row of a job, with their name there.
 _SAME: Final = {"claimed": "started"}
 _ENDINGS: Final = frozenset({"completed", "cancelled", "dead"})
 
@@ -33,18 +33,18 @@ def line_order(line: ActivityLine) -> tuple[datetime, UUID, int]:
     return line.at, line.job_id, place
 
 
-def lines_of(looked: Recently, since: datetime) -> Iterator[ActivityLine]:
-    """Yield the lines of a look that are not before a time, each once."""
-    told: set[LineKey] = set()
+def lines_of(activity: Recently, since: datetime) -> Iterator[ActivityLine]:
+    """Yield the lines of recent activity that are not before a time, each once."""
+    seen: set[LineKey] = set()
     sources: Iterable[Callable[[], Iterable[ActivityLine]]] = (
-        # Rows first: where both tell of the same, they know more.
-        lambda: (line for job in looked.jobs for line in _of_job(job)),
-        lambda: map(_of_event, looked.events),
+        # Rows first, because they have more details than an event with the same meaning.
+        lambda: (line for job in activity.jobs for line in _of_job(job)),
+        lambda: map(_of_event, activity.events),
     )
     for source in sources:
         for line in source():
-            if line.at >= since and line_key(line) not in told:
-                told.add(line_key(line))
+            if line.at >= since and line_key(line) not in seen:
+                seen.add(line_key(line))
                 yield line
 
 
@@ -82,23 +82,32 @@ def _of_job(job: RecentJob) -> Iterator[ActivityLine]:
             **facts,
         )
 
-    first = "scheduled" if job.run_at and job.run_at > job.created_at else "ready"
-    # After a failure or a pause the due time is another one.
-    run_at = job.run_at if first == "scheduled" and job.attempt <= 1 else None
+    run_at = _first_run_at(job)
     yield line(
         job.created_at,
         "enqueued",
         attempt=0,
         worker=None,
-        state="ready" if run_at is None else first,
+        state="ready" if run_at is None else "scheduled",
         run_at=run_at,
     )
     if job.claimed_at is not None:
         yield line(job.claimed_at, "started", state="running")
-    # A dead letter ends by an event: failed, lost, put off or collided.
+    # The end of a dead letter is an event: failed, lost, deferred or collided.
     if job.finished_at is not None and job.state in _ENDINGS - {"dead"}:
         took = job.finished_at - job.claimed_at if job.claimed_at else None
         yield line(job.finished_at, job.state, state=job.state, took=took, reason=job.reason)
+
+
+def _first_run_at(job: RecentJob) -> datetime | None:
+    """Return until when the job was delayed at its enqueue, as far as its row shows that.
+
+    After an attempt has failed or was deferred, the row has the due time of the next attempt.
+    """
+    if job.run_at is None or job.run_at <= job.created_at:
+        return None
+    claimed = job.attempt == 1 and job.claimed_at is not None and job.run_at <= job.claimed_at
+    return job.run_at if job.attempt == 0 or claimed else None
 
 
 def _time(value: str | None) -> datetime | None:

@@ -1,4 +1,4 @@
-"""How fast dead letters are replayed, and when a replay stops."""
+"""The pace of a replay of dead letters, and when it stops."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from trunkline.model import BulkChange, Job, JobState, PacedReplay
 
 __all__ = ["Pace", "ReplayTally"]
 
-# The most that one transaction replays, and the most jobs whose state is asked for at once.
+# The most jobs that one transaction replays, or whose state one query reads.
 _MOST: Final = 1000
 
 
@@ -29,7 +29,7 @@ class Pace:
 
 
 class ReplayTally:
-    """Counts what became of replayed jobs."""
+    """Counts how replayed jobs ended."""
 
     def __init__(self, stop_at: float | None, at_least: int) -> None:
         if stop_at is not None and not 0 <= stop_at < 1:
@@ -41,7 +41,7 @@ class ReplayTally:
         self._stop_at = stop_at
         self._at_least = at_least
         self._outcomes: Counter[str] = Counter()
-        # In the order in which their states were asked for last.
+        # Jobs that may still fail again, those whose state was read least recently first.
         self._open: dict[UUID, None] = {}
         self._replayed = self._completed = self._failed = 0
 
@@ -52,13 +52,13 @@ class ReplayTally:
         self._open.update(dict.fromkeys(change.job_ids))
 
     def open_jobs(self) -> Sequence[UUID]:
-        """Return jobs of which it is not known yet whether they fail again, at most 1,000."""
+        """Return jobs that may still fail again, at most 1,000."""
         return list(self._open)[:_MOST]
 
-    def settle(self, asked: Iterable[UUID], found: Iterable[Job]) -> None:
-        """Take the present states of jobs; one that is gone counts for neither side."""
-        states = {job.id: job for job in found}
-        for job_id in asked:
+    def settle(self, job_ids: Iterable[UUID], jobs: Iterable[Job]) -> None:
+        """Count jobs by their present states. A job that is gone is not counted."""
+        states = {job.id: job for job in jobs}
+        for job_id in job_ids:
             self._open.pop(job_id, None)
             job = states.get(job_id)
             if job is None:
@@ -79,7 +79,7 @@ class ReplayTally:
         )
 
     def progress(self, cursor: str | None) -> PacedReplay:
-        """Return how the replay stands."""
+        """Return the progress of the replay."""
         return PacedReplay(
             replayed=self._replayed,
             completed=self._completed,

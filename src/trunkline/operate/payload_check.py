@@ -18,7 +18,7 @@ class HandledTask(Protocol):
 
     @property
     def schema(self) -> _Schema:
-        """What its handler takes."""
+        """The parameters of its handler."""
 
     @property
     def names(self) -> tuple[str, ...]:

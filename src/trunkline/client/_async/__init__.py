@@ -1,1 +1,1 @@
-"""The client, asynchronous. `trunkline.client._sync` is generated from this package."""
+"""The asynchronous client. `trunkline.client._sync` is generated from this package."""

@@ -1,23 +1,30 @@
-"""The connections of an application, and what it asks the engine through them."""
+"""The connections of an application, and the calls that it makes through them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
+from uuid import UUID
 
+from trunkline.artifacts import AsyncArtifacts, AsyncStore
 from trunkline.client._async.jobs import STATES, AsyncJobHandle, AsyncJobs
-from trunkline.client.registry import Registry
-from trunkline.client.request import PLAIN, Request, document, payloads
+from trunkline.client._async.workflows import AsyncWorkflows
+from trunkline.client.graph import Graph
+from trunkline.client.request import PLAIN, Request, StepRequest, document, payloads
+from trunkline.client.task import Task, tasks_by_name
 from trunkline.db.address import UNKNOWN
 from trunkline.db.call import Call
 from trunkline.db.calls.produce import enqueue, enqueue_batch, enqueue_document, register_tasks
-from trunkline.db.foreign import enqueue_on_async
+from trunkline.db.calls.steps import send_event
+from trunkline.db.calls.workflows import start
+from trunkline.db.foreign import enqueue_on_async, start_on_async
 from trunkline.db.patient import CALL_PATIENCE
 from trunkline.db.pool import AsyncPool
-from trunkline.errors import InvalidArgument, UnsupportedConnection
-from trunkline.model import Enqueued
+from trunkline.errors import InvalidArgument, InvalidWorkflow, UnsupportedConnection
+from trunkline.model import Enqueued, Job, SentEvent, StartedWorkflow
+from trunkline.model.codec import encode
 
 __all__ = ["AsyncClient"]
 
@@ -25,21 +32,25 @@ T = TypeVar("T")
 
 
 class AsyncClient:
-    """Enqueues requests and looks after jobs. Connects at its first use."""
+    """Enqueues requests and gives access to jobs. Connects at its first use."""
 
     def __init__(
         self,
         dsn: str | None,
-        registry: Registry,
+        tasks: Mapping[str, Task[..., Any]],
         *,
         embedded: bool | None = None,
         connections: int = 10,
+        store: AsyncStore,
     ) -> None:
         self._size = connections
         self._pool = AsyncPool(dsn, embedded=embedded, size=connections)
-        self._registry = registry
+        self._tasks = tasks
         self._registered: set[str] = set()
         self.jobs = AsyncJobs(self)
+        self.workflows = AsyncWorkflows(self)
+        self._store = store
+        self.artifacts = AsyncArtifacts(self, store)
 
     async def __aenter__(self) -> Self:
         return self
@@ -54,18 +65,19 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Close the connections, and stop the embedded server if nobody else uses it."""
+        await self._store.close()
         await self._pool.close()
 
     @contextmanager
     def connect_to(self, dsn: str) -> Iterator[None]:
         """Use another database within the block; see Trunkline.connect_to."""
-        before = self._pool, self._registered
+        previous = self._pool, self._registered
         self._pool, self._registered = AsyncPool(dsn, size=self._size), set()
         try:
             yield
         finally:
             self._pool.abandon()
-            self._pool, self._registered = before
+            self._pool, self._registered = previous
 
     async def run(self, call: Call[T], patience: float = CALL_PATIENCE) -> T:
         """Run any call of the engine on a connection of the application."""
@@ -78,35 +90,62 @@ class AsyncClient:
 
     @property
     def server(self) -> str:
-        """The server of this client, as named in messages; empty before its first use."""
+        """The address of the server, as messages name it; empty before the first use."""
         return self._pool.address
 
     async def enqueue_one(self, request: Request[T]) -> AsyncJobHandle[T]:
-        """Enqueue one request: the short way for one that says nothing special."""
+        """Enqueue one request, with a faster call if it has no options."""
         if request.options is not PLAIN:
             return (await self.enqueue_many([request]))[0]
         if request.task not in self._registered:
-            await self._make_known({request.task})
+            await self._register({request.task})
         answer = await self.run(enqueue(request.task, request.payload.decode()))
         return AsyncJobHandle.of(self.jobs, request, answer)
 
+    async def send_event(
+        self,
+        target: UUID | str | AsyncJobHandle[Any] | Job,
+        name: str,
+        payload: Any = None,
+        *,
+        event_id: str | None = None,
+        tenant: str | None = None,
+    ) -> SentEvent:
+        """Send an event to a job, or to a key, for `ctx.wait_for` in handlers.
+
+        Text is a key; pass the id of a job as a UUID. The first event of a name wins: after it the
+        outcome is `already`. With an `event_id`, the same event with another payload is refused.
+        `tenant` is that of a key. The payload has at most 64 KB of JSON.
+        """
+        try:
+            document = encode(payload, in_order=event_id is not None).decode()
+        except TypeError as error:
+            raise InvalidArgument(
+                "the payload of an event is not JSON",
+                detail={"event": name, "problem": str(error)},
+            ) from error
+        key = target if isinstance(target, str) else None
+        job = None if isinstance(target, str) else _job_id(target)
+        call = send_event(name, document, job=job, key=key, event_id=event_id, tenant=tenant)
+        return await self.run(call)
+
     async def enqueue_many(self, requests: Iterable[Request[Any]]) -> list[AsyncJobHandle[Any]]:
-        """Enqueue requests of any tasks at once, all or none; one handle for each, in order."""
-        wanted = _checked(requests)
-        if not wanted:
+        """Enqueue requests of any tasks at once, all or none; return their handles in order."""
+        batch = _checked(requests)
+        if not batch:
             return []
-        tasks = {request.task for request in wanted}
-        await self._make_known(tasks)
-        if len(tasks) == 1 and {id(request.options) for request in wanted} == {id(PLAIN)}:
-            return await self._enqueue_batch(wanted)
-        answers = await self._enqueue(wanted)
+        tasks = {request.task for request in batch}
+        await self._register(tasks)
+        if len(tasks) == 1 and {id(request.options) for request in batch} == {id(PLAIN)}:
+            return await self._enqueue_batch(batch)
+        answers = await self._enqueue(batch)
         return [
             AsyncJobHandle.of(self.jobs, request, answer)
-            for request, answer in zip(wanted, answers, strict=True)
+            for request, answer in zip(batch, answers, strict=True)
         ]
 
     async def _enqueue_batch(self, requests: list[Request[Any]]) -> list[AsyncJobHandle[Any]]:
-        """The short way for many jobs of one task that say nothing special."""
+        """Enqueue many jobs of one task that have no options, with a faster call."""
         answer = await self.run(enqueue_batch(requests[0].task, payloads(requests)))
         jobs, state, run_at = self.jobs, STATES[answer.state], answer.run_at
         return [
@@ -120,30 +159,54 @@ class AsyncClient:
             return await self.run(enqueue_document(document(requests)))
         return await enqueue_on_async(connection, document(requests))
 
-    async def _make_known(self, tasks: set[str]) -> None:
+    async def start_workflow(self, graph: Graph, connection: Any) -> StartedWorkflow:
+        """Start a workflow, on the caller's connection if there is one."""
+        document = graph.document()
+        await self._register(graph.tasks)
+        if connection is None:
+            return await self.run(start(document))
+        return await start_on_async(connection, document)
+
+    async def _register(self, tasks: set[str]) -> None:
         """Register tasks of this application before their first job.
 
-        On a connection of our own: a refusal would end the transaction of the caller, and a row of
-        a task locked in it would hold up every worker that starts.
+        This uses a separate connection: in the caller's transaction, a refusal would abort it, and
+        a locked task row would delay every worker that starts.
         """
         unknown = tasks - self._registered
         if not unknown:
             return
-        handlers = self._registry.handlers
-        new = [handlers[name].policy_of(name) for name in unknown if name in handlers]
+        known = tasks_by_name(self._tasks)
+        new = [known[name].policy_of(name) for name in unknown if name in known]
         if new:
             await self.run(register_tasks(new))
         self._registered |= tasks
 
 
+def _job_id(target: Any) -> UUID:
+    job = getattr(target, "id", target)
+    if not isinstance(job, UUID):
+        raise InvalidArgument(
+            "an event is sent to a job or to a key",
+            hint="Pass a job, its id as a UUID, or a key as text.",
+            detail={"target": repr(target)[:200]},
+        )
+    return job
+
+
 def _checked(requests: object) -> list[Request[Any]]:
-    found: list[Any] = list(requests) if isinstance(requests, Iterable) else [requests, None]
-    if set(map(type, found)) - {Request}:
+    batch: list[Any] = list(requests) if isinstance(requests, Iterable) else [requests, None]
+    if others := set(map(type, batch)) - {Request}:
+        if others == {StepRequest}:
+            raise InvalidWorkflow(
+                "A request uses the result of a step, but is not part of a workflow",
+                hint="Add it to the workflow that the step belongs to: workflow.add(request).",
+            )
         raise InvalidArgument(
             "enqueue_many takes a list of requests",
-            hint="Make each with task.request(...), for example [send.request(to=name)].",
+            hint="Create each with task.request(...), for example [send.request(to=name)].",
         )
-    return found
+    return batch
 
 
 def _common_connection(requests: Sequence[Request[Any]]) -> Any:

@@ -1,4 +1,4 @@
-"""Jobs that exist: look at them, wait for them, change them."""
+"""Existing jobs: read them, wait for them, change them."""
 
 from __future__ import annotations
 
@@ -6,27 +6,41 @@ import asyncio
 import random
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack, overload
 from uuid import UUID
 
-from trunkline.client.codec import encode
+from trunkline.artifacts.results import reference_of
 from trunkline.client.request import OptionArguments, Options, Request
 from trunkline.db.calls import produce, read
 from trunkline.db.notices import task_in_notice
 from trunkline.db.patient import CALL_PATIENCE
 from trunkline.errors import (
+    ArtifactGone,
     ConnectionLost,
     DatabaseProblem,
     DatabaseUnreachable,
+    FileMissing,
     InvalidArgument,
     JobCancelled,
     JobFailed,
     PayloadMismatch,
+    StoreNotConfigured,
     UnknownJob,
     WaitTimeout,
 )
-from trunkline.model import ChangedJob, Duration, Enqueued, Explanation, Job, JobState, seconds
+from trunkline.model import (
+    Artifact,
+    ChangedJob,
+    Duration,
+    Enqueued,
+    Explanation,
+    Job,
+    JobState,
+    seconds,
+)
+from trunkline.model.codec import encode
 
 if TYPE_CHECKING:
     from trunkline.client._async.connection import AsyncClient
@@ -35,15 +49,13 @@ __all__ = ["STATES", "AsyncJobHandle", "AsyncJobs"]
 
 R = TypeVar("R")
 
-# How often a waiting client looks: often at first, since most waits are for short jobs.
-_FIRST_LOOK = 0.005
-_LAST_LOOK = 0.5
+# How often a waiting client reads the job: often at first, since most waits are for short jobs.
+_FIRST_PAUSE = 0.005
+_LONGEST_PAUSE = 0.5
 _SLOWER = 1.5
-# The last look of a wait gets this long however little time is left.
-_SHORTEST_LOOK = 0.1
-
-
-# Calling the enumeration takes twenty times as long.
+# The last read of a wait may take this long, however little time is left.
+_SHORTEST_READ = 0.1
+# JobState(value) takes twenty times as long.
 STATES: Final = {state.value: state for state in JobState}
 
 
@@ -56,7 +68,7 @@ class AsyncJobs:
     async def enqueue(
         self, task: str, payload: dict[str, Any] | None = None, **options: Unpack[OptionArguments]
     ) -> AsyncJobHandle[Any]:
-        """Enqueue by name, where the handler is not at hand."""
+        """Enqueue a job by the name of its task, without importing its handler."""
         try:
             document = encode(payload or {}, in_order=options.get("idempotency_key") is not None)
         except TypeError as error:
@@ -67,18 +79,29 @@ class AsyncJobs:
         return (await self._client.enqueue_many([request]))[0]
 
     async def get(self, job: UUID | str | AsyncJobHandle[Any]) -> Job:
-        """Everything about one job, with payload, result and the errors of its attempts."""
-        return await self._find(_id(job), CALL_PATIENCE)
+        """Return one job, with its payload, its result and the errors of its attempts.
+
+        A result in the store is read from there. If that is not possible, because there is no store
+        or the file was deleted, the result is a reference: `{"$artifact": id}`.
+        """
+        found = await self._find(_id(job), CALL_PATIENCE)
+        if reference_of(found.result) is None:
+            return found
+        try:
+            value = await self._client.artifacts.resolve(found.result, found.id)
+        except (ArtifactGone, FileMissing, StoreNotConfigured):
+            return found
+        return replace(found, result=value)
 
     async def _find(self, job_id: UUID, patience: float) -> Job:
-        found = await self._client.run(read.job(job_id), patience)
-        if found is None:
+        job = await self._client.run(read.job(job_id), patience)
+        if job is None:
             raise UnknownJob(
                 "unknown job",
                 hint="Check the id; ended jobs are kept for the retention of their kind.",
                 detail={"job": str(job_id), "server": self._client.server},
             )
-        return found
+        return job
 
     async def list(
         self,
@@ -90,9 +113,9 @@ class AsyncJobs:
         limit: int = 100,
         before: UUID | str | None = None,
     ) -> list[Job]:
-        """Jobs, newest first, without payloads; `before` is the last id of the page before.
+        """Return jobs, newest first, without payloads. `before` is the last id of the last page.
 
-        If few jobs match, it reads until the page is full: seconds per million jobs.
+        If few jobs match, this reads on until the page is full: seconds per million jobs.
         """
         states = None if state is None else _states(state)
         place = None if before is None else _id(before)
@@ -114,29 +137,33 @@ class AsyncJobs:
         """Wait until a job has ended; return its result or raise JobFailed or JobCancelled."""
         limit = None if timeout is None else seconds(timeout)
         end = None if limit is None else time.monotonic() + limit
-        pause = _FIRST_LOOK
-        while not (found := await self._look(job, end)) or not found.state.final:
+        pause = _FIRST_PAUSE
+        while not (state := await self._read(job, end)) or not state.state.final:
             if end is not None and time.monotonic() >= end:
                 raise WaitTimeout(_id(job), limit or 0.0, server=self._client.server)
-            left = pause if end is None else min(pause, end - time.monotonic())
-            await asyncio.sleep(max(left, 0.0) * random.uniform(0.9, 1.1))  # noqa: S311
-            pause = min(pause * _SLOWER, _LAST_LOOK)
-        value = _result(found)
+            remaining = pause if end is None else min(pause, end - time.monotonic())
+            await asyncio.sleep(max(remaining, 0.0) * random.uniform(0.9, 1.1))  # noqa: S311
+            pause = min(pause * _SLOWER, _LONGEST_PAUSE)
+        value = await self._client.artifacts.resolve(_result(state), state.id)
         return job.decode_result(value) if isinstance(job, AsyncJobHandle) else value
 
-    async def _look(self, job: UUID | str | AsyncJobHandle[Any], end: float | None) -> Job | None:
-        """A server that is away for a moment does not end a wait; None then."""
-        left = CALL_PATIENCE if end is None else end - time.monotonic()
+    async def _read(self, job: UUID | str | AsyncJobHandle[Any], end: float | None) -> Job | None:
+        """Return the job, or None if the server is away for a moment, which must not end a wait."""
+        remaining = CALL_PATIENCE if end is None else end - time.monotonic()
         try:
-            return await self._find(_id(job), min(max(left, _SHORTEST_LOOK), CALL_PATIENCE))
+            return await self._find(_id(job), min(max(remaining, _SHORTEST_READ), CALL_PATIENCE))
         except ConnectionLost:
-            # No answer within what was left of the time, perhaps: the time is what is over.
+            # The call may have used up the remaining time. Then `wait` raises WaitTimeout.
             return None
         except (DatabaseUnreachable, DatabaseProblem) as error:
             over = end is not None and time.monotonic() >= end
             if over or not getattr(error, "retryable", True):
                 raise
             return None
+
+    async def artifacts_of(self, job: UUID | str | AsyncJobHandle[Any]) -> Sequence[Artifact]:
+        """Return the first thousand artifacts of a job; none before it has completed."""
+        return await self._client.artifacts.list(job=_id(job), limit=1000)
 
     async def cancel(
         self, job: UUID | str | AsyncJobHandle[Any], reason: str | None = None
@@ -149,7 +176,7 @@ class AsyncJobs:
         return await self._client.run(produce.retry(_id(job)))
 
     async def explain(self, job: UUID | str | AsyncJobHandle[Any]) -> Sequence[Explanation]:
-        """Why a job is not running, and until when."""
+        """Return why a job is not running, and until when."""
         return await self._client.run(read.explain(_id(job)))
 
 
@@ -172,17 +199,17 @@ class AsyncJobHandle(Generic[R]):
         self._jobs = jobs
         self._decode = request.decode_result
         self._id = job_id
-        # That of the job: a unique key in a profile may have led to a job of another task.
+        # In a profile, a unique key may have returned a job of another task.
         self.task = request.task if task is None else task
-        # False when a key led to a job that was there before.
+        # False if a key returned a job that already existed.
         self.created = created
-        # When it was enqueued; `get` has the present.
+        # As of the enqueue; `get` returns the present state.
         self.state = state
         self.run_at = run_at
 
     @classmethod
     def of(cls, jobs: AsyncJobs, request: Request[R], answer: Enqueued) -> AsyncJobHandle[R]:
-        """The handle of one job as the engine answered."""
+        """Return the handle of one job from the engine's answer."""
         job, state, created = answer.job_id, STATES[answer.state], answer.created
         task = None if created else task_in_notice(job)
         return cls(jobs, request, job, state, answer.run_at, created=created, task=task)
@@ -198,19 +225,23 @@ class AsyncJobHandle(Generic[R]):
         return f"<job {self.id} of {self.task}>"
 
     async def get(self) -> Job:
-        """Everything about the job."""
+        """Return the job, with its payload, its result and the errors of its attempts."""
         return await self._jobs.get(self.id)
 
     async def wait(self, timeout: Duration | None = None) -> R:
-        """Wait until it has ended; return its result or raise JobFailed or JobCancelled."""
+        """Wait until the job has ended; return its result or raise JobFailed or JobCancelled."""
         return await self._jobs.wait(self, timeout)
 
+    async def artifacts(self) -> Sequence[Artifact]:
+        """Return the first thousand artifacts of the job; none before it has completed."""
+        return await self._jobs.artifacts_of(self.id)
+
     async def cancel(self, reason: str | None = None) -> ChangedJob:
-        """Cancel it."""
+        """Cancel the job at once if it waits, or ask its worker to stop it."""
         return await self._jobs.cancel(self.id, reason)
 
     def decode_result(self, value: Any) -> R:
-        """Turn a stored result into the type of the handler."""
+        """Return a stored result as the type in the handler's annotation."""
         decoded: R = self._decode(value)
         return decoded
 
@@ -230,13 +261,13 @@ def _id(job: UUID | str | AsyncJobHandle[Any]) -> UUID:
         ) from error
 
 
-def _states(given: JobState | str | Sequence[JobState | str]) -> Sequence[JobState]:
-    names = [given] if isinstance(given, str) else list(given)
+def _states(states: JobState | str | Sequence[JobState | str]) -> Sequence[JobState]:
+    names = [states] if isinstance(states, str) else list(states)
     try:
         return [JobState(name) for name in names]
     except ValueError as error:
         raise InvalidArgument(
-            "unknown state", hint="One of " + ", ".join(JobState), detail={"state": str(error)}
+            "unknown state", hint="Pass one of " + ", ".join(JobState), detail={"state": str(error)}
         ) from error
 
 

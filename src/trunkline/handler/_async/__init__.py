@@ -1,1 +1,1 @@
-"""The asynchronous source of what handlers use; `_sync` is generated from it."""
+"""The asynchronous tools of handlers; `trunkline.handler._sync` is generated from this package."""

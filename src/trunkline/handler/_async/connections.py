@@ -12,7 +12,7 @@ __all__ = ["AsyncConnections"]
 
 
 class AsyncConnections:
-    """Opened at first use and kept for the next call of any job."""
+    """Connections that are opened at first use and kept for the next call of any job."""
 
     def __init__(self) -> None:
         self._pool: httpcore2.AsyncConnectionPool | None = None
@@ -22,14 +22,14 @@ class AsyncConnections:
         """Return the pool; handlers in threads share one."""
         with self._lock:
             if self._pool is None:
-                # Not before a handler calls a provider: httpx2 is an extra and takes time to load.
+                # Imported when a handler first calls a provider: httpx2 is an extra, slow to load.
                 from trunkline.handler._async.network import open_pool  # noqa: PLC0415
 
                 self._pool = open_pool()
             return self._pool
 
     async def close(self) -> None:
-        """Close all of them."""
+        """Close all connections."""
         with self._lock:
             pool, self._pool = self._pool, None
         if pool is not None:

@@ -1,4 +1,4 @@
-"""Network streams that count bytes and keep to the deadline of their exchange."""
+"""Network streams that count bytes and enforce the deadline of their exchange."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trunkline.handler.http.exchange import of_timeout
 
 __all__ = ["open_pool"]
 
-# Servers close connections that are idle for longer; a request sent just then would fail.
+# Many servers close connections that are idle for longer, and a request sent just then would fail.
 _KEPT: Final = 15.0
 _MOST_KEPT: Final = 20
 
@@ -65,7 +65,7 @@ class AsyncWire(httpcore2.AsyncNetworkStream):
         self._stream = stream
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Read what has arrived; b"" at the end."""
+        """Read the data that has arrived; b"" at the end."""
         exchange = of_timeout(timeout)
         exchange.check_size()
         data = await self._stream.read(max_bytes, exchange.left("read"))
@@ -73,7 +73,7 @@ class AsyncWire(httpcore2.AsyncNetworkStream):
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send all of it."""
+        """Send all the data."""
         await self._stream.write(buffer, of_timeout(timeout).left("write"))
 
     async def start_tls(
@@ -83,13 +83,13 @@ class AsyncWire(httpcore2.AsyncNetworkStream):
         timeout: float | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         """Encrypt the connection and verify the server."""
-        left = of_timeout(timeout).left("connect")
-        return AsyncWire(await self._stream.start_tls(ssl_context, server_hostname, left))
+        remaining = of_timeout(timeout).left("connect")
+        return AsyncWire(await self._stream.start_tls(ssl_context, server_hostname, remaining))
 
     def get_extra_info(self, info: str) -> Any:
-        """Return what the pool asks about the connection."""
+        """Return a property of the connection that the pool needs."""
         return self._stream.get_extra_info(info)
 
     async def aclose(self) -> None:
-        """Close it."""
+        """Close the connection."""
         await self._stream.aclose()

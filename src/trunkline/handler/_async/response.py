@@ -18,7 +18,7 @@ __all__ = ["AsyncCall", "AsyncResponse"]
 
 
 class AsyncCall:
-    """One exchange and the grant that it runs on."""
+    """One exchange with a provider, and its grant."""
 
     def __init__(
         self, terms: Terms, grant: Grant | None, journey: Journey, exchange: Exchange
@@ -27,12 +27,12 @@ class AsyncCall:
         self._grant = grant
         self._journey = journey
         self.exchange = exchange
-        # Whether the provider said: not now.
+        # Whether the provider refused the call for now.
         self.refused = False
         self._settled = False
 
     async def settle(self, response: httpx2.Response | None) -> None:
-        """Settle with a whole answer, or with the bytes that have arrived; once."""
+        """Settle once, with a whole answer or with the bytes that have arrived."""
         if self._settled:
             return
         self._settled = True
@@ -44,12 +44,12 @@ class AsyncCall:
             actual = self._terms.actual(response, refused=self.refused, received=received)
             await self._grant.settle_answer(actual, received)
         finally:
-            # After an error the estimate stays charged, and the slot is free.
+            # After an error the estimate stays charged, but the slot becomes free.
             await self._grant.close()
 
 
 class AsyncResponse(httpx2.Response):
-    """The slot of a streamed answer is held until the stream ends, however it ends."""
+    """An answer that settles at its end. A streamed one keeps its slot until the stream ends."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class AsyncResponse(httpx2.Response):
             request=request,
         )
         self._call = call
-        # Whether the body is read as a whole: then reading it settles, else closing it.
+        # Whether the body is read as a whole. Then reading settles the call; otherwise, closing.
         self._whole = False
 
     async def aread(self) -> bytes:
@@ -83,7 +83,7 @@ class AsyncResponse(httpx2.Response):
     async def aiter_bytes(self, chunk_size: int | None = None) -> AsyncGenerator[bytes, None]:
         """Decompress the body, up to the bound of an answer."""
         size = 0
-        # The blocking twin is a generator too, but httpx2 annotates it as an iterator.
+        # The blocking form is a generator too, but httpx2 annotates it as an iterator.
         stream = super().aiter_bytes(chunk_size)
         async with aclosing(stream) as parts:  # type: ignore[type-var, unused-ignore]
             async for part in parts:
@@ -102,12 +102,12 @@ class AsyncResponse(httpx2.Response):
             await self._end(None)
 
     async def _end(self, response: httpx2.Response | None) -> None:
-        # Known to the function that settles, and afterwards to the handler.
+        # Set before the user's `settle` function is called, which may read it.
         self.extensions["wire_bytes"] = self._call.exchange.received
         await self._call.settle(response)
 
     def raise_for_status(self) -> httpx2.Response:
-        """Raise HTTPStatusError, without the query of the address, unless it succeeded."""
+        """Raise HTTPStatusError, without the query of the URL, unless the call succeeded."""
         if self.is_success:
             return self
         raise bad_status(self)

@@ -1,4 +1,4 @@
-"""The transport of ctx.http: every request takes room in a limit and settles when it has ended."""
+"""The transport of ctx.http: every request acquires a grant and settles it at the end."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncLimitedTransport", "open_client"]
 
-# How long a bucket is paused if the provider refuses and does not say until when.
+# How long a bucket is paused if the provider refuses a call without naming a time.
 _DEFAULT_PAUSE: Final = 5.0
 # A shorter pause would end the pauses that other calls have set.
 _SHORTEST_PAUSE: Final = 1.0
-# A grant outlives its call, also if the handler takes its time to read the answer.
+# How much longer a grant lasts than its call, so that the handler can read the answer slowly.
 _GRACE: Final = 60.0
-# For calls without a timeout.
+# The duration of the grant for calls without a timeout.
 _LONGEST_CALL: Final = 3600.0
 _REPEATABLE: Final = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PUT", "TRACE"})
 
@@ -49,13 +49,13 @@ def open_client(
         transport=AsyncLimitedTransport(grants, connections, terms),
         headers={"User-Agent": f"trunkline/{__version__}"},
         timeout=DEFAULT_TIMEOUT,
-        # No proxies of the environment: the handler decides where its credentials go.
+        # Proxy variables of the environment are ignored: the handler decides who sees credentials.
         trust_env=False,
     )
 
 
 class AsyncLimitedTransport(httpx2.AsyncBaseTransport):
-    """Sends requests on the terms of one client."""
+    """Sends requests with the limit and cost of one client."""
 
     def __init__(self, grants: AsyncGrants, connections: AsyncConnections, terms: Terms) -> None:
         self._grants = grants
@@ -63,7 +63,7 @@ class AsyncLimitedTransport(httpx2.AsyncBaseTransport):
         self._terms = terms
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Take room, send, and report to everyone what the provider says about its limits."""
+        """Acquire a grant, send the request, and record what the provider reports of its limits."""
         if request.url.scheme not in {"http", "https"} or not request.url.host:
             raise httpx2.UnsupportedProtocol(
                 f"{place(request.url)} does not begin with http:// or https://", request=request
@@ -88,14 +88,14 @@ class AsyncLimitedTransport(httpx2.AsyncBaseTransport):
             observed = _observed(response)
             call.refused = observed.refuses(response.status_code)
             if limit:
-                await self._tell(limit, observed, response)
+                await self._report_limits(limit, observed, response)
         except BaseException:
             await response.aclose()
             raise
         if call.refused and terms.raise_for_limit:
             await _discard(response)
             raise RateLimited(
-                f"{place(request.url)} answered {response.status_code}: not now",
+                f"{place(request.url)} answered {response.status_code}: the call was refused",
                 status=response.status_code,
                 retry_after=observed.pause(),
             )
@@ -107,8 +107,8 @@ class AsyncLimitedTransport(httpx2.AsyncBaseTransport):
             try:
                 answer = await self._exchange(request, exchange)
             except (httpcore2.NetworkError, httpcore2.RemoteProtocolError):
-                # The server closed a kept connection just now. Whether it has read the request,
-                # nobody knows, so only what may be repeated is sent again.
+                # The server has just closed a kept connection. It may have read the request, so
+                # only a request that is safe to repeat is sent again.
                 if exchange.connected or exchange.received or not _is_repeatable(request):
                     raise
                 answer = await self._exchange(request, exchange)
@@ -132,8 +132,8 @@ class AsyncLimitedTransport(httpx2.AsyncBaseTransport):
             )
         )
 
-    async def _tell(self, limit: str, observed: Observed, response: AsyncResponse) -> None:
-        """Tell everyone before the body is read: meanwhile others would send requests in vain."""
+    async def _report_limits(self, limit: str, observed: Observed, response: AsyncResponse) -> None:
+        """Record limits before the body is read: meanwhile other calls would be refused."""
         refused = observed.refuses(response.status_code)
         if not refused and not observed.is_low():
             return
@@ -159,7 +159,7 @@ class AsyncBody(httpx2.AsyncByteStream):
                 yield part
 
     async def aclose(self) -> None:
-        """Give the connection back, or close it if something is left unread."""
+        """Return the connection to the pool, or close it if data is left unread."""
         await self._stream.aclose()
 
 
@@ -169,11 +169,11 @@ def _is_repeatable(request: httpx2.Request) -> bool:
 
 def _observed(response: httpx2.Response) -> Observed:
     observed = limit_headers.read(response.headers, time.time())
-    if observed.nonsense:
+    if observed.unreadable:
         _log.warning(
-            "%s sent headers about its limits that mean nothing: %s",
+            "%s sent headers about its limits that cannot be read: %s",
             place(response.url),
-            ", ".join(observed.nonsense),
+            ", ".join(observed.unreadable),
         )
     return observed
 

@@ -43,27 +43,27 @@ __all__ = ["SyncGrant", "SyncGrantRequest", "SyncGrants", "SyncLink"]
 T = TypeVar("T")
 
 _KEY: Final = re.compile(r"\{([^{}]+)\}")
-# Between requests for a free slot, which nobody announces.
+# Pauses between attempts to acquire a free slot, which nothing announces.
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 1.0
-# If the time is known; no longer, because an operator may raise the limit meanwhile.
+# The longest pause even if the time of free room is known: an operator may raise the limit.
 _LONGEST_WAIT: Final = 10.0
 
 _log = logging.getLogger("trunkline.flow")
 
 
 class SyncLink(Protocol):
-    """The worker behind a handler, as grants need it."""
+    """The methods of a worker that grants need."""
 
     def run(self, call: Call[T]) -> T:
         """Call the engine."""
 
     def pause(self, seconds: float) -> None:
-        """Wait; raises Cancel or StaleAttempt if the attempt has to stop."""
+        """Sleep; raise Cancel or StaleAttempt if the attempt must stop."""
 
 
 class SyncGrants:
-    """What one attempt takes of limits."""
+    """The grants and provider calls of one attempt."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class SyncGrants:
     def http_client(self, terms: Terms) -> httpx2.Client:
         """See Context.http_client."""
         require_httpx2()
-        # Not before a handler calls a provider: httpx2 is an extra and takes time to load.
+        # Imported only when a handler calls a provider: httpx2 is an extra and takes time to load.
         from trunkline.handler._sync.transport import open_client  # noqa: PLC0415
 
         return open_client(self, self._connections, terms)
@@ -113,7 +113,7 @@ class SyncGrants:
         return self._link.run(call) == "settled"
 
     def observe(self, limit: str, observed: Mapping[str, Any], keys: Mapping[str, Any]) -> None:
-        """Tell everyone what a provider says about its limit."""
+        """Record what a provider reports about its limit, for all workers."""
         call = flow.observe_limit(
             limit,
             observed,
@@ -124,12 +124,12 @@ class SyncGrants:
         try:
             self._link.run(call)
         except (DatabaseProblem, DatabaseUnreachable, Refusal, SchemaError) as error:
-            # No reason to fail the job: the provider repeats it in its next response.
-            _log.warning("what a provider says about %s could not be recorded: %s", limit, error)
+            # This must not fail the job: the provider repeats the report in its next response.
+            _log.warning("could not record what a provider reports about %s: %s", limit, error)
 
-    def keys(self, limit: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the keys of a limit's name: those given, the others from the payload."""
-        keys = dict(given)
+    def keys(self, limit: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the keys of a limit's name: `overrides`, and the others from the payload."""
+        keys = dict(overrides)
         for name in _KEY.findall(limit):
             if name not in keys:
                 keys[name] = self._job.tenant if name == "tenant" else self._payload.get(name)
@@ -142,9 +142,9 @@ class SyncGrants:
 
 
 class SyncGrantRequest(SyncOnly, AbstractContextManager["SyncGrant"]):
-    """Waits for room in a limit and gives a Grant; leaving the block settles it.
-
-    If the handler did not settle it, also after an error, the estimate stays charged.
+    """Waits for room in a limit and returns a Grant; leaving the block settles it.
+    If the handler has not reported the actual cost, for example after an error, the estimate stays
+    charged.
     """
 
     _call = "ctx.grant()"
@@ -159,13 +159,13 @@ class SyncGrantRequest(SyncOnly, AbstractContextManager["SyncGrant"]):
 
     def __enter__(self) -> SyncGrant:
         begin = time.monotonic()
-        times = 0
+        tries = 0
         while not (answer := self._link.run(self._acquire)).granted:
             waited = time.monotonic() - begin
             if self._patience.ends(answer.reason, answer.free_in, waited):
                 raise _exhausted(self._limit, answer)
-            self._link.pause(self._patience.pause(_pause(answer, times), waited))
-            times += 1
+            self._link.pause(self._patience.pause(_pause(answer, tries), waited))
+            tries += 1
         self._grant = SyncGrant(self._link, answer)
         return self._grant
 
@@ -197,7 +197,7 @@ class SyncGrant:
         units: int | None = None,
         cost: float | Decimal | None = None,
     ) -> bool:
-        """Report what the call really took; amounts that are left out stay as estimated.
+        """Report the actual cost of the call; amounts that are left out stay as estimated.
 
         Only the first settlement counts, and returns True.
         """
@@ -219,22 +219,22 @@ class SyncGrant:
         try:
             answer = self._link.run(flow.settle(self.id, self._actual))
         except (DatabaseProblem, DatabaseUnreachable) as error:
-            # The call is done and paid for: no reason to do it again.
-            _log.warning("a grant could not be settled, its estimate stays charged: %s", error)
+            # The call was made and paid for, so it must not be repeated.
+            _log.warning("could not settle a grant; its estimate stays charged: %s", error)
             return False
         self._settled = True
         return answer == "settled"
 
     def close(self) -> None:
-        """Settle, if the handler did not."""
+        """Settle the grant if the handler has not."""
         self._send()
 
 
-def _pause(answer: flow.GrantAnswer, times: int) -> float:
-    spread: float = random.uniform(1.0, 1.1)  # noqa: S311 - not all of them at once
+def _pause(answer: flow.GrantAnswer, tries: int) -> float:
+    spread: float = random.uniform(1.0, 1.1)  # noqa: S311 - spreads the handlers
     if answer.reason != "concurrency" and answer.free_in is not None:
         return min(max(answer.free_in, _FIRST_PAUSE), _LONGEST_WAIT) * spread
-    growing: float = _FIRST_PAUSE * 2 ** min(times, 10)
+    growing: float = _FIRST_PAUSE * 2 ** min(tries, 10)
     return min(growing, _LONGEST_PAUSE) * spread
 
 

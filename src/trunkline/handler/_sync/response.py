@@ -19,7 +19,7 @@ __all__ = ["SyncCall", "SyncResponse"]
 
 
 class SyncCall:
-    """One exchange and the grant that it runs on."""
+    """One exchange with a provider, and its grant."""
 
     def __init__(
         self, terms: Terms, grant: SyncGrant | None, journey: Journey, exchange: Exchange
@@ -28,12 +28,12 @@ class SyncCall:
         self._grant = grant
         self._journey = journey
         self.exchange = exchange
-        # Whether the provider said: not now.
+        # Whether the provider refused the call for now.
         self.refused = False
         self._settled = False
 
     def settle(self, response: httpx2.Response | None) -> None:
-        """Settle with a whole answer, or with the bytes that have arrived; once."""
+        """Settle once, with a whole answer or with the bytes that have arrived."""
         if self._settled:
             return
         self._settled = True
@@ -45,12 +45,12 @@ class SyncCall:
             actual = self._terms.actual(response, refused=self.refused, received=received)
             self._grant.settle_answer(actual, received)
         finally:
-            # After an error the estimate stays charged, and the slot is free.
+            # After an error the estimate stays charged, but the slot becomes free.
             self._grant.close()
 
 
 class SyncResponse(httpx2.Response):
-    """The slot of a streamed answer is held until the stream ends, however it ends."""
+    """An answer that settles at its end. A streamed one keeps its slot until the stream ends."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class SyncResponse(httpx2.Response):
             request=request,
         )
         self._call = call
-        # Whether the body is read as a whole: then reading it settles, else closing it.
+        # Whether the body is read as a whole. Then reading settles the call; otherwise, closing.
         self._whole = False
 
     def read(self) -> bytes:
@@ -84,7 +84,7 @@ class SyncResponse(httpx2.Response):
     def iter_bytes(self, chunk_size: int | None = None) -> Generator[bytes, None]:
         """Decompress the body, up to the bound of an answer."""
         size = 0
-        # The blocking twin is a generator too, but httpx2 annotates it as an iterator.
+        # The blocking form is a generator too, but httpx2 annotates it as an iterator.
         stream = super().iter_bytes(chunk_size)
         with closing(stream) as parts:  # type: ignore[type-var, unused-ignore]
             for part in parts:
@@ -103,12 +103,12 @@ class SyncResponse(httpx2.Response):
             self._end(None)
 
     def _end(self, response: httpx2.Response | None) -> None:
-        # Known to the function that settles, and afterwards to the handler.
+        # Set before the user's `settle` function is called, which may read it.
         self.extensions["wire_bytes"] = self._call.exchange.received
         self._call.settle(response)
 
     def raise_for_status(self) -> httpx2.Response:
-        """Raise HTTPStatusError, without the query of the address, unless it succeeded."""
+        """Raise HTTPStatusError, without the query of the URL, unless the call succeeded."""
         if self.is_success:
             return self
         raise bad_status(self)

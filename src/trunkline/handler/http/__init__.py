@@ -1,1 +1,1 @@
-"""Calls to providers through httpx2: bytes are counted, time is bounded, limits are kept."""
+"""Calls to providers with httpx2, with counted bytes, bounded time and limits."""

@@ -1,4 +1,4 @@
-"""Opening connections within the time of an exchange, name resolution included."""
+"""Opens connections within the time of an exchange, including name resolution."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ __all__ = ["dial", "dial_async"]
 async def dial_async(
     backend: httpcore2.AsyncNetworkBackend, host: str, port: int, exchange: Exchange, **options: Any
 ) -> httpcore2.AsyncNetworkStream:
-    """Connect; the event loop interrupts name resolution."""
+    """Connect. The event loop can interrupt name resolution."""
     return await backend.connect_tcp(host, port, timeout=exchange.left("connect"), **options)
 
 
 def dial(
     backend: httpcore2.NetworkBackend, host: str, port: int, exchange: Exchange, **options: Any
 ) -> httpcore2.NetworkStream:
-    """Connect to the first address that accepts; a silent one leaves time for the others."""
+    """Connect to the first address that accepts. Each gets a share of the time."""
     addresses = _resolve(host, port, exchange)
     problem: Exception = httpcore2.ConnectError(f"{host} has no address")
     for index, address in enumerate(addresses):
-        left = exchange.left("connect")
-        share = None if left is None else left / (len(addresses) - index)
+        remaining = exchange.left("connect")
+        share = None if remaining is None else remaining / (len(addresses) - index)
         try:
             return backend.connect_tcp(address, port, timeout=share, **options)
         except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
@@ -38,13 +38,13 @@ def dial(
 
 
 def _resolve(host: str, port: int, exchange: Exchange) -> list[str]:
-    """Resolve a name in a thread: the resolver of the system takes no timeout."""
+    """Resolve a name in a thread, because the system's resolver takes no timeout."""
     answers: SimpleQueue[list[str] | Exception] = SimpleQueue()
 
     def resolve() -> None:
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            answers.put(list(dict.fromkeys(str(address[0]) for *_, address in found)))
+            entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            answers.put(list(dict.fromkeys(str(address[0]) for *_, address in entries)))
         except Exception as error:  # noqa: BLE001 - the waiting thread raises it
             answers.put(error)
 

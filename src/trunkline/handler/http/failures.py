@@ -1,4 +1,4 @@
-"""Errors and log lines of calls, without what may be secret in an address."""
+"""Errors and log lines of calls, without the parts of a URL that may be secret."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _EXCERPT: Final = 200
 
 
 def place(url: httpx2.URL) -> str:
-    """Return an address without user, password and query, where keys may be."""
+    """Return a URL without user, password and query, which may contain secrets."""
     return str(url.copy_with(username=None, password=None, query=None, fragment=None))
 
 
 @contextmanager
 def failures(request: httpx2.Request, exchange: Exchange) -> Iterator[None]:
-    """Raise errors of the network as errors of httpx2, which has the same names for them."""
+    """Raise errors of httpcore2 as the errors of httpx2 with the same names."""
     try:
         yield
     except (
@@ -39,21 +39,21 @@ def failures(request: httpx2.Request, exchange: Exchange) -> Iterator[None]:
 
 
 def _message(request: httpx2.Request, exchange: Exchange, error: Exception) -> str:
-    where = place(request.url)
+    url = place(request.url)
     if isinstance(error, httpcore2.TimeoutException):
         if exchange.last:
-            return f"{where} did not answer within {exchange.total:g} seconds"
-        return f"{where} did not answer in time: {type(error).__name__}"
-    return f"{request.method} {where} failed: {str(error) or type(error).__name__}"
+            return f"{url} did not answer within {exchange.total:g} seconds"
+        return f"{url} did not answer in time: {type(error).__name__}"
+    return f"{request.method} {url} failed: {str(error) or type(error).__name__}"
 
 
 def bad_status(response: httpx2.Response) -> httpx2.HTTPStatusError:
-    """Return the error of an answer with a bad status, with the beginning of its text."""
+    """Return the error for an answer with a bad status, with the start of its text."""
     message = f"{place(response.url)} answered {response.status_code} {response.reason_phrase}"
     try:
         text = response.text[:_EXCERPT].strip()
     except httpx2.ResponseNotRead:
-        # A stream: the handler has not read it yet.
+        # The answer is a stream that the handler has not read yet.
         text = ""
     return httpx2.HTTPStatusError(
         f"{message}: {text}" if text else message, request=response.request, response=response

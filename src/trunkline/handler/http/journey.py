@@ -1,4 +1,4 @@
-"""The way of a call from its first request through redirects."""
+"""The journey of a call from its first request through redirects."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import httpx2
 __all__ = ["Journey", "journey_of"]
 
 _KEY: Final = "trunkline_journey"
-# The headers that another host gets. Any other may be a credential: providers use names of their
-# own for API keys, of which httpx2 cannot know.
+# The only headers that are sent to another host. Any other header may be a credential: providers
+# use their own names for API keys, which httpx2 cannot know.
 _HARMLESS: Final = frozenset(
     {
         "accept",
@@ -27,7 +27,7 @@ _HARMLESS: Final = frozenset(
 
 
 class Journey:
-    """Where a call began, and how much of its time redirects have used."""
+    """The first URL of a call, and how much of its time redirects have used."""
 
     __slots__ = ("_url", "request", "spent")
 
@@ -38,7 +38,7 @@ class Journey:
         self.spent = 0.0
 
     def redirect(self, request: httpx2.Request) -> None:
-        """Go on with the request of a redirect, without credentials if it leads elsewhere."""
+        """Continue with the request of a redirect, without credentials if the host differs."""
         self.request = request
         if not self._is_home(request.url):
             for name in {name.lower() for name in request.headers} - _HARMLESS:
@@ -47,8 +47,9 @@ class Journey:
     def _is_home(self, url: httpx2.URL) -> bool:
         if url.host != self._url.host:
             return False
-        before, after = (_address(self._url), _address(url))
-        return before == after or (before, after) == (("http", 80), ("https", 443))
+        first, redirected = (_address(self._url), _address(url))
+        is_upgrade = (first, redirected) == (("http", 80), ("https", 443))
+        return first == redirected or is_upgrade
 
 
 def _address(url: httpx2.URL) -> tuple[str, int | None]:
@@ -58,7 +59,7 @@ def _address(url: httpx2.URL) -> tuple[str, int | None]:
 def journey_of(request: httpx2.Request) -> Journey:
     """Return the journey that a request is part of.
 
-    A client copies the extensions of a request to the request of a redirect. The same request
+    A client copies the extensions of a request to the request of a redirect. The same request sent
     again is a new call.
     """
     journey = request.extensions.get(_KEY)

@@ -1,7 +1,7 @@
-"""Reads what a provider says about its limits in the headers of an answer.
+"""Reads what a provider reports about its limits in the headers of an answer.
 
-Providers use seconds, durations such as 6m0s, or points in time. Values that cannot be understood
-are left out and their headers named in `nonsense`; nothing a provider sends raises an error here.
+Providers use seconds, durations such as 6m0s, or points in time. Values that cannot be read are
+left out, and their headers are listed in `unreadable`. No header raises an error here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TOO_MANY: Final = 429
 _UNAVAILABLE: Final = 503
 # Below this share of its limit, what remains is reported to other workers.
 _LOW: Final = 0.1
-# A number larger than this is a point in time; one still larger counts milliseconds (2001).
+# A number from this on is a point in time (2001); from the second one on it is in milliseconds.
 _EPOCH: Final = 1e9
 _EPOCH_MILLISECONDS: Final = 1e11
 # A longer pause is not credible and is ignored.
@@ -37,7 +37,7 @@ _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _FIELD: Final = re.compile(r"(?:^|[;,\s])(limit|remaining|reset|r|t|q)\s*=\s*\"?([^;,\s\"]+)")
 _FIELDS: Final = {"r": "remaining", "t": "reset", "q": "limit"}
 
-# The first header that can be understood counts.
+# The first header that can be read counts.
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     **{
         f"{fact}_requests": (
@@ -56,7 +56,7 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """The facts that were understood; resets and retry_after are seconds from now."""
+    """The values that could be read; resets and retry_after are seconds from now."""
 
     retry_after: float | None = None
     limit_requests: int | None = None
@@ -65,15 +65,15 @@ class Observed:
     limit_tokens: int | None = None
     remaining_tokens: int | None = None
     reset_tokens: float | None = None
-    # Names of headers whose values could not be understood.
-    nonsense: tuple[str, ...] = ()
+    # Names of headers whose values could not be read.
+    unreadable: tuple[str, ...] = ()
 
     def refuses(self, status: int) -> bool:
         """Whether an answer with this status refuses the call for now."""
         return status == _TOO_MANY or (status == _UNAVAILABLE and self.retry_after is not None)
 
     def is_low(self) -> bool:
-        """Whether little or nothing is left, so that other workers should know."""
+        """Whether so little is left that it must be reported to other workers."""
         return _is_low(self.remaining_requests, self.limit_requests) or _is_low(
             self.remaining_tokens, self.limit_tokens
         )
@@ -101,8 +101,8 @@ class Observed:
             "reset_requests",
             "reset_tokens",
         )
-        found = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in found.items() if value is not None}
+        values = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 def _is_low(remaining: int | None, limit: int | None) -> bool:
@@ -116,22 +116,23 @@ def read(headers: Mapping[str, str], now: float) -> Observed:
 
     Points in time are compared with the provider's own clock if it sends a date.
     """
-    own = _date(headers.get("date", ""))
-    return _Reading(headers, now if own is None else own).observed()
+    date = _date(headers.get("date", ""))
+    return _Reading(headers, now if date is None else date).observed()
 
 
 class _Reading:
     def __init__(self, headers: Mapping[str, str], now: float) -> None:
         self._headers = headers
         self._now = now
-        self._nonsense: list[str] = []
+        self._unreadable: list[str] = []
 
     def observed(self) -> Observed:
-        found: dict[str, Any] = {name: self._first(name) for name in _NAMES}
+        values: dict[str, Any] = {name: self._first(name) for name in _NAMES}
         for name, text in self._combined().items():
-            if found[name] is None:
-                found[name] = self._value("ratelimit", name, text)
-        return Observed(retry_after=self._retry_after(), nonsense=tuple(self._nonsense), **found)
+            if values[name] is None:
+                values[name] = self._value("ratelimit", name, text)
+        retry_after = self._retry_after()
+        return Observed(retry_after=retry_after, unreadable=tuple(self._unreadable), **values)
 
     def _first(self, name: str) -> float | None:
         for header in _NAMES[name]:
@@ -143,7 +144,7 @@ class _Reading:
         return None
 
     def _value(self, header: str, name: str, text: str) -> float | None:
-        # Of `100, 100;w=60` the first number counts. A date has a comma too.
+        # The first number of `100, 100;w=60` counts. A date contains a comma too.
         first = re.split(r"[,;]", text[:_LONGEST_TEXT])[0].strip()
         value: float | None
         if name.startswith("reset"):
@@ -152,17 +153,17 @@ class _Reading:
         else:
             value = _whole(first)
         if value is None:
-            self._nonsense.append(header)
+            self._unreadable.append(header)
         return value
 
     def _combined(self) -> dict[str, str]:
-        """Return the facts of the combined header of newer drafts."""
-        found: dict[str, str] = {}
+        """Return the values of the combined header of newer drafts."""
+        values: dict[str, str] = {}
         for header in ("ratelimit", "ratelimit-policy"):
             text = self._headers.get(header, "")[:_LONGEST_TEXT].lower()
             for name, value in _FIELD.findall(text):
-                found.setdefault(f"{_FIELDS.get(name, name)}_requests", value)
-        return found
+                values.setdefault(f"{_FIELDS.get(name, name)}_requests", value)
+        return values
 
     def _retry_after(self) -> float | None:
         milliseconds = self._headers.get("retry-after-ms")
@@ -170,31 +171,31 @@ class _Reading:
             number = _number(milliseconds.strip())
             if number is not None and number / 1000 <= _LONGEST:
                 return number / 1000
-            self._nonsense.append("retry-after-ms")
+            self._unreadable.append("retry-after-ms")
         text = self._headers.get("retry-after")
         if text is None:
             return None
-        found = self._wait(text.strip())
-        if found is None:
-            self._nonsense.append("retry-after")
-        return found
+        wait = self._wait(text.strip())
+        if wait is None:
+            self._unreadable.append("retry-after")
+        return wait
 
     def _wait(self, text: str) -> float | None:
-        """Return seconds from now, given seconds, a duration, Unix time or an HTTP date."""
+        """Return seconds from now from seconds, a duration, a Unix time or an HTTP date."""
         if len(text) > _LONGEST_TEXT:
             return None
-        found = _number(text)
-        if found is not None:
-            if found >= _EPOCH:
-                found = found / 1000 if found >= _EPOCH_MILLISECONDS else found
-                found = max(found - self._now, 0.0)
+        wait = _number(text)
+        if wait is not None:
+            if wait >= _EPOCH:
+                epoch = wait / 1000 if wait >= _EPOCH_MILLISECONDS else wait
+                wait = max(epoch - self._now, 0.0)
         elif _DURATION.fullmatch(text):
             parts = _DURATION_PART.findall(text)
-            found = sum(float(number) * _UNITS[unit] for number, unit in parts)
+            wait = sum(float(number) * _UNITS[unit] for number, unit in parts)
         else:
             date = _date(text)
-            found = None if date is None else max(date - self._now, 0.0)
-        return found if found is not None and found <= _LONGEST else None
+            wait = None if date is None else max(date - self._now, 0.0)
+        return wait if wait is not None and wait <= _LONGEST else None
 
 
 def _number(text: str) -> float | None:
@@ -205,8 +206,8 @@ def _whole(text: str) -> int | None:
     match = _WHOLE.fullmatch(text)
     if match is None or not text.isascii():
         return None
-    found = int(match[1])
-    return found if found <= _MOST else None
+    number = int(match[1])
+    return number if number <= _MOST else None
 
 
 def _date(text: str) -> float | None:
@@ -214,8 +215,8 @@ def _date(text: str) -> float | None:
         return None
     try:
         date = parsedate_to_datetime(text)
-        # Dates of HTTP are in GMT, also without a zone.
-        found = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+        # HTTP dates are in GMT, even without a zone.
+        timestamp = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
     except (ValueError, TypeError, IndexError, OverflowError, AttributeError):
         return None
-    return found if math.isfinite(found) else None
+    return timestamp if math.isfinite(timestamp) else None

@@ -1,4 +1,4 @@
-"""What calls of a client take of which limit, and what an answer settles."""
+"""The limit and cost of the calls of a client, and the actual cost of an answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TOO_MANY: Final = 429
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of every call of one client; see Context.http_client."""
+    """The limit and cost of every call of one client; see Context.http_client."""
 
     limit: Limit
     keys: Mapping[str, Any]
@@ -33,7 +33,7 @@ class Terms:
     def actual(
         self, response: httpx2.Response | None, *, refused: bool, received: int
     ) -> dict[str, Any]:
-        """Return what a call took; amounts that are absent stay as they were estimated.
+        """Return the actual cost of a call; amounts that are absent stay as estimated.
 
         The response is None if its body was not read to the end as a whole.
         """

@@ -1,1 +1,1 @@
-"""What an operator can ask and do, asynchronous; `trunkline.operate._sync` is generated from it."""
+"""The asynchronous verbs for operators; `trunkline.operate._sync` is generated from them."""

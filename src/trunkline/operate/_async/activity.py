@@ -1,4 +1,4 @@
-"""What happens to jobs, as `trunkline jobs tail` follows it."""
+"""The activity of jobs, as `trunkline jobs tail` follows it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["AsyncActivity"]
 
 
 class AsyncActivity:
-    """What happens to jobs; `operator.activity`."""
+    """Recent and new activity of jobs; `operator.activity`."""
 
     def __init__(self, session: AsyncSession) -> None:
         self._session = session
@@ -29,8 +29,7 @@ class AsyncActivity:
         states: Sequence[JobState | str] = (),
     ) -> list[ActivityLine]:
         """Return the last lines of the last day, oldest first."""
-        looks = _Looks(self._session, task, queue)
-        return await AsyncFollower(looks, states=frozenset(map(str, states))).history(lines)
+        return await self._follower(task, queue, states).history(lines)
 
     async def follow(
         self,
@@ -40,13 +39,12 @@ class AsyncActivity:
         queue: str | None = None,
         states: Sequence[JobState | str] = (),
     ) -> AsyncIterator[ActivityLine]:
-        """Yield the last lines, then each new one as it happens, without an end.
+        """Yield the last lines, then each new one as it happens, without end.
 
-        Each line is reported once: when a job is enqueued, when an attempt starts and how it ends.
-        A line of a transaction that committed late comes late, with its own time.
+        There is one line when a job is enqueued, when an attempt starts and when it ends. A line of
+        a transaction that committed late comes late, with its original time.
         """
-        looks = _Looks(self._session, task, queue)
-        follower = AsyncFollower(looks, states=frozenset(map(str, states)))
+        follower = self._follower(task, queue, states)
         for line in await follower.history(lines):
             yield line
         while True:
@@ -54,8 +52,14 @@ class AsyncActivity:
             for line in await follower.news():
                 yield line
 
+    def _follower(
+        self, task: str | None, queue: str | None, states: Sequence[JobState | str]
+    ) -> AsyncFollower:
+        source = _Source(self._session, task, queue)
+        return AsyncFollower(source, states=frozenset(map(str, states)))
 
-class _Looks:
+
+class _Source:
     def __init__(self, session: AsyncSession, task: str | None, queue: str | None) -> None:
         self._session = session
         self._task = task

@@ -1,4 +1,4 @@
-"""Breakers: limits that stop for a while when what is behind them fails."""
+"""Breakers: limits that are closed for a while after repeated failures."""
 
 from __future__ import annotations
 

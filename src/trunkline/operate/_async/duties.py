@@ -1,7 +1,8 @@
-"""Duties: the periodic work of the engine, and yours."""
+"""Duties: the periodic maintenance of the engine, and your own."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from trunkline.db.calls import admin, views
@@ -25,6 +26,10 @@ class AsyncDuties:
         """Run one duty now, whether it is due or not."""
         return await self._session.run(admin.run_duty(duty))
 
+    async def run_due(self) -> Sequence[DutyRun]:
+        """Run every duty that is due."""
+        return await self._session.run(admin.run_duties())
+
     async def enable(self, duty: str, *, reason: str | None = None) -> None:
         """Let workers run a duty again."""
         await self._session.run(admin.enable_duty(duty, enabled=True), reason=reason)
@@ -42,11 +47,11 @@ class AsyncDuties:
         description: str | None = None,
         reason: str | None = None,
     ) -> None:
-        """Add a duty that calls a SQL function; only members of trunkline_owner may."""
+        """Add a duty that calls a SQL function; only members of trunkline_owner may do so."""
         span = timedelta(seconds=seconds(every))
         call = admin.add_duty(duty, function, span, description)
         await self._session.run(call, reason=reason)
 
     async def remove(self, duty: str, *, reason: str | None = None) -> None:
-        """Remove a duty that was added; only members of trunkline_owner may."""
+        """Remove a duty that was added; only members of trunkline_owner may do so."""
         await self._session.run(admin.remove_duty(duty), reason=reason)

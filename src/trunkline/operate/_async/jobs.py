@@ -1,19 +1,16 @@
-"""Jobs as an operator sees them: find, count, show, explain, and change."""
+"""Jobs for operators: find, count, show, explain and change them."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
-from trunkline.db.call import Call
-from trunkline.db.calls import bulk, produce, read, search
-from trunkline.errors import UnknownJob
+from trunkline.db.calls import bulk, produce, quotas, read, search, steps
+from trunkline.errors import InvalidArgument, UnknownJob
 from trunkline.model import (
     BulkAction,
-    BulkChange,
     BulkPreview,
     BulkProgress,
     ChangedJob,
@@ -23,21 +20,27 @@ from trunkline.model import (
     Job,
     JobFilter,
     JobState,
+    JobStep,
+    JobUsage,
     StateCount,
 )
+from trunkline.operate._async.batches import in_batches
 from trunkline.operate._async.session import AsyncSession
-from trunkline.operate.job_ids import as_job_id
+from trunkline.operate.job_ids import as_job_id, id_or_prefix
 
 __all__ = ["AsyncOperatedJobs"]
 
 _EVERY_JOB = JobFilter()
 _PAGE: Final = 500
-# Jobs in one transaction.
+# The number of jobs in one transaction.
 _BATCH: Final = 1000
 _SAMPLE: Final = 10
+# Ids that an error about an ambiguous prefix lists.
+_CANDIDATES: Final = 5
 _WAITING: Final = (JobState.READY, JobState.SCHEDULED, JobState.BLOCKED)
 # States that an action changes, and those that it changes only if the filter names them.
 _STATES: Final[dict[BulkAction, tuple[tuple[JobState, ...], tuple[JobState, ...]]]] = {
+    "acknowledge": ((JobState.DEAD,), ()),
     "cancel": ((*_WAITING, JobState.RUNNING), ()),
     "discard": ((JobState.DEAD,), ()),
     "reprioritise": (_WAITING, ()),
@@ -82,24 +85,66 @@ class AsyncOperatedJobs:
         """Return one job with its payload, its result and the errors of its attempts."""
         found = await self._session.run(read.job(as_job_id(job)))
         if found is None:
-            raise UnknownJob(
-                "unknown job",
-                hint="Check the id; ended jobs are kept for the retention of their kind.",
-                detail={"job": str(job), "server": self._session.pool.address},
-            )
+            raise self._unknown(job)
         return found
+
+    async def resolve(self, job: UUID | str) -> UUID:
+        """Return the id that begins with a prefix of 8 or more digits; dashes are optional.
+
+        A whole id is returned without a query. If no job is found, it raises UnknownJob; if the
+        prefix fits several jobs, InvalidArgument with some of their ids.
+        """
+        start = id_or_prefix(job)
+        if isinstance(start, UUID):
+            return start
+        candidates = await self._session.run(search.resolve_job(start, _CANDIDATES))
+        match candidates:
+            case []:
+                raise self._unknown(job)
+            case [job_id]:
+                return job_id
+            case _:
+                raise InvalidArgument(
+                    "several jobs have an id that starts like this",
+                    hint="Type more digits of the id.",
+                    detail={"job": job, "candidates": ", ".join(map(str, candidates))},
+                )
 
     async def explain(self, job: UUID | str) -> list[Explanation]:
         """Return why a job is not running, and until when."""
         return await self._session.run(read.explain(as_job_id(job)))
 
+    async def usage(self, job: UUID | str) -> Sequence[JobUsage]:
+        """Return what a job used, by attempt and limit."""
+        return await self._session.run(quotas.usage_of_job(as_job_id(job)))
+
     async def cancel(self, job: UUID | str, *, reason: str | None = None) -> ChangedJob:
         """Cancel a waiting job at once, or ask the worker of a running one to stop."""
         return await self._session.run(produce.cancel(as_job_id(job), reason), reason=reason)
 
-    async def retry(self, job: UUID | str, *, reason: str | None = None) -> Enqueued:
-        """Run a dead letter again under its id, or a finished job as a new one."""
-        return await self._session.run(produce.retry(as_job_id(job)), reason=reason)
+    async def retry(
+        self, job: UUID | str, *, fresh: bool = False, reason: str | None = None
+    ) -> Enqueued:
+        """Run a dead letter again under its id, or a finished job as a new one.
+
+        A dead letter keeps its recorded steps; with `fresh`, all of them run again.
+        """
+        call = steps.retry_fresh if fresh else produce.retry
+        return await self._session.run(call(as_job_id(job)), reason=reason)
+
+    async def steps(self, job: UUID | str) -> list[JobStep]:
+        """Return the recorded steps of a job, and what it waits for."""
+        return await self._session.run(steps.job_steps(as_job_id(job)))
+
+    async def reset_step(
+        self, job: UUID | str, name: str, *, key: str | None = None, reason: str | None = None
+    ) -> int:
+        """Delete recorded steps of a job, so that the next attempt runs them again.
+
+        All calls of the name, or one of them by its key. Returns how many were deleted.
+        """
+        call = steps.reset_step(as_job_id(job), name, key, reason)
+        return await self._session.run(call, reason=reason)
 
     async def reprioritise(
         self, job: UUID | str, priority: int, *, reason: str | None = None
@@ -129,9 +174,10 @@ class AsyncOperatedJobs:
         that names nothing but states is refused unless `all_jobs` is true.
         """
         document = job_filter.as_json()
-        return self._in_batches(
-            lambda place: bulk.cancel_jobs(
-                document, reason=reason, limit=batch, cursor=place, all_jobs=all_jobs
+        return in_batches(
+            self._session,
+            lambda position: bulk.cancel_jobs(
+                document, reason=reason, limit=batch, cursor=position, all_jobs=all_jobs
             ),
             cursor,
             reason,
@@ -146,13 +192,16 @@ class AsyncOperatedJobs:
         cursor: str | None = None,
         all_jobs: bool = False,
     ) -> AsyncIterator[BulkProgress]:
-        """Run every dead letter that matches again, as `cancel_matching` goes through jobs.
+        """Run every dead letter that matches again, in batches as `cancel_matching` does.
 
         Finished jobs are run again, as new jobs, only if the filter names their states.
         """
         document = job_filter.as_json()
-        return self._in_batches(
-            lambda place: bulk.retry_jobs(document, limit=batch, cursor=place, all_jobs=all_jobs),
+        return in_batches(
+            self._session,
+            lambda position: bulk.retry_jobs(
+                document, limit=batch, cursor=position, all_jobs=all_jobs
+            ),
             cursor,
             reason,
         )
@@ -167,11 +216,12 @@ class AsyncOperatedJobs:
         cursor: str | None = None,
         all_jobs: bool = False,
     ) -> AsyncIterator[BulkProgress]:
-        """Change the priority of every waiting job that matches, as `cancel_matching` does."""
+        """Change the priority of every waiting job that matches, in batches."""
         document = job_filter.as_json()
-        return self._in_batches(
-            lambda place: bulk.reprioritise_jobs(
-                document, priority, limit=batch, cursor=place, all_jobs=all_jobs
+        return in_batches(
+            self._session,
+            lambda position: bulk.reprioritise_jobs(
+                document, priority, limit=batch, cursor=position, all_jobs=all_jobs
             ),
             cursor,
             reason,
@@ -186,11 +236,12 @@ class AsyncOperatedJobs:
         cursor: str | None = None,
         all_jobs: bool = False,
     ) -> AsyncIterator[BulkProgress]:
-        """Delete every dead letter that matches permanently, as `cancel_matching` goes on."""
+        """Delete every dead letter that matches permanently, in batches."""
         document = job_filter.as_json()
-        return self._in_batches(
-            lambda place: bulk.discard_jobs(
-                document, reason=reason, limit=batch, cursor=place, all_jobs=all_jobs
+        return in_batches(
+            self._session,
+            lambda position: bulk.discard_jobs(
+                document, reason=reason, limit=batch, cursor=position, all_jobs=all_jobs
             ),
             cursor,
             reason,
@@ -200,11 +251,11 @@ class AsyncOperatedJobs:
         self, action: BulkAction, job_filter: JobFilter, *, sample: int = _SAMPLE
     ) -> BulkPreview:
         """Return what a bulk action would change, and change nothing."""
-        usual, named = _STATES[action]
+        default, optional = _STATES[action]
         states = (
-            usual
+            default
             if job_filter.state is None
-            else [state for state in _states(job_filter) if state in (*usual, *named)]
+            else [state for state in _states(job_filter) if state in (*default, *optional)]
         )
         if not states:
             return BulkPreview([], [])
@@ -215,22 +266,12 @@ class AsyncOperatedJobs:
             page = await self.find(restricted, limit=sample, cursor=page.next)
         return BulkPreview(counts, page.jobs)
 
-    async def _in_batches(
-        self,
-        call: Callable[[str | None], Call[BulkChange]],
-        cursor: str | None,
-        reason: str | None,
-    ) -> AsyncIterator[BulkProgress]:
-        jobs = 0
-        outcomes: Counter[str] = Counter()
-        while True:
-            change = await self._session.run(call(cursor), reason=reason)
-            jobs += change.jobs
-            outcomes.update(change.outcomes)
-            cursor = change.next
-            yield BulkProgress(jobs, dict(outcomes), change.job_ids, cursor)
-            if cursor is None:
-                return
+    def _unknown(self, job: UUID | str) -> UnknownJob:
+        return UnknownJob(
+            "unknown job",
+            hint="Check the id; ended jobs are kept for the retention of their kind.",
+            detail={"job": str(job), "server": self._session.caller.address},
+        )
 
 
 def _states(job_filter: JobFilter) -> list[JobState]:

@@ -25,7 +25,7 @@ class AsyncLimits:
 
     async def get(self, limit: str) -> LimitStatus:
         """Return one limit by its name, with the keys in braces."""
-        known = {found.name: found for found in await self.list()}
+        known = {status.name: status for status in await self.list()}
         if limit not in known:
             raise UnknownLimit(
                 "unknown limit",
@@ -58,5 +58,7 @@ class AsyncLimits:
         await self._session.run(flow.set_limit(limit, {}, "active"), reason=reason)
         paused = await self._session.run(flow.paused(limit))
         for bucket in paused:
-            await self._session.run(flow.observe_limit(bucket, {"retry_after": 0}, {}))
+            await self._session.run(
+                flow.observe_limit(bucket, {"retry_after": 0}, {}), reason=reason
+            )
         return paused

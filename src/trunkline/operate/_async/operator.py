@@ -1,32 +1,40 @@
-"""The operator: one object from which everything can be asked and done."""
+"""The operator: one object with all verbs."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from datetime import datetime
 from types import TracebackType
 from typing import Self
 
+from trunkline.artifacts import AsyncStore, open_store
 from trunkline.db.calls.checks import health
+from trunkline.db.calls.views import clock
 from trunkline.db.pool import AsyncPool
-from trunkline.model import HealthCheck
+from trunkline.model import Finding, HealthCheck
 from trunkline.operate._async.activity import AsyncActivity
+from trunkline.operate._async.artifacts import AsyncStoredFiles
 from trunkline.operate._async.breakers import AsyncBreakers
 from trunkline.operate._async.dead import AsyncDeadLetters
+from trunkline.operate._async.diagnosis import diagnose
 from trunkline.operate._async.duties import AsyncDuties
+from trunkline.operate._async.events import AsyncEvents
 from trunkline.operate._async.jobs import AsyncOperatedJobs
 from trunkline.operate._async.limits import AsyncLimits
 from trunkline.operate._async.log import AsyncLog
 from trunkline.operate._async.queues import AsyncQueues
 from trunkline.operate._async.quotas import AsyncQuotas
 from trunkline.operate._async.schedules import AsyncSchedules
-from trunkline.operate._async.session import AsyncSession
+from trunkline.operate._async.session import AsyncCaller, AsyncSession
 from trunkline.operate._async.settings import AsyncSettings, AsyncTasks
 from trunkline.operate._async.workers import AsyncWorkers
+from trunkline.operate._async.workflows import AsyncOperatedWorkflows
 
 __all__ = ["AsyncOperator"]
 
 
 class AsyncOperator:
-    """Asks and changes what an operator may. Connects at its first use.
+    """Reads and changes what an operator may. Connects at its first use.
 
     Without a connection string it uses TRUNKLINE_DSN, then the embedded server. The login needs the
     role trunkline_operator, or trunkline_reader for reading only. `actor` names the person behind
@@ -48,7 +56,9 @@ class AsyncOperator:
     def _open(self, session: AsyncSession) -> None:
         self._session = session
         self.jobs = AsyncOperatedJobs(session)
+        self.workflows = AsyncOperatedWorkflows(session)
         self.dead = AsyncDeadLetters(session)
+        self.events = AsyncEvents(session)
         self.queues = AsyncQueues(session)
         self.limits = AsyncLimits(session)
         self.quotas = AsyncQuotas(session)
@@ -60,22 +70,44 @@ class AsyncOperator:
         self.tasks = AsyncTasks(session)
         self.activity = AsyncActivity(session)
         self.log = AsyncLog(session)
+        self.artifacts = AsyncStoredFiles(session, AsyncStore(open_store))
+
+    @classmethod
+    def over(
+        cls, caller: AsyncCaller, *, actor: str | None = None, tenant: str | None = None
+    ) -> Self:
+        """Return an operator whose calls a program runs on its own connections."""
+        operator = object.__new__(cls)
+        operator._open(AsyncSession(caller, _settings(actor, None, tenant)))
+        return operator
 
     def acting(
         self, actor: str | None = None, *, reason: str | None = None, tenant: str | None = None
     ) -> Self:
         """Return an operator that shares the connections and acts for a person or a tenant.
 
-        What is not given stays as it is. A server makes one of these for each request.
+        Arguments that are None stay as they are. A server creates such an operator per request.
         """
         other = object.__new__(type(self))
         changed = _settings(actor, reason, tenant)
-        other._open(AsyncSession(self._session.pool, {**self._session.settings, **changed}))
+        other._open(AsyncSession(self._session.caller, {**self._session.settings, **changed}))
         return other
 
     async def health(self) -> list[HealthCheck]:
-        """Return the checks of the engine about itself: duties, partitions, deferred jobs."""
+        """Return the engine's checks of itself: duties, partitions, deferred jobs."""
         return await self._session.run(health())
+
+    def diagnose(self) -> AsyncIterator[Finding]:
+        """Check server, schema, role, clock, settings, duties, workers, jobs and disk space.
+
+        It changes nothing and yields the findings of each check when it is done. What a role may
+        not read is a finding. `trunkline doctor` prints them, with more about this machine.
+        """
+        return diagnose(self._session)
+
+    async def now(self) -> datetime:
+        """Return the time of the engine, by which jobs are due and leases end."""
+        return await self._session.run(clock())
 
     async def __aenter__(self) -> Self:
         return self
@@ -90,9 +122,9 @@ class AsyncOperator:
 
     async def close(self) -> None:
         """Close the connections, also for operators that `acting` returned."""
-        await self._session.pool.close()
+        await self._session.caller.close()
 
 
 def _settings(actor: str | None, reason: str | None, tenant: str | None) -> dict[str, str]:
-    given = {"trunkline.actor": actor, "trunkline.reason": reason, "trunkline.tenant": tenant}
-    return {name: value for name, value in given.items() if value is not None}
+    settings = {"trunkline.actor": actor, "trunkline.reason": reason, "trunkline.tenant": tenant}
+    return {name: value for name, value in settings.items() if value is not None}

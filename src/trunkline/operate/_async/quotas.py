@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from trunkline.db.calls import flow, quotas
-from trunkline.model import JobUsage, QuotaStatus, UsageBy, UsageSum
+from trunkline.model import QuotaStatus, UsageBy, UsageSum
 from trunkline.operate._async.session import AsyncSession
-from trunkline.operate.job_ids import as_job_id
 
 __all__ = ["AsyncQuotas"]
 
@@ -34,7 +32,3 @@ class AsyncQuotas:
     ) -> Sequence[UsageSum]:
         """Return what was settled since a day, summed by day, limit, task or tenant."""
         return await self._session.run(quotas.usage(by, since))
-
-    async def usage_of_job(self, job: UUID | str) -> Sequence[JobUsage]:
-        """Return what a job used, by attempt and limit."""
-        return await self._session.run(quotas.usage_of_job(as_job_id(job)))

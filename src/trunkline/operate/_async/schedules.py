@@ -1,4 +1,4 @@
-"""Schedules: what is enqueued when."""
+"""Schedules: jobs that are enqueued at certain times."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from trunkline.db.calls import admin, views
+from trunkline.errors import UnknownSchedule
 from trunkline.model import ScheduleChange, ScheduleStatus
 from trunkline.operate._async.session import AsyncSession
 
@@ -22,6 +23,17 @@ class AsyncSchedules:
     async def list(self) -> list[ScheduleStatus]:
         """Return every schedule with its next due time and its last run."""
         return await self._session.run(views.schedules())
+
+    async def get(self, schedule: str) -> ScheduleStatus:
+        """Return one schedule."""
+        known = {status.schedule: status for status in await self.list()}
+        if schedule not in known:
+            raise UnknownSchedule(
+                "unknown schedule",
+                hint="List them with operator.schedules.list().",
+                detail={"schedule": schedule, "known": [*known]},
+            )
+        return known[schedule]
 
     async def set(
         self,

@@ -1,9 +1,9 @@
-"""Settings of the engine, and the tasks it knows."""
+"""Settings of the engine, and registered tasks."""
 
 from __future__ import annotations
 
 from trunkline.db.calls import admin, views
-from trunkline.errors import UnknownSetting
+from trunkline.errors import UnknownSetting, UnknownTask
 from trunkline.model import SettingStatus, TaskStatus
 from trunkline.operate._async.session import AsyncSession
 
@@ -47,5 +47,17 @@ class AsyncTasks:
         self._session = session
 
     async def list(self) -> list[TaskStatus]:
-        """Return every task with its policy."""
+        """Return every task with its policy, its limits and its schedules."""
         return await self._session.run(views.tasks())
+
+    async def get(self, task: str) -> TaskStatus:
+        """Return one task."""
+        known = {status.task: status for status in await self.list()}
+        if task not in known:
+            raise UnknownTask(
+                "unknown task",
+                hint="A worker registers the tasks of its application when it starts. List them "
+                "with operator.tasks.list().",
+                detail={"task": task, "known": [*known]},
+            )
+        return known[task]

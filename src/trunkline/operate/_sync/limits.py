@@ -26,7 +26,7 @@ class SyncLimits:
 
     def get(self, limit: str) -> LimitStatus:
         """Return one limit by its name, with the keys in braces."""
-        known = {found.name: found for found in self.list()}
+        known = {status.name: status for status in self.list()}
         if limit not in known:
             raise UnknownLimit(
                 "unknown limit",
@@ -59,5 +59,5 @@ class SyncLimits:
         self._session.run(flow.set_limit(limit, {}, "active"), reason=reason)
         paused = self._session.run(flow.paused(limit))
         for bucket in paused:
-            self._session.run(flow.observe_limit(bucket, {"retry_after": 0}, {}))
+            self._session.run(flow.observe_limit(bucket, {"retry_after": 0}, {}), reason=reason)
         return paused

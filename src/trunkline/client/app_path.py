@@ -1,4 +1,4 @@
-"""From `module:variable` to the application it names."""
+"""Loads the application that a path such as `module:variable` names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def load(path: str) -> Trunkline:
     """Import the module and return its application; `module` alone means its variable app."""
     module_name, _, variable = path.partition(":")
     if not module_name:
-        raise AppNotFound(f"{path!r} names no module")
+        raise AppNotFound(f"{path!r} does not name a module")
     if "/" in module_name or module_name.endswith(".py"):
         guess = module_name.removeprefix("./").removesuffix(".py").replace("/", ".")
         raise AppNotFound(
@@ -24,10 +24,10 @@ def load(path: str) -> Trunkline:
         )
     here = str(Path.cwd())
     if here not in sys.path:
-        # As `python -m` does: a newcomer's app.py lies in the current folder.
+        # `python -m` does the same. A new user's app.py is in the current folder.
         sys.path.insert(0, here)
     try:
-        found: object = importlib.import_module(module_name)
+        value: object = importlib.import_module(module_name)
     except TrunklineError:
         raise
     except ModuleNotFoundError as error:
@@ -38,20 +38,21 @@ def load(path: str) -> Trunkline:
             hint="Run `python -c 'import " + module_name + "'` to see the whole traceback.",
         ) from error
     for name in (variable or "app").split("."):
-        if not hasattr(found, name):
+        if not hasattr(value, name):
             raise AppNotFound(f"Module {module_name} has no {variable or 'app'}")
-        found = getattr(found, name)
-    if not isinstance(found, Trunkline):
-        where = f"{module_name}:{variable or 'app'}"
-        raise AppNotFound(f"{where} is {type(found).__name__}, not a Trunkline application")
-    return found
+        value = getattr(value, name)
+    if not isinstance(value, Trunkline):
+        app_path = f"{module_name}:{variable or 'app'}"
+        raise AppNotFound(f"{app_path} is {type(value).__name__}, not a Trunkline application")
+    return value
 
 
 def _missing(module_name: str, error: ModuleNotFoundError) -> AppNotFound:
     if error.name and not (module_name == error.name or module_name.startswith(error.name + ".")):
         return AppNotFound(
             f"Module {module_name} imports {error.name}, which is not installed",
-            hint=f"Install what brings {error.name} into the environment of this command.",
+            hint=f"Install the package that provides {error.name} in the environment of this"
+            " command.",
         )
     return AppNotFound(
         f"There is no module {module_name} in the current folder or among the packages"

@@ -1,4 +1,4 @@
-"""Which limits a task names, and which of them its code brings along."""
+"""The limits that a task names, and those that its code declares."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def limits_of(
     fair: bool,
     breaker: bool | Breaker,
 ) -> dict[str, Any]:
-    """The limits of a policy, in their order, and those that are declared with it."""
+    """Return the limits of a policy in order, and the definitions of those it declares."""
     named = _named(task, limit)
     declares: dict[str, dict[str, Any]] = {}
     if not isinstance(fair, bool):
@@ -34,7 +34,7 @@ def limits_of(
         declares[f"{_FAIR}{_encoded(queue)}/{{tenant}}"] = {"weight": 1}
     own = {**_own_concurrency(task, concurrency), **_breaker(task, breaker)}
     if isinstance(concurrency, Mapping):
-        declares |= {key: {"concurrency": most} for key, most in concurrency.items()}
+        declares |= {key: {"concurrency": slots} for key, slots in concurrency.items()}
     if own:
         if "{" in task or "}" in task:
             raise InvalidTask(
@@ -47,10 +47,10 @@ def limits_of(
     first = [name for name in declares if name.startswith(_FAIR)]
     rest = [name for name in declares if name not in first]
     names = (*first, *named, *rest)
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
+    duplicates = sorted({name for name in names if names.count(name) > 1})
+    if duplicates:
         raise InvalidTask(
-            f"Task {task} names a limit twice: " + ", ".join(twice),
+            f"Task {task} names a limit twice: " + ", ".join(duplicates),
             hint="Name each once: in limit=, or in concurrency= with its number.",
         )
     return {"limits": names, "declares": declares} if declares else {"limits": names}
@@ -64,7 +64,7 @@ def _encoded(text: str) -> str:
 
 
 def provider_limit(policy: TaskPolicy) -> str | None:
-    """The first limit that is neither for fairness nor declared by the task itself."""
+    """Return the first limit that is neither for fairness nor declared by the task itself."""
     declared = policy.declares or {}
     for name in policy.limits or ():
         if name not in declared and not name.startswith((_FAIR, _TASK)):
@@ -92,22 +92,22 @@ def _own_concurrency(task: str, concurrency: object) -> dict[str, Any]:
     if concurrency is None:
         return {}
     if isinstance(concurrency, Mapping):
-        for key, most in concurrency.items():
+        for key, slots in concurrency.items():
             if not isinstance(key, str) or not key:
                 raise InvalidTask(
                     f"A key of concurrency of {task} is {key!r}",
                     hint='Pass names with keys: concurrency={"document/{document}": 1}.',
                 )
-            _check_most(task, most)
+            _check_slots(task, slots)
         return {}
-    _check_most(task, concurrency)
+    _check_slots(task, concurrency)
     return {"concurrency": concurrency}
 
 
-def _check_most(task: str, most: object) -> None:
-    if not isinstance(most, int) or isinstance(most, bool) or most < 1:
+def _check_slots(task: str, slots: object) -> None:
+    if not isinstance(slots, int) or isinstance(slots, bool) or slots < 1:
         raise InvalidTask(
-            f"concurrency of {task} is {most!r}",
+            f"concurrency of {task} is {slots!r}",
             hint='Pass how many run at once: 3, or by key {"document/{document}": 1}.',
         )
 
@@ -130,14 +130,14 @@ def _misfit(breaker: Breaker) -> str | None:
     failures: object = breaker.failures
     share: object = breaker.share
     if not isinstance(failures, int) or isinstance(failures, bool) or failures < 1:
-        return f"failures is {failures!r}, not a number from 1 on"
+        return f"failures is {failures!r}, not 1 or more"
     if not isinstance(share, (int, float)) or isinstance(share, bool) or not 0 <= share <= 1:
-        return f"share is {share!r}, not from 0 to 1"
+        return f"share is {share!r}, not between 0 and 1"
     try:
         if not _MINUTE <= seconds(breaker.window) <= _DAY:
-            return f"window is {breaker.window!r}, not from a minute to a day"
+            return f"window is {breaker.window!r}, not between a minute and a day"
         if not 1 <= seconds(breaker.probe_after) <= _DAY:
-            return f"probe_after is {breaker.probe_after!r}, not from a second to a day"
+            return f"probe_after is {breaker.probe_after!r}, not between a second and a day"
     except InvalidDuration as error:
         return str(error)
     return None
