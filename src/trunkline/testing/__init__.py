@@ -7,7 +7,7 @@
             assert sandbox.drain().completed == 1
 
 `AsyncSandbox` is the same for asynchronous tests. With pytest the fixtures `trunkline_sandbox` and
-`trunkline_async_sandbox` give one of each; see `trunkline.testing.plugin`.
+`trunkline_async_sandbox` return them; see `trunkline.testing.plugin`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ __all__ = ["AsyncSandbox", "Drained", "Sandbox"]
 
 
 def __getattr__(name: str) -> Any:
-    # pytest imports the plugin at every start, and with it this module: it must cost nothing.
+    # pytest imports the plugin, and with it this module, at every start, so this must be cheap.
     if name in __all__:
         from trunkline.testing import sandbox  # noqa: PLC0415 - as above
 

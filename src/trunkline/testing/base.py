@@ -1,4 +1,4 @@
-"""What both kinds of sandbox are: a database of one test, and what a test asks of it."""
+"""The common part of both kinds of sandbox: the database of one test, and its methods."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from typing import Any, Final, Self, TypeVar
 from uuid import UUID
 
 from trunkline.client import JobHandle, Request, SyncJobHandle, Task, Trunkline
+from trunkline.client.task import tasks_by_name
 from trunkline.db import disposable
 from trunkline.db.call import Call
-from trunkline.db.calls.admin import run_duties, set_schedule
+from trunkline.db.calls.admin import run_duties, run_duty, set_schedule
 from trunkline.db.calls.flow import set_limit
 from trunkline.db.calls.produce import register_tasks
 from trunkline.db.pool import SyncPool
 from trunkline.errors import DrainUnfinished, JobFailed, JobNotRunnable, SandboxMisused, UnknownTask
-from trunkline.model import Cancel, Duration, Job, JobState, Snooze, seconds
+from trunkline.model import Cancel, Duration, Job, JobState, Snooze, Suspended, seconds
 from trunkline.testing import server
-from trunkline.testing.expecting import Wanted, listing
-from trunkline.testing.hand import LARGEST_CLAIM, Attempt, Hand
+from trunkline.testing.expectations import Expectation, listing
+from trunkline.testing.serial_worker import LARGEST_CLAIM, Attempt, SerialWorker
 from trunkline.worker.report import End
 
 __all__ = ["Base", "Drained", "Runnable"]
 
 T = TypeVar("T")
 
-# No test means so many: something makes jobs without an end.
+# No test needs so many jobs: some handler enqueues new jobs without end.
 _RUNAWAY: Final = 10_000
 
 Runnable = Request[Any] | JobHandle[Any] | SyncJobHandle[Any] | Job | UUID | str
@@ -43,6 +44,8 @@ class Drained:
     failed: int = 0
     dead: int = 0
     snoozed: int = 0
+    # The job waits for a time, an event or other jobs.
+    suspended: int = 0
     cancelled: int = 0
     # Handed back, as after a deadlock.
     released: int = 0
@@ -51,12 +54,12 @@ class Drained:
 
     @property
     def total(self) -> int:
-        """All attempts."""
+        """The number of all attempts."""
         return sum(getattr(self, name) for name in self.__dataclass_fields__)
 
 
 class Base:
-    """Opens and closes the database; looks, moves time, and runs jobs in an event loop."""
+    """Opens and closes the database, reads jobs, moves time, and runs jobs in an event loop."""
 
     def __init__(self, app: Trunkline) -> None:
         self.app = app
@@ -65,7 +68,7 @@ class Base:
 
     @property
     def dsn(self) -> str:
-        """The connection string of the database, for connections of the test's own."""
+        """The connection string of the database, for the test's own connections."""
         if not self._dsn:
             raise SandboxMisused(
                 "The sandbox is not open",
@@ -74,9 +77,9 @@ class Base:
         return self._dsn
 
     def open(self) -> Self:
-        """Make the database and lead the application to it."""
+        """Create the database and connect the application to it."""
         if self._dsn:
-            raise SandboxMisused("The sandbox is open already", hint="Use one for each test.")
+            raise SandboxMisused("The sandbox is already open", hint="Use one for each test.")
         with ExitStack() as stack:
             running = server.running()
             dsn, superuser = stack.enter_context(
@@ -84,45 +87,44 @@ class Base:
             )
             stack.enter_context(self.app.connect_to(dsn))
             self._superuser = superuser
-            self._desk = SyncPool(superuser, size=2, name="trunkline sandbox")
-            stack.callback(self._desk.close)
+            self._pool = SyncPool(superuser, size=2, name="trunkline sandbox")
+            stack.callback(self._pool.close)
             self._set_schedules()
             self._stack = stack.pop_all()
         self._dsn = dsn
         return self
 
     def close(self) -> None:
-        """Drop the database and lead the application back to its own."""
+        """Drop the database and connect the application to its own again."""
         self._dsn = ""
         self._stack.close()
 
     def now(self) -> datetime:
-        """The time by the engine's clock."""
-        found: datetime = self._ask(disposable.clock())
-        return found
+        """Return the time by the engine's clock."""
+        now: datetime = self._run_call(disposable.clock())
+        return now
 
     def move_time(self, by: Duration) -> datetime:
-        """Move the engine's clock forward for all of the database; returns the new time.
+        """Move the engine's clock forward for the whole database, and return the new time.
 
         Python's clock stays as it is: compute times for `run_at` from `now()`.
         """
-        self._ask(disposable.move_clock(seconds(by)))
+        self._run_call(disposable.move_clock(seconds(by)))
         return self.now()
 
     def set_limit(self, limit: str, **parts: Any) -> None:
-        """Make a limit that tasks name, or change parts of it: `requests_per_minute=500`."""
-        self._ask(set_limit(limit, parts))
+        """Create a limit that tasks name, or change parts of it: `requests_per_minute=500`."""
+        self._run_call(set_limit(limit, parts))
 
     def run_duties(self) -> None:
-        """Do what workers do beside running jobs, as far as it is due by the engine's clock.
-
-        Schedules enqueue their jobs, and jobs of lost workers come back.
+        """Run the duties that are due by the engine's clock, as workers do.
+        Schedules enqueue their jobs, and jobs of lost workers are reclaimed.
         """
-        self._ask(run_duties())
+        self._run_call(run_duties())
 
     def all_enqueued(self) -> list[Job]:
-        """Jobs that have not begun, with their payloads, in the order in which they were made."""
-        return self._ask(disposable.waiting_jobs())
+        """Return the jobs that have not started, with their payloads, in the order of creation."""
+        return self._run_call(disposable.waiting_jobs())
 
     def assert_enqueued(
         self,
@@ -133,20 +135,21 @@ class Base:
         count: int | None = None,
         **parameters: Any,
     ) -> list[Job]:
-        """Fail unless jobs of a task wait whose payloads contain this; returns them.
-
-        One at least, or exactly `count`. A dictionary takes parameters named like this method's.
+        """Fail unless jobs of a task wait whose payloads contain this; return them.
+        At least one must wait, or exactly `count`. Pass parameters that are named like those of
+        this method in a dictionary.
         """
-        wanted = Wanted(task, {**(payload or {}), **parameters})
-        there = self.all_enqueued()
-        found = wanted.among(there)
-        if count is None and found:
-            return found
-        if count is not None and len(found) == count:
-            return found
+        expectation = Expectation(task, {**(payload or {}), **parameters})
+        waiting = self.all_enqueued()
+        matches = expectation.among(waiting)
+        if count is None and matches:
+            return matches
+        if count is not None and len(matches) == count:
+            return matches
         number = "a job" if count is None else f"{count} jobs"
         raise AssertionError(
-            f"expected {number} of {wanted}, found {len(found)}; waiting:\n{listing(there)}"
+            f"expected {number} of {expectation}, found {len(matches)}; waiting:\n"
+            + listing(waiting)
         )
 
     def refute_enqueued(
@@ -157,56 +160,57 @@ class Base:
         **parameters: Any,
     ) -> None:
         """Fail if a job of a task waits whose payload contains this."""
-        wanted = Wanted(task, {**(payload or {}), **parameters})
-        found = wanted.among(self.all_enqueued())
-        if found:
+        expectation = Expectation(task, {**(payload or {}), **parameters})
+        matches = expectation.among(self.all_enqueued())
+        if matches:
             raise AssertionError(
-                f"expected no job of {wanted}, found {len(found)}:\n{listing(found)}"
+                f"expected no job of {expectation}, found {len(matches)}:\n{listing(matches)}"
             )
 
-    def _ask(self, call: Call[T]) -> T:
+    def _run_call(self, call: Call[T]) -> T:
         _ = self.dsn
-        return self._desk.run(call)
+        return self._pool.run(call)
 
     def _set_schedules(self) -> None:
-        """Now, so that a moved clock meets them; nothing runs them but `run_duties`."""
+        """Create the schedules now, so that they see a moved clock; only `run_duties` runs them."""
         tasks = [task for task in self.app.tasks.values() if task.schedule is not None]
         if tasks:
-            self._desk.run(register_tasks(policy for task in tasks for policy in task.policies))
+            self._pool.run(register_tasks(policy for task in tasks for policy in task.policies))
         for task in tasks:
-            when = task.schedule
-            assert when is not None  # noqa: S101 - see above
-            self._desk.run(
+            schedule = task.schedule
+            assert schedule is not None  # noqa: S101 - see above
+            self._pool.run(
                 set_schedule(
                     task.name,
-                    when.cron,
+                    schedule.cron,
                     task.name,
-                    payload=when.payload,
-                    time_zone=when.time_zone,
-                    missed=when.missed,
+                    payload=schedule.payload,
+                    time_zone=schedule.time_zone,
+                    missed=schedule.missed,
                 )
             )
 
     async def _run_inline(self, job: UUID) -> Attempt:
-        async with Hand(self.app, self.dsn) as hand:
+        async with SerialWorker(self.app, self.dsn) as worker:
             with disposable.alone(self._superuser, job):
-                claimed = await hand.claim()
+                claimed = await worker.claim()
                 if not claimed:
                     raise self._not_claimed(job)
-            # Outside: the locks would hold up what the handler does with other jobs.
-            return await hand.run(claimed[0])
+            # After the locks are released: the handler may enqueue or change other jobs.
+            return await worker.run(claimed[0])
 
     def _not_claimed(self, job: UUID) -> Exception:
-        found = self.app.sync.jobs.get(job)
-        if found.task not in self.app.tasks.handlers:
+        details = self.app.sync.jobs.get(job)
+        if details.task not in tasks_by_name(self.app.tasks):
             return UnknownTask(
                 "the application has no such task",
                 hint="Import the module that declares it.",
-                detail={"task": found.task},
+                detail={"task": details.task},
             )
-        reasons = ", ".join(one.reason for one in self.app.sync.jobs.explain(job))
+        explanations = self.app.sync.jobs.explain(job)
+        reasons = ", ".join(explanation.reason for explanation in explanations)
         return JobNotRunnable(
-            f"Job {job} of {found.task} cannot be claimed: {reasons or found.state}",
+            f"Job {job} of {details.task} cannot be claimed: {reasons or details.state}",
             hint="Its queue is paused, or claims are disabled in the settings.",
         )
 
@@ -215,44 +219,58 @@ class Base:
     ) -> Drained:
         limit = _RUNAWAY if max_jobs is None else max_jobs
         counts: Counter[str] = Counter()
-        async with Hand(self.app, self.dsn) as hand:
+        async with SerialWorker(self.app, self.dsn) as worker:
             if not until_empty:
-                for job in await hand.claim(min(limit, LARGEST_CLAIM)) if limit > 0 else []:
-                    counts[(await hand.run(job)).outcome] += 1
+                for job in await worker.claim(min(limit, LARGEST_CLAIM)) if limit > 0 else []:
+                    counts[(await worker.run(job)).outcome] += 1
                 return Drained(**counts)
-            looked_again = False
+            claimed_again = False
             while counts.total() < limit:
-                claimed = await hand.claim()
+                claimed = await worker.claim()
                 if claimed:
-                    looked_again = False
-                    counts[(await hand.run(claimed[0])).outcome] += 1
+                    claimed_again = False
+                    counts[(await worker.run(claimed[0])).outcome] += 1
                     continue
-                wait = self._ask(disposable.next_due()) if with_scheduled else None
-                # One that is due may have come due since the claim; if the next one does not get it
-                # either, nobody may claim it.
-                if wait is None or (wait < 0 and looked_again):
+                if self._expand_maps():
+                    continue
+                wait = self._run_call(disposable.next_due()) if with_scheduled else None
+                # A scheduled job may have become due since the claim. If the next claim does not
+                # return it either, it cannot be claimed.
+                if wait is None or (wait < 0 and claimed_again):
                     return Drained(**counts)
-                looked_again = wait < 0
+                claimed_again = wait < 0
                 if wait >= 0:
-                    self._ask(disposable.move_clock(wait + 0.001))
+                    self._run_call(disposable.move_clock(wait + 0.001))
         if max_jobs is None:
-            raise DrainUnfinished(f"More than {_RUNAWAY} jobs ran and others wait")
+            raise DrainUnfinished(f"More than {_RUNAWAY} jobs ran and others still wait")
         return Drained(**counts)
 
+    def _expand_maps(self) -> bool:
+        """Insert jobs of maps, as workers do; True if that changed any map."""
+        maps = self._run_call(disposable.open_maps())
+        if not maps:
+            return False
+        self._run_call(run_duty("expand_workflows"))
+        # A map over an empty list has no jobs, but the steps after it do. One that a full queue
+        # refuses stays as it is.
+        return self._run_call(disposable.open_maps()) != maps
+
     def _decoded(self, job: Runnable, attempt: Attempt) -> Any:
-        """The typed result of an attempt, or the error of its handler."""
+        """Return the typed result of an attempt, or raise the error of its handler."""
         if attempt.error is not None:
             raise attempt.error
         after = attempt.job
         if after.state is JobState.COMPLETED:
-            handler = self.app.tasks.handlers[after.task]
+            handler = tasks_by_name(self.app.tasks)[after.task]
             decode = getattr(job, "decode_result", handler.schema.result)
             return decode(after.result)
         report = attempt.report
-        # A process of its own has told how it ended, and kept the exception.
+        # A handler in a separate process reports how it ended, without the exception.
         if report is not None and report.end is End.SNOOZE:
             raise Snooze(report.delay or 0, report.reason)
         if report is not None and report.end is End.CANCEL:
             raise Cancel(report.reason)
+        if report is not None and report.end is End.SUSPEND:
+            raise Suspended
         error = after.last_error if report is None else report.error or after.last_error
         raise JobFailed(after.id, after.reason, error=error, errors=after.errors)

@@ -1,12 +1,11 @@
-"""Fixtures for pytest, found by it through the entry point of the package.
+"""Fixtures for pytest, which finds them through the entry point of the package.
 
-Say which application they are for in the configuration of pytest,
+Name the application in the configuration of pytest,
 
     [tool.pytest.ini_options]
     trunkline_app = "shop.jobs:app"
 
-or by a fixture `trunkline_app` of your own. pytest-xdist is supported: its processes share one
-server.
+or write a fixture `trunkline_app`. pytest-xdist is supported: its processes share one server.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """In a process of pytest-xdist: use the server that all of them share."""
+    """Use the shared server in a process of pytest-xdist."""
     home = getattr(config, "workerinput", {}).get(_HOME)
     if home is not None:
         from trunkline.testing import server  # noqa: PLC0415 - only where it is used
@@ -44,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell a process of pytest-xdist where the shared server is to be."""
+    """Pass the folder of the shared server to a process of pytest-xdist."""
     stash = node.config.stash
     if _FOLDER not in stash:
         stash[_FOLDER] = Path(tempfile.mkdtemp(prefix="trunkline-sandbox-"))
@@ -52,10 +51,10 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop what was started."""
-    started = sys.modules.get("trunkline.testing.server")
-    if started is not None:
-        started.leave()
+    """Stop the server if this process has started it."""
+    server = sys.modules.get("trunkline.testing.server")
+    if server is not None:
+        server.leave()
     if _FOLDER in config.stash:
         shutil.rmtree(config.stash[_FOLDER], ignore_errors=True)
 
@@ -66,7 +65,7 @@ def trunkline_app(request: pytest.FixtureRequest) -> Trunkline:
     path = str(request.config.getini("trunkline_app"))
     if not path:
         raise pytest.UsageError(
-            "trunkline_sandbox does not know the application: set trunkline_app = "
+            "trunkline_sandbox needs an application: set trunkline_app = "
             '"module:variable" in the configuration of pytest, or write a fixture trunkline_app'
         )
     from trunkline.client import load  # noqa: PLC0415 - only where it is used
@@ -76,7 +75,7 @@ def trunkline_app(request: pytest.FixtureRequest) -> Trunkline:
 
 @pytest.fixture
 def trunkline_sandbox(trunkline_app: Trunkline) -> Iterator[Sandbox]:
-    """A database of this test on the real engine; the application is led to it."""
+    """A database for this test on the real engine, to which the application is connected."""
     from trunkline.testing import Sandbox  # noqa: PLC0415 - only where it is used
 
     with Sandbox(trunkline_app) as sandbox:
@@ -85,7 +84,7 @@ def trunkline_sandbox(trunkline_app: Trunkline) -> Iterator[Sandbox]:
 
 @pytest.fixture
 def trunkline_async_sandbox(trunkline_app: Trunkline) -> Iterator[AsyncSandbox]:
-    """The same for asynchronous tests, whatever runs them."""
+    """The same for asynchronous tests, with any plugin that runs them."""
     from trunkline.testing import AsyncSandbox  # noqa: PLC0415 - only where it is used
 
     sandbox = AsyncSandbox(trunkline_app).open()

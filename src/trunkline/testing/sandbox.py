@@ -20,10 +20,9 @@ T = TypeVar("T")
 
 
 class Sandbox(Base):
-    """A database of one test: `with Sandbox(app) as sandbox:`; for tests that are plain functions.
-
-    Everything the application does within the block goes there. Jobs run only when the test says
-    so, in this process, one at a time, through the same claims and completions as in a worker.
+    """The database of one test: `with Sandbox(app) as sandbox:`; for plain test functions.
+    Within the block, the application uses this database. Jobs run only when the test asks for it,
+    in this process, one at a time, with the same claims and completions as in a worker.
     """
 
     def __init__(self, app: Trunkline) -> None:
@@ -42,7 +41,7 @@ class Sandbox(Base):
         self.close()
 
     def close(self) -> None:
-        """Drop the database and lead the application back to its own."""
+        """Drop the database and connect the application to its own again."""
         runner, self._runner = self._runner, None
         if runner is not None:
             runner.run(self.app.close())
@@ -54,7 +53,7 @@ class Sandbox(Base):
     @overload
     def run_inline(self, job: Job | UUID | str) -> Any: ...
     def run_inline(self, job: Runnable) -> Any:
-        """Run one job now, whatever else waits; return its result or raise its handler's error.
+        """Run one job now, ahead of all others; return its result or raise its handler's error.
 
         A request is enqueued first. The clock is moved if the job is not due yet. Snooze, Cancel,
         Retry and Discard are raised like errors, also when the handler returned them.
@@ -70,11 +69,10 @@ class Sandbox(Base):
         until_empty: bool = True,
         with_scheduled: bool = False,
     ) -> Drained:
-        """Run what is ready, and what that enqueues, until nothing is; returns how it went.
-
-        `until_empty=False` runs only what is ready now. `with_scheduled=True` also what is
-        scheduled, retries among it, by moving the clock from one to the next. Errors of handlers
-        are recorded as in a worker, not raised.
+        """Run ready jobs, and those they enqueue, until none is left; count how they ended.
+        `until_empty=False` runs only the jobs that are ready now. `with_scheduled=True` also runs
+        scheduled jobs, including retries, and moves the clock from one to the next. Errors of
+        handlers are recorded as in a worker, not raised.
         """
         return self._run(
             self._drain(max_jobs, until_empty=until_empty, with_scheduled=with_scheduled)
@@ -93,7 +91,7 @@ class Sandbox(Base):
 
 
 class AsyncSandbox(Base):
-    """The same for asynchronous tests: what runs handlers is awaited, in the test's own loop."""
+    """The same for asynchronous tests: handlers run in the event loop of the test."""
 
     async def __aenter__(self) -> Self:
         return self.open()

@@ -1,4 +1,4 @@
-"""The server of all sandboxes of a process, started with the first one."""
+"""The server that all sandboxes of a process share, started with the first one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trunkline.embedded.server import INSTALLER
 
 __all__ = ["INSTALLER", "leave", "running", "share"]
 
-# Nothing here survives the run, so nothing needs to reach the disk.
+# The data need not survive the run, so nothing has to reach the disk.
 _SETTINGS: Final = {
     "autovacuum_naptime": "1h",
     "fsync": "off",
@@ -43,13 +43,13 @@ def share(home: Path) -> None:
 
 
 def running() -> EmbeddedServer:
-    """The server, started if this is the first use, with a template to copy."""
+    """Return the server with a template database; the first use starts it."""
     with _here.lock:
         if _here.server is None:
             home = _here.shared
             if home is None:
                 home = _here.own = Path(tempfile.mkdtemp(prefix="trunkline-sandbox-"))
-                # Before the server registers its own end, so that it runs after it.
+                # Registered before the server's own exit handler, so that it runs after that one.
                 atexit.register(_remove, home, os.getpid())
             server = acquire(home, settings=_SETTINGS)
             ensure_template(server.superuser_dsn, INSTALLER)
@@ -69,6 +69,6 @@ def leave() -> None:
 
 
 def _remove(home: Path, process: int) -> None:
-    # A fork has the same list of things to do at its end.
+    # A fork inherits the exit handlers, but must not remove the folder.
     if os.getpid() == process:
         shutil.rmtree(home, ignore_errors=True)

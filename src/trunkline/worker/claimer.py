@@ -1,4 +1,4 @@
-"""Claims jobs in batches, ahead of need where they are short; waits cheaply when idle."""
+"""Claims jobs in batches, claims short jobs ahead, and waits for notifications when idle."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final
 
 from trunkline.db.calls import work
 from trunkline.db.lasting import LastingConnection
+from trunkline.telemetry import count
 from trunkline.worker.executor import Executor
 from trunkline.worker.pace import Pace
 from trunkline.worker.part import Part
@@ -16,23 +17,24 @@ from trunkline.worker.roster import Roster
 
 __all__ = ["Claimer"]
 
-# Each claim waits for the log: one process drains a tenth more than with 500.
+# Each claim waits for the WAL: one process drains 10 % more jobs than with 500.
 _LARGEST_CLAIM: Final = 1000
-# Busy for this long without a pause: producers need not notify this worker any more.
+# After this long without a pause, the worker clears its flag and producers stop notifying it.
 _BUSY: Final = 1.0
-# After a wait of this length it was not busy: two hundred notifications a second cost nothing yet.
+# A wait longer than this counts as a pause. 200 notifications per second cost next to nothing.
 _PAUSE: Final = 0.005
-# A look from the start that takes longer meets what an old snapshot keeps; then places are kept.
-_SLOW_LOOK: Final = 0.02
+# A scan from the start that takes longer is reading dead entries that an old snapshot keeps. Claims
+# then continue from their position for a while.
+_SLOW_SCAN: Final = 0.02
 _KEEP_PLACE: Final = 60.0
 # How often the request to be notified is renewed: the next due time may have changed.
 _RENEW: Final = 5.0
-# A notification may tell of a job that is due later: then soon, but not for each of very many.
+# A notification may announce a job that is due later: renew soon, but not once for each of many.
 _RENEW_AFTER_NEWS: Final = 0.1
 
 
 class Claimer(Part):
-    """Keeps the executor supplied."""
+    """Keeps the executor supplied with jobs."""
 
     name = "claimer"
 
@@ -61,41 +63,42 @@ class Claimer(Part):
         self._asleep_since: float | None = None
         self._busy_since: float | None = None
         self._due_in: float | None = None
-        # Whether there may be a job since, due earlier than all that were known.
+        # Whether a job may have arrived that is due before the known next due time.
         self._news = False
-        # Whether the last claim got all it asked for, and until when claims keep their place.
+        # Whether the last claim got as many jobs as it asked for, and until when claims continue
+        # from their position.
         self._full = False
         self._keep_until = 0.0
-        # Whether no runner was free at the last look.
+        # Whether no runner was free when the last turn began.
         self._starved = False
 
     def wake(self) -> None:
-        """Look now, for a free runner; not where there is nothing and news would come."""
+        """Claim now, because a runner is free, unless new jobs would be announced anyway."""
         if not self._is_content() or self._starved:
             self._signal.set()
 
     def hear(self) -> None:
-        """Look now: something was enqueued, perhaps for later."""
+        """Claim now, because a job was enqueued, perhaps for later."""
         self._news = True
         self._signal.set()
 
-    def forget_sleep(self) -> None:
-        """The engine knows no longer that this worker wants to be notified."""
+    def reset_sleep(self) -> None:
+        """Ask to be notified again: the engine has dropped the flag of this worker."""
         self._asleep_since = None
         self._signal.set()
 
     def interrupt(self) -> None:
-        """Let a waiting turn end."""
+        """Wake a turn that waits, so that it ends."""
         self._signal.set()
 
     @property
     def position(self) -> str:
-        """Where the next claim goes on, as the engine gave it."""
+        """Where the next claim continues, as the engine returned it."""
         return self._position
 
-    def note_look(self, seconds: float) -> None:
-        """Keep the place for a while if a look from the start took this long, whoever looked."""
-        if seconds > _SLOW_LOOK:
+    def note_scan(self, seconds: float) -> None:
+        """Keep the position for a while if a scan from the start, here or in Rescan, was slow."""
+        if seconds > _SLOW_SCAN:
             self._keep_until = time.monotonic() + _KEEP_PLACE
 
     async def close(self) -> None:
@@ -103,18 +106,18 @@ class Claimer(Part):
         await self._connection.close()
 
     async def turn(self) -> None:
-        """Claim once, or wait until there is a reason to."""
+        """Claim once, or wait until there is a reason to claim."""
         self._signal.clear()
-        wanted = min(self._executor.demand(), _LARGEST_CLAIM)
-        self._starved = wanted == 0
+        demand = min(self._executor.demand(), _LARGEST_CLAIM)
+        self._starved = demand == 0
         if self._starved:
             await self._signal.wait()
             return
         try:
-            if await self._claim(wanted):
-                # The handlers first: they are what somebody waits for. But where there is more, the
-                # server looks for it while they run: handlers that wait for nothing leave the loop
-                # to nobody until they have all run (a third of the throughput).
+            if await self._claim(demand):
+                # Let the handlers start first, because somebody waits for them. If there are more
+                # jobs, send the next claim before: handlers that never await keep the loop until
+                # all have run, and the server would idle meanwhile (a third of the throughput).
                 if not self._full:
                     await asyncio.sleep(0)
                 await self._note_busy()
@@ -127,31 +130,33 @@ class Claimer(Part):
             raise
 
     def _is_content(self) -> bool:
-        """Whether the last claim took all there was and whatever comes will be announced.
+        """Whether the last claim took all jobs and any new one will be announced.
 
-        A second look after each job would find nothing: two statements less for a lonely job.
+        Another claim after each job would find nothing. This saves two statements per single job.
         """
         return self._asleep_since is not None and not self._full and self._is_notified()
 
-    async def _claim(self, wanted: int) -> bool:
-        if self._roster.checks and not self._roster.looking:
+    async def _claim(self, demand: int) -> bool:
+        if self._roster.checks and not self._roster.rescanning:
             await self._release_forgotten()
         begin = time.monotonic()
-        # Nothing lies before the first job of a queue that was empty a moment ago; keeping a place
-        # would only cost (a quarter of the claim of one job).
+        # A queue that was empty a moment ago has no dead entries to skip, and a position makes the
+        # claim of a single job a quarter slower.
         from_start = self._asleep_since is not None and not self._full and begin > self._keep_until
         position = None if from_start else self._position
-        limited = min(self._executor.limited_demand(), wanted)
+        limited = min(self._executor.limited_demand(), demand)
         claimed = await self._connection.run(
-            work.claim(self._worker, self._queues, wanted, self._tasks, position, limited=limited)
+            work.claim(self._worker, self._queues, demand, self._tasks, position, limited=limited)
         )
         if from_start:
-            # Unless somebody holds an old snapshot, and the ends of all jobs before it lie there.
-            self.note_look(time.monotonic() - begin)
+            # Slow only if an old snapshot keeps the entries of jobs that have ended.
+            self.note_scan(time.monotonic() - begin)
         self._position = claimed.position or self._position
-        # Where no more limited jobs were taken than were asked for, there may be others.
-        taken = sum(job.start_by is not None for job in claimed.jobs) if limited < wanted else -1
-        self._full = len(claimed.jobs) == wanted or taken == limited
+        # If the claim got all the limited jobs it asked for, there may be more of them.
+        limited_claimed = (
+            sum(job.start_by is not None for job in claimed.jobs) if limited < demand else -1
+        )
+        self._full = len(claimed.jobs) == demand or limited_claimed == limited
         if claimed.jobs:
             self._executor.submit(self._roster.add(claimed.jobs, begin))
         return bool(claimed.jobs)
@@ -168,7 +173,8 @@ class Claimer(Part):
             self._roster.releasing = False
         checks.pop(0)
         if forgotten:
-            self.log.info("handed back %d jobs of a claim whose answer was lost", forgotten)
+            jobs = count(forgotten, "job")
+            self.log.info("handed back %s of a claim whose answer was lost", jobs)
 
     async def _note_busy(self) -> None:
         self._pace.worked()
@@ -180,7 +186,7 @@ class Claimer(Part):
             self._asleep_since = None
 
     async def _go_idle(self) -> None:
-        """Ask to be notified, look once more, then wait."""
+        """Ask to be notified, let the next turn claim once more, then wait."""
         now = time.monotonic()
         fresh = self._asleep_since is None
         age = now - (self._asleep_since or 0.0)
@@ -210,5 +216,5 @@ class Claimer(Part):
                 self._busy_since = None
         except TimeoutError:
             self._busy_since = None
-            # A due job is there now, or soon; ask anew for the one after it.
+            # A job is due now or soon. Ask again for the due time of the one after it.
             self._asleep_since = min(self._asleep_since or 0.0, time.monotonic() - _RENEW - 1)

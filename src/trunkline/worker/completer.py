@@ -1,4 +1,4 @@
-"""Records ends of attempts, many at once: what gathers while one call is under way is the next."""
+"""Records ends of attempts in batches: ends that arrive during one call form the next batch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from trunkline.db.call import Call
-from trunkline.db.calls import work
+from trunkline.db.calls import steps, work
 from trunkline.db.lasting import LastingConnection
 from trunkline.errors import (
     DatabaseProblem,
@@ -26,12 +26,12 @@ __all__ = ["Completer"]
 
 # Classes of SQLSTATE: a value that cannot be stored; a value that is too complex.
 _ABOUT_THE_DATA: Final = frozenset({"22", "54"})
-# Above it one call would hold its locks for too long.
+# A larger batch would hold its locks for too long.
 _LARGEST_BATCH: Final = 1000
 
 
 class Completer(Part):
-    """A completion that fails is repeated as a completion; the work is not done again."""
+    """Keeps each end until the server has recorded it; a failed call is repeated unchanged."""
 
     name = "completer"
 
@@ -45,14 +45,14 @@ class Completer(Part):
         self._empty = asyncio.Event()
         self._empty.set()
         self.counts = dict.fromkeys(End, 0)
-        # Attempts whose end came too late: another attempt owns the job by now, or it is gone.
+        # Attempts whose end came too late: another attempt owns the job, or the job is gone.
         self.stale = 0
 
     def __len__(self) -> int:
         return len(self._reports)
 
     def add(self, report: Report) -> None:
-        """Take an end in; it is recorded soon."""
+        """Add an end to the next batch."""
         self._reports.append(report)
         if len(self._reports) == 1:
             self._arrived.set()
@@ -63,12 +63,12 @@ class Completer(Part):
         await self._empty.wait()
 
     async def connect(self) -> None:
-        """Connect before the first job ends: a schema upgraded by then would refuse us."""
+        """Connect before the first job ends: after a schema upgrade the server might refuse us."""
         with contextlib.suppress(TrunklineError):
             await self._connection.is_pooled()
 
     def interrupt(self) -> None:
-        """Let a waiting turn end."""
+        """Wake a turn that waits, so that it ends."""
         self._arrived.set()
 
     async def close(self) -> None:
@@ -76,14 +76,14 @@ class Completer(Part):
         await self._connection.close()
 
     async def turn(self) -> None:
-        """Record what is there; it stays in the list until the server has answered."""
+        """Record the ends in the list; each stays there until the server has answered."""
         await self._arrived.wait()
         while self._reports:
             batch = self._reports[:_LARGEST_BATCH]
             end = batch[0].end
             same = [report for report in batch if report.end is end]
             if end in {End.RELEASE, End.HAND_BACK, End.SNOOZE}:
-                # One call has one reason.
+                # A call takes one reason for all its jobs.
                 same = [report for report in same if report.reason == batch[0].reason]
             await self._record(end, same)
         self._arrived.clear()
@@ -96,7 +96,7 @@ class Completer(Part):
             if not _is_final(error):
                 raise
             if len(reports) > 1:
-                # One of them spoils the batch: find it.
+                # One end makes the batch fail. Record them one by one to find it.
                 for report in reports:
                     await self._record(end, [report])
                 return
@@ -105,9 +105,12 @@ class Completer(Part):
         self._settle(end, reports, verdicts)
 
     async def _bury(self, report: Report, refusal: Exception) -> None:
-        """Nobody will ever take this end (a result too large, say): the job is dead."""
+        """Make the job dead, because the engine refuses its end, such as a result too large."""
         self.log.error(
-            "the end of job %s was refused: %s", report.job.job_id, refusal, extra=_who(report)
+            "the end of job %s was refused: %s",
+            report.job.job_id,
+            refusal,
+            extra=_log_fields(report),
         )
         error = {"type": type(refusal).__qualname__, "message": str(refusal)}
         if isinstance(refusal, TrunklineError):
@@ -116,10 +119,12 @@ class Completer(Part):
         verdicts: list[Verdict] = []
         try:
             verdicts = await self._connection.run(_call(End.FAIL, self._worker, [failed]))
-        except Exception as again:
-            if not _is_final(again):
+        except Exception as second_refusal:
+            if not _is_final(second_refusal):
                 raise
-            self.log.exception("job %s is left to its lease", report.job.job_id, extra=_who(report))
+            self.log.exception(
+                "job %s is left to its lease", report.job.job_id, extra=_log_fields(report)
+            )
         self._drop([report])
         self._settle(End.FAIL, [failed], verdicts)
 
@@ -165,13 +170,13 @@ class Completer(Part):
             error = report.error or {}
             if verdict.other_worker is not None:
                 self.log.warning(
-                    "attempt %d of %s was handed back: field %s of the payload does not fit the"
-                    " code of this worker; worker %s has another version of the task",
+                    "attempt %d of %s was handed back: %s does not fit the code of this worker;"
+                    " worker %s has another version of the task",
                     verdict.attempt,
                     report.job.task,
-                    error.get("field"),
+                    error.get("result") or f"field {error.get('field')} of the payload",
                     verdict.other_worker,
-                    extra=_who(report),
+                    extra=_log_fields(report),
                 )
             elif verdict.verdict == "ok":
                 self.log.warning(
@@ -180,23 +185,25 @@ class Completer(Part):
                     report.job.task,
                     error.get("type"),
                     error.get("message"),
-                    extra=_who(report),
+                    extra=_log_fields(report),
                 )
 
 
 def _is_final(error: Exception) -> bool:
-    """Whether the same call would fail for ever, and with it every end that waits behind it."""
+    """Whether the same call would always fail, and block every end behind it."""
     if isinstance(error, SchemaError):
-        # The connection was refused, which has nothing to do with this end.
+        # The schema refused the connection, whatever the end is.
         return False
     if isinstance(error, (DatabaseProblem, DatabaseUnreachable)):
         sqlstate = getattr(error.__cause__, "sqlstate", None)
         return sqlstate is not None and sqlstate[:2] in _ABOUT_THE_DATA
-    # What is no error of the database at all was raised while the call was put together.
+    # Any other error was raised in this process, while the call was built.
     return isinstance(error, Refusal) or not isinstance(error, TrunklineError)
 
 
-def _call(end: End, worker: str, reports: Sequence[Report]) -> Call[list[Verdict]]:
+def _call(  # noqa: PLR0911 - a table
+    end: End, worker: str, reports: Sequence[Report]
+) -> Call[list[Verdict]]:
     jobs = [report.job.job_id for report in reports]
     attempts = [report.job.attempt for report in reports]
     match end:
@@ -217,6 +224,8 @@ def _call(end: End, worker: str, reports: Sequence[Report]) -> Call[list[Verdict
         case End.SNOOZE:
             delays = [report.delay for report in reports]
             return work.snooze(worker, jobs, attempts, delays, reports[0].reason)
+        case End.SUSPEND:
+            return steps.suspend(worker, jobs, attempts)
         case End.CANCEL:
             return work.acknowledge_cancel(
                 worker, jobs, attempts, [report.reason for report in reports]
@@ -227,5 +236,5 @@ def _call(end: End, worker: str, reports: Sequence[Report]) -> Call[list[Verdict
             return work.release(worker, jobs, attempts, reason, unstarted=unstarted)
 
 
-def _who(report: Report) -> dict[str, Any]:
+def _log_fields(report: Report) -> dict[str, Any]:
     return {"job_id": str(report.job.job_id), "attempt": report.job.attempt}

@@ -1,4 +1,4 @@
-"""Messages between a worker and the processes of its handlers: a length, then MessagePack."""
+"""Messages between a worker and its handler processes: a length, then MessagePack."""
 
 from __future__ import annotations
 
@@ -11,33 +11,64 @@ import msgspec
 
 from trunkline.model import ClaimedJob
 
-__all__ = ["Ended", "Hello", "Progress", "Run", "Verdict", "receive", "receive_async", "send"]
+__all__ = [
+    "Ended",
+    "Hello",
+    "Inputs",
+    "Progress",
+    "Run",
+    "StepResults",
+    "Verdict",
+    "receive",
+    "receive_async",
+    "send",
+]
 
 _LENGTH: Final = struct.Struct("!I")
 
 
 class Hello(msgspec.Struct, tag=True, frozen=True):
-    """First message to a child: where to import from and where to write to."""
+    """The first message to a child: its import path, its database and its log settings."""
 
     path: list[str]
     dsn: str
-    # Form and level of the worker's log; None where the application sets it up itself.
+    # Format and level of the worker's log; None if the application configures logging itself.
     log: tuple[str, str] | None = None
+    # The pickled store of the application, which may have been passed as an object.
+    store: bytes | None = None
+
+
+class StepResults(msgspec.Struct, frozen=True):
+    """The results of many jobs: their step, their number, and the first page as JSON texts."""
+
+    step: str
+    total: int
+    first: list[str]
+
+
+class Inputs(msgspec.Struct, frozen=True):
+    """A payload without references, and the arguments whose results are read in pages."""
+
+    payload: str
+    sets: dict[str, StepResults] = {}
+    # The arguments that are results of other steps, and those steps.
+    results: dict[str, str] = {}
 
 
 class Run(msgspec.Struct, tag=True, frozen=True):
-    """Run a handler, named by its module and its name in it."""
+    """Run the handler with this name in this module."""
 
     module: str
     name: str
     worker: str
     job: ClaimedJob
+    inputs: Inputs
     # By the monotonic clock, which all processes of a machine share; see roster.check_start.
     start_before: float | None = None
 
 
 class Progress(msgspec.Struct, tag=True, frozen=True):
-    """A child's ctx.progress(); answered by a Verdict."""
+    """A call of ctx.progress() in a child. The worker returns a Verdict."""
 
     percent: int | None
     message: str | None
@@ -51,7 +82,7 @@ class Verdict(msgspec.Struct, tag=True, frozen=True):
 
 
 class Ended(msgspec.Struct, tag=True, frozen=True):
-    """How a handler ended; `end` is one of worker.report.End, None where the job was lost."""
+    """How a handler ended. `end` is a value of worker.report.End, or None if the job was lost."""
 
     end: str | None = None
     result: str | None = None
@@ -60,7 +91,7 @@ class Ended(msgspec.Struct, tag=True, frozen=True):
     delay: float | None = None
     reason: str | None = None
     in_transaction: bool = False
-    # Whether the child ends now and takes no other order.
+    # Whether the child exits now and takes no other job.
     leaving: bool = False
 
 
@@ -71,7 +102,7 @@ _decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
 
 
 def pack(message: Message) -> bytes:
-    """As it goes over the wire."""
+    """Return the bytes of a message."""
     body = _encoder.encode(message)
     return _LENGTH.pack(len(body)) + body
 

@@ -1,4 +1,4 @@
-"""Resident memory of this process, and the limit at which it makes room for a fresh one."""
+"""Resident memory of this process, and the limit at which a fresh process replaces it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _STATM: Final = Path("/proc/self/statm")
 
 
 def resident() -> int:
-    """Bytes of memory in use; where the system does not tell, the most that ever was."""
+    """Return the bytes of memory in use, or the peak on systems without /proc."""
     try:
         return int(_STATM.read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError, ValueError):
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most if sys.platform == "darwin" else most * 1024
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
 
 
 class Memory(Part):
-    """Asks for a drain when the limit is passed; the supervisor starts a successor."""
+    """Drains the process when it exceeds the limit; the supervisor starts a successor."""
 
     name = "memory"
 
@@ -37,13 +37,12 @@ class Memory(Part):
         self._on_excess = on_excess
 
     async def turn(self) -> None:
-        """One look."""
+        """Wait, then check once."""
         await self.pause(_EVERY)
         used = resident()
         if used > self._limit and not self.stopping.is_set():
             self.log.warning(
-                "%d MB of memory in use, more than %d: finishing the running jobs, then starting"
-                " anew",
+                "%d MB of memory in use, more than %d: finishing the running jobs, then restarting",
                 used // 2**20,
                 self._limit // 2**20,
             )

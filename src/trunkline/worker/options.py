@@ -1,4 +1,4 @@
-"""How a worker runs."""
+"""The options of a worker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class WorkerOptions:
 
     # `module:variable` of the application; the command line's argument.
     app_path: str = ""
-    # In the order in which they are served; None serves all of them.
+    # Queues in the order in which they are served; None serves all of them.
     queues: tuple[str, ...] | None = None
     # Only these tasks of the application; None serves all of them.
     tasks: tuple[str, ...] | None = None
@@ -26,22 +26,22 @@ class WorkerOptions:
     concurrency: int = 10
     # Worker processes under one supervisor.
     processes: int = 1
-    # Of handlers that are plain functions, how many at once; None: as many as `concurrency`.
+    # How many handlers that are plain functions run at once; None means as many as `concurrency`.
     threads: int | None = None
-    # Bytes of resident memory after which a process drains and is replaced.
+    # Bytes of resident memory above which a process drains and is replaced.
     memory_limit: int | None = None
-    # Seconds that running jobs get to end after SIGTERM.
+    # Seconds that running jobs have to end after SIGTERM.
     grace: float = 30.0
     dsn: str | None = field(default=None, repr=False)
     # Where LISTEN works, if `dsn` leads through a pooler in transaction mode.
     listen_dsn: str | None = field(default=None, repr=False)
     log_format: str = "console"
     log_level: str = "info"
-    # Beginning of the worker's id; by default the name of the host.
+    # Prefix of the worker's id; by default the name of the host.
     name: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what would make a worker that does nothing."""
+        """Refuse options with which the worker would do nothing."""
         at_least_one = {"concurrency": self.concurrency, "processes": self.processes}
         if self.threads is not None:
             at_least_one["threads"] = self.threads
@@ -58,6 +58,6 @@ class WorkerOptions:
 
 
 def new_worker_id(name: str | None) -> str:
-    """Return an id that is unique for each process start and that people can read."""
+    """Return a readable id that is unique to this start of the process."""
     host = name or socket.gethostname().partition(".")[0] or "worker"
     return f"{host[:100]}-{os.getpid()}-{uuid.uuid4().hex[:8]}"

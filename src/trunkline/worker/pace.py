@@ -1,4 +1,4 @@
-"""How long an idle worker waits between looks."""
+"""How long an idle worker waits between claims."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from typing import Final
 
 __all__ = ["Pace"]
 
-# Notifications announce new work at once; these polls find what none announced.
+# Notifications announce new jobs at once; these polls find jobs whose notification was lost.
 _IDLE: Final = (5.0, 10.0, 20.0, 30.0)
-# Looks soon after the worker asked to be notified: a transaction that was open then may have
-# enqueued before and committed since, without seeing the request. Most take milliseconds.
+# Claims soon after the worker asked to be notified. A transaction that was open then did not see
+# the request and commits its jobs without a notification. Most take milliseconds.
 _LATE_COMMITS: Final = (0.005, 0.02, 0.1, 1.0)
-# Where no notification can arrive, looking is all there is.
+# Interval of claims when no notification can arrive.
 _BLIND: Final = 1.0
-# Down only, so that the longest wait stays the longest.
+# Only shortens a wait, so that the longest one is an upper bound.
 _JITTER: Final = 0.2
 
 
 class Pace:
-    """Steps through the waits; work starts it over."""
+    """Steps through the waits, and starts over when there was work."""
 
     def __init__(self) -> None:
         self._step = 0
-        self._late_looks = list(_LATE_COMMITS)
+        self._late_scans = list(_LATE_COMMITS)
 
     def worked(self) -> None:
-        """There was work: the next idle wait is the first again."""
+        """Start over, because there was work."""
         self._step = 0
 
     def fell_asleep(self) -> None:
-        """The worker has just asked to be notified."""
-        self._late_looks = list(_LATE_COMMITS)
+        """Schedule the late claims, because the worker has just asked to be notified."""
+        self._late_scans = list(_LATE_COMMITS)
 
     def next_wait(self, *, notified: bool) -> float:
-        """Seconds until the next look."""
-        if self._late_looks:
-            return self._late_looks.pop(0)
+        """Return the seconds until the next claim."""
+        if self._late_scans:
+            return self._late_scans.pop(0)
         if not notified:
             wait = _BLIND
         else:

@@ -1,4 +1,4 @@
-"""The base of every running part of a worker: started and stopped the same way."""
+"""The base class of every running part of a worker: all start and stop the same way."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from collections.abc import Awaitable
 from typing import ClassVar, Final, TypeVar
 
 from trunkline.errors import DatabaseProblem, DatabaseUnreachable, TrunklineError
+from trunkline.telemetry import count
 
 __all__ = ["Part", "pause_after_error"]
 
 T = TypeVar("T")
 
-# Waits after the first, second … error in a row of a server that does not answer.
+# The shortest and the longest wait while a server does not answer; each error in a row doubles it.
 _FIRST_PAUSE: Final = 0.2
 _LONGEST_PAUSE: Final = 3.0
 # After an error of another kind: a quick retry would most likely fail the same way.
@@ -23,7 +24,7 @@ _OTHER_PAUSE: Final = 10.0
 
 
 def pause_after_error(error: Exception, errors_in_a_row: int) -> float:
-    """How long to wait before going on; an absent server is asked often, so that work resumes."""
+    """Return how long to wait after an error: short if the server is away, so work resumes soon."""
     if isinstance(error, (DatabaseUnreachable, DatabaseProblem)):
         pause: float = min(_FIRST_PAUSE * 2 ** min(errors_in_a_row - 1, 10), _LONGEST_PAUSE)
         return pause * random.uniform(0.7, 1.3)  # noqa: S311 - spreads workers, hides nothing
@@ -31,7 +32,7 @@ def pause_after_error(error: Exception, errors_in_a_row: int) -> float:
 
 
 class Part(ABC):
-    """A loop in a task of its own. Starting or stopping twice, or stopping unstarted, is fine."""
+    """A loop in its own task. Starting or stopping it twice, or before it started, is fine."""
 
     name: ClassVar[str]
 
@@ -41,12 +42,12 @@ class Part(ABC):
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to work."""
+        """Start the loop."""
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"trunkline {self.name}")
 
     async def stop(self) -> None:
-        """Ask the part to end and wait until it has."""
+        """Stop the loop and wait until it has ended."""
         self.stopping.set()
         self.interrupt()
         task = self._task
@@ -55,17 +56,17 @@ class Part(ABC):
         await self.close()
 
     def interrupt(self) -> None:  # noqa: B027 - most parts wait on `stopping` alone
-        """Wake the part if it waits for something else than `stopping`."""
+        """Wake the part if it waits for something other than `stopping`."""
 
-    async def close(self) -> None:  # noqa: B027 - not every part holds something
-        """Give back what the part holds."""
+    async def close(self) -> None:  # noqa: B027 - not every part has something to close
+        """Close the connections of the part."""
 
     @abstractmethod
     async def turn(self) -> None:
-        """Do one round of work, or wait for the next; called again and again until `stopping`."""
+        """Do one round of work, or wait for the next one. Called repeatedly until `stopping`."""
 
     async def pause(self, seconds: float) -> None:
-        """Wait, or until the part is to stop."""
+        """Sleep, or return early when the part is stopped."""
         try:
             async with asyncio.timeout(seconds):
                 await self.stopping.wait()
@@ -73,7 +74,7 @@ class Part(ABC):
             pass
 
     async def unless_stopping(self, work: Awaitable[T], *, grace: float = 0.0) -> T | None:
-        """Await something long, and drop it when the part is to stop, or so many seconds later."""
+        """Await something long. When the part is stopped, abandon it after `grace` seconds."""
         working = asyncio.ensure_future(work)
         ending = asyncio.ensure_future(self.stopping.wait())
         try:
@@ -93,17 +94,17 @@ class Part(ABC):
             try:
                 await self.turn()
                 if errors:
-                    self.log.info("%s goes on after %d errors", self.name, errors)
+                    self.log.info("%s continues after %s", self.name, count(errors, "error"))
                 errors = 0
             except asyncio.CancelledError:
                 raise
-            except Exception as error:  # noqa: BLE001 - a part never dies of an error
+            except Exception as error:  # noqa: BLE001 - no error may end a part
                 errors += 1
-                self._tell(error, errors)
+                self._log_error(error, errors)
                 await self.pause(pause_after_error(error, errors))
 
-    def _tell(self, error: Exception, errors: int) -> None:
-        # The first and then ever fewer of a row: a server that is away for an hour is one story.
+    def _log_error(self, error: Exception, errors: int) -> None:
+        # Of errors in a row, log number 1, 2, 4, 8 …: an outage of an hour needs few lines.
         if errors & (errors - 1):
             return
         if isinstance(error, TrunklineError):

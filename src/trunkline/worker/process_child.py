@@ -1,9 +1,10 @@
-"""The process in which handlers with process=True run. Started by process_pool, never by hand."""
+"""The process in which handlers with process=True run. Only process_pool starts it."""
 
 from __future__ import annotations
 
 import importlib
 import os
+import pickle
 import signal
 import socket
 import sys
@@ -15,8 +16,18 @@ from queue import SimpleQueue
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
+from trunkline.artifacts import (
+    Store,
+    SyncLargeResults,
+    SyncResultLimits,
+    SyncStore,
+    SyncUploads,
+)
+from trunkline.artifacts.results import may_be_large
 from trunkline.client import Task
 from trunkline.db.call import Call
+from trunkline.db.calls import work
+from trunkline.db.calls.steps import record_steps
 from trunkline.db.connect import connect
 from trunkline.db.dsn import reported
 from trunkline.db.loss import mark_within
@@ -25,9 +36,16 @@ from trunkline.db.runner import run
 from trunkline.errors import HandlerProcessDied, InvalidTask
 from trunkline.handler import SyncContext, SyncTransaction
 from trunkline.handler.grants import SyncConnections, SyncGrants
-from trunkline.model import Cancel, Outcome
+from trunkline.handler.steps import SyncSteps
+from trunkline.model import Cancel, NewStep, Outcome, WorkflowPlace
 from trunkline.telemetry import enter_job, set_up_logging
-from trunkline.worker.backends import cancel_raised, complete_call, judge_progress
+from trunkline.worker.backends import (
+    cancel_raised,
+    complete_call,
+    judge_progress,
+    result_in_transaction,
+)
+from trunkline.worker.dependencies import Dependencies
 from trunkline.worker.frames import Ended, Hello, Progress, Run, Verdict, receive, send
 from trunkline.worker.report import End, Report, of_error, of_value
 from trunkline.worker.roster import check_start
@@ -42,11 +60,11 @@ _stopped = threading.Event()
 
 
 class _Stopped(Cancel):
-    """Raised in a handler whose process is told to end."""
+    """Raised in a handler when its process is asked to end."""
 
 
 class _Parent:
-    """The worker at the other end. A thread reads, so that its death is noticed at any time."""
+    """The worker at the other end. A thread reads, so that its death is noticed at once."""
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
@@ -58,35 +76,42 @@ class _Parent:
             while (message := receive(self._channel)) is not None:
                 self._messages.put(message)
         finally:
-            # The worker is gone (reset, if it left something unread): whatever this handler does
-            # can no longer be reported.
+            # The worker is gone, so this handler could no longer report its end. If the worker left
+            # data unread, the connection was reset.
             os._exit(0)
 
     def next(self) -> Any:
         return self._messages.get()
 
-    def say(self, message: Any) -> None:
+    def send(self, message: Any) -> None:
         send(self._channel, message)
 
 
-class _Means:
-    """What handlers of this process share, one after the other."""
+class _Shared:
+    """Connections that the handlers of this process share, one after the other."""
 
-    def __init__(self, dsn: str) -> None:
+    def __init__(self, dsn: str, store: bytes | None) -> None:
         self.dsn = dsn
-        # Connects at its first use: most handlers ask nothing of the engine.
+        # Opened at its first use; see process_pool.
+        self.store = None if store is None else SyncStore(lambda: _unpacked(store))
+        # Connects at its first use: most handlers never call the engine.
         self.pool = SyncPool(dsn, size=2, name="trunkline handler")
         self.connections = SyncConnections()
+        self.limits = SyncResultLimits()
 
 
 class _ChildBackend:
-    def __init__(self, parent: _Parent, means: _Means, order: Run) -> None:
+    def __init__(self, parent: _Parent, shared: _Shared, order: Run) -> None:
         self._parent = parent
-        self.means = means
+        self.shared = shared
         self.order = order
         # Set before the handler can use its context.
         self.task: Task[..., Any]
         self.in_transaction = False
+        # The connection of the open transaction.
+        self.connection: Any = None
+        # Nothing to wait for: a process has no tasks.
+        self.main_task = None
 
     @property
     def worker(self) -> str:
@@ -94,24 +119,50 @@ class _ChildBackend:
 
     @cached_property
     def grants(self) -> SyncGrants:
-        return SyncGrants(self, self.order.job, self.task.limit, self.means.connections)
+        return SyncGrants(self, self.order.job, self.task.limit, self.shared.connections)
+
+    @cached_property
+    def steps(self) -> SyncSteps:
+        return SyncSteps(self, self.order.job)
+
+    @property
+    def has_waited(self) -> bool:
+        steps: SyncSteps | None = self.__dict__.get("steps")
+        return steps is not None and steps.suspended
+
+    def record(self, step: NewStep) -> None:
+        call = record_steps(self.worker, [step])
+        (verdict,) = self.run(call) if self.connection is None else run(self.connection, call)
+        if verdict != "ok":
+            judge_progress(self.order.job, verdict)
+
+    @cached_property
+    def uploads(self) -> SyncUploads:
+        return SyncUploads(self, self.order.job, self.shared.store)
+
+    @cached_property
+    def large(self) -> SyncLargeResults:
+        return SyncLargeResults(self.uploads, self.order.job, self.shared.limits)
 
     def run(self, call: Call[T]) -> T:
-        return self.means.pool.run(call)
+        return self.shared.pool.run(call)
+
+    def workflow(self) -> WorkflowPlace:
+        return self.run(work.job_workflow(self.order.worker, self.order.job))
 
     def pause(self, seconds: float) -> None:
-        # A request to stop interrupts it, see _stop.
+        # A request to stop interrupts the sleep; see _stop.
         time.sleep(seconds)
 
     def progress(self, percent: int | None, message: str | None, phase: str | None) -> None:
-        self._parent.say(Progress(percent, message, phase))
+        self._parent.send(Progress(percent, message, phase))
         answer = self._parent.next()
         if not isinstance(answer, Verdict):
             raise HandlerProcessDied(f"The worker answered {answer!r}")
         judge_progress(self.order.job, answer.verdict)
 
     def cancelled(self) -> bool:
-        # A request to stop arrives as an exception, see _stop.
+        # A request to stop arrives as an exception; see _stop.
         return False
 
     def transaction(self, ctx: SyncContext) -> SyncTransaction:
@@ -126,12 +177,13 @@ class _ChildTransaction(SyncTransaction):
     def __enter__(self) -> Any:
         with ExitStack() as stack:
             self._connection = stack.enter_context(
-                connect(self._backend.means.dsn, name="trunkline handler")
+                connect(self._backend.shared.dsn, name="trunkline handler")
             )
-            # As with connections from a pool, the handler's statements have no deadline.
+            # The handler's statements have no deadline, as on connections from a pool.
             self._connection.patience = None
             stack.enter_context(self._connection.transaction())
             self._stack = stack.pop_all()
+        self._backend.connection = self._connection
         return self._connection
 
     def __exit__(
@@ -141,21 +193,27 @@ class _ChildTransaction(SyncTransaction):
         trace: TracebackType | None,
     ) -> None:
         order = self._backend.order
+        self._backend.connection = None
         with self._stack:
             if error is not None:
                 mark_within(self._connection, error)
                 raise error.with_traceback(trace)
-            call = complete_call(order.worker, order.job, self._backend.task, self._ctx)
+            result = result_in_transaction(self._backend.task, self._ctx)
+            uploaded = None
+            if may_be_large(result):
+                uploaded = self._backend.large.upload_result(result)
+            call = complete_call(order.worker, order.job, result, uploaded)
             with cancel_raised():
                 run(self._connection, call)
-        self._backend.in_transaction = True
+        if error is None:
+            self._backend.in_transaction = True
 
 
 def main(descriptor: int) -> None:
-    """Run what the worker sends until it goes away."""
+    """Run the jobs that the worker sends until it closes the connection."""
     parent = _Parent(socket.socket(fileno=descriptor))
     hello = parent.next()
-    assert isinstance(hello, Hello)  # noqa: S101 - the worker always says it first
+    assert isinstance(hello, Hello)  # noqa: S101 - the worker always sends it first
     sys.path[:] = hello.path
     if hello.log is not None:
         set_up_logging(*hello.log)
@@ -163,11 +221,11 @@ def main(descriptor: int) -> None:
         if number != signal.SIGINT:
             signal.signal(number, _stop)
     reported(hello.dsn)
-    means = _Means(hello.dsn)
+    shared = _Shared(hello.dsn, hello.store)
     while not _stopped.is_set():
         order = parent.next()
-        backend = _ChildBackend(parent, means, order)
-        parent.say(_ended(_run(order, backend), backend))
+        backend = _ChildBackend(parent, shared, order)
+        parent.send(_ended(_run(order, backend), backend))
 
 
 def _run(order: Run, backend: _ChildBackend) -> Report | None:
@@ -175,12 +233,15 @@ def _run(order: Run, backend: _ChildBackend) -> Report | None:
     enter_job(job)
     try:
         task = _find(order.module, order.name)
-        arguments = task.schema.decode(job.payload)
-        # Only here: to start a process and import a module takes its time.
+        needs = Dependencies(order.worker, job, task.schema)
+        arguments = needs.thread_arguments(backend.run, order.inputs, backend.shared.store)
+        # Checked here, because starting a process and importing a module take time.
         check_start(order.start_before)
         if task.schema.takes_context:
             backend.task = task
-            value = task.handler(SyncContext(job, backend), **arguments)
+            ctx = SyncContext(job, backend)
+            value = task.handler(ctx, **arguments)
+            ctx.check_suspended()
         else:
             value = task.handler(**arguments)
         if backend.in_transaction:
@@ -188,23 +249,28 @@ def _run(order: Run, backend: _ChildBackend) -> Report | None:
         return of_value(job, value, task.schema)
     except SystemExit:
         raise
-    except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its answer
+    except BaseException as error:  # noqa: BLE001 - any exception ends the attempt
         if _stopped.is_set() and (isinstance(error, _Stopped) or not isinstance(error, Outcome)):
-            # Of the process, not of the job. If it was the worker that asked, it reads no more.
+            # The process was stopped, not the job. A worker that asked for it ignores this report.
             return Report(job, End.RELEASE, reason="its process was asked to stop")
         return of_error(job, error)
 
 
+def _unpacked(store: bytes) -> Store:
+    opened: Store = pickle.loads(store)  # noqa: S301 - from the worker, through a private socket
+    return opened
+
+
 def _find(module: str, name: str) -> Task[..., Any]:
-    found: Any = importlib.import_module(module)
+    task: Any = importlib.import_module(module)
     for part in name.split("."):
-        found = getattr(found, part)
-    if not isinstance(found, Task):
+        task = getattr(task, part)
+    if not isinstance(task, Task):
         raise InvalidTask(
-            f"{module}.{name} is no task",
+            f"{module}.{name} is not a task",
             hint="@app.task must be the outermost decorator of a handler with process=True.",
         )
-    return found
+    return task
 
 
 def _ended(report: Report | None, backend: _ChildBackend) -> Ended:
@@ -225,7 +291,7 @@ def _ended(report: Report | None, backend: _ChildBackend) -> Ended:
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:
-    # Once: a second exception would interrupt what the handler does to clean up.
+    # Raise only once: a second exception would interrupt the handler while it cleans up.
     if not _stopped.is_set():
         _stopped.set()
         raise _Stopped("asked to stop")

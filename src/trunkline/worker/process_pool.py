@@ -1,10 +1,12 @@
-"""Processes for handlers with process=True: killed at their limit, replaced when they die."""
+"""Processes for handlers with process=True: killed at the hard limit, replaced when they die."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
+import pickle
 import select
 import socket
 import sys
@@ -12,40 +14,57 @@ from typing import Any, Final
 
 from trunkline.client import Task
 from trunkline.db.calls import work
-from trunkline.errors import HandlerProcessDied, InvalidTask, StaleAttempt
+from trunkline.errors import HandlerProcessDied, InvalidTask, StaleAttempt, StoreError
 from trunkline.telemetry import chosen_logging
 from trunkline.worker.backends import Services
-from trunkline.worker.frames import Ended, Hello, Progress, Run, Verdict, pack, receive_async
+from trunkline.worker.frames import (
+    Ended,
+    Hello,
+    Inputs,
+    Progress,
+    Run,
+    Verdict,
+    pack,
+    receive_async,
+)
 from trunkline.worker.report import End, Report
-from trunkline.worker.roster import Held, Stop
+from trunkline.worker.roster import HeldJob, Stop
 
 __all__ = ["ProcessPool"]
 
-# After a request to stop, how long a handler may take to end before its process is killed.
+# How long a handler may take to end after a request to stop, before its process is killed.
 _POLITE: Final = 5.0
-# What a process said before its end may arrive after it.
+# How long to wait for messages of a process that has ended: they may arrive after its end.
 _LAST_WORDS: Final = 0.5
+
+_log = logging.getLogger("trunkline.worker.processes")
 
 
 class ProcessPool:
-    """One process for each handler that runs, kept for the next one."""
+    """One process for each running handler. Idle processes are kept for the next job."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._idle: list[_Child] = []
         self._all: set[_Child] = set()
 
-    async def run(self, held: Held, task: Task[..., Any]) -> Report:
+    async def run(
+        self, held: HeldJob, task: Task[..., Any], inputs: Inputs | None = None
+    ) -> Report:
         """Run the handler of a job in a process and return how it ended."""
-        order = Run(*_importable(task), self._services.worker, held.job, held.start_before)
+        place = _importable(task)
+        given = inputs or Inputs(held.job.payload)
+        order = Run(*place, self._services.worker, held.job, given, held.start_before)
         child = await self._take()
         try:
             ended = await self._converse(child, held, order)
             if ended is None:
                 code = await child.process.wait()
-                raise HandlerProcessDied(f"The process of {task.name} ended with {_said(code)}")
+                raise HandlerProcessDied(
+                    f"The process of {task.name} ended with {_exit_text(code)}"
+                )
         except BaseException:
-            # Cancelled, at its limit, or something unknown: what the process does is over.
+            # Cancelled, at the hard limit, or an unknown error: the process must not continue.
             await self._end(child, politely=held.stop in {Stop.CANCELLED, Stop.SHUTDOWN})
             raise
         held.ended_in_transaction = ended.in_transaction
@@ -56,7 +75,7 @@ class ProcessPool:
         return _report(held, ended)
 
     async def close(self) -> None:
-        """Kill what is left."""
+        """Kill all processes."""
         await asyncio.gather(*(self._end(child, politely=False) for child in list(self._all)))
 
     async def _take(self) -> _Child:
@@ -65,11 +84,22 @@ class ProcessPool:
             if child.process.returncode is None and not child.has_hung_up():
                 return child
             await self._end(child, politely=False)
-        child = await _Child.spawn(self._services.dsn)
+        child = await _Child.spawn(self._services.dsn, self._packed_store())
         self._all.add(child)
         return child
 
-    async def _converse(self, child: _Child, held: Held, order: Run) -> Ended | None:
+    def _packed_store(self) -> bytes | None:
+        store = self._services.store
+        if store is None:
+            return None
+        try:
+            return pickle.dumps(store.store)
+        except StoreError as error:
+            # Handlers without artifacts must run all the same.
+            _log.warning("the store cannot be opened: %s (%s)", error, error.code)
+            return None
+
+    async def _converse(self, child: _Child, held: HeldJob, order: Run) -> Ended | None:
         job = held.job
         child.send(order)
         while (message := await child.receive()) is not None:
@@ -87,7 +117,7 @@ class ProcessPool:
                     )
                     child.send(Verdict(await self._services.pool.run(call)))
                 case _:
-                    raise HandlerProcessDied(f"The process of {job.task} said {message!r}")
+                    raise HandlerProcessDied(f"The process of {job.task} sent {message!r}")
         return None
 
     async def _end(self, child: _Child, *, politely: bool) -> None:
@@ -98,7 +128,7 @@ class ProcessPool:
                     async with asyncio.timeout(_POLITE):
                         await child.process.wait()
         finally:
-            # Also when this is interrupted: nobody else would end the process.
+            # Also if the wait is interrupted: nothing else would end the process.
             with contextlib.suppress(ProcessLookupError):
                 child.process.kill()
             child.writer.close()
@@ -116,11 +146,11 @@ class _Child:
         self.process = process
         self.reader = reader
         self.writer = writer
-        # One for its whole life: the transport keeps every waiter it ever had.
+        # One waiter for the whole life of the process: the transport never drops one.
         self._gone = asyncio.ensure_future(process.wait())
 
     @classmethod
-    async def spawn(cls, dsn: str) -> _Child:
+    async def spawn(cls, dsn: str, store: bytes | None) -> _Child:
         ours, theirs = socket.socketpair()
         with theirs:
             process = await asyncio.create_subprocess_exec(
@@ -130,18 +160,21 @@ class _Child:
                 str(theirs.fileno()),
                 pass_fds=(theirs.fileno(),),
                 stdin=asyncio.subprocess.DEVNULL,
-                # A plain dict: uvloop takes nothing else.
+                # uvloop accepts only a plain dict.
                 env=dict(os.environ),
-                # Ctrl-C in a terminal goes to the whole group; the worker decides for its children.
+                # A terminal sends Ctrl-C to the whole group. The worker stops its children itself.
                 start_new_session=True,
             )
         reader, writer = await asyncio.open_connection(sock=ours)
         child = cls(process, reader, writer)
-        child.send(Hello(sys.path, dsn, chosen_logging()))
+        child.send(Hello(sys.path, dsn, chosen_logging(), store))
         return child
 
     def has_hung_up(self) -> bool:
-        """Whether it died, before the loop hears of it: an idle process says only its end."""
+        """Whether the process has ended, even if the loop does not know yet.
+
+        An idle process sends nothing, so readable data means that the connection was closed.
+        """
         if self.reader.at_eof():
             return True
         poll = select.poll()
@@ -152,10 +185,10 @@ class _Child:
         self.writer.write(pack(message))
 
     async def receive(self) -> Any:
-        """The next message; None when the process is gone.
+        """Return the next message, or None when the process is gone.
 
-        Its end is not always the end of its messages: a process that the handler forked has the
-        socket too.
+        Waiting for the end of the stream is not enough: a process that the handler forked keeps the
+        socket open.
         """
         receiving = asyncio.ensure_future(receive_async(self.reader))
         try:
@@ -172,12 +205,12 @@ def _importable(task: Task[..., Any]) -> tuple[str, str]:
     if module == "__main__" or "<" in name:
         raise InvalidTask(
             f"The handler of {task.name} cannot be imported by another process",
-            hint="Put it at the top level of a module of its own, not of the script itself.",
+            hint="Put it at the top level of a module other than the script itself.",
         )
     return module, name
 
 
-def _report(held: Held, ended: Ended) -> Report:
+def _report(held: HeldJob, ended: Ended) -> Report:
     if ended.end is None:
         raise StaleAttempt("the attempt is no longer yours")
     return Report(
@@ -191,5 +224,5 @@ def _report(held: Held, ended: Ended) -> Report:
     )
 
 
-def _said(code: int) -> str:
+def _exit_text(code: int) -> str:
     return f"signal {-code}" if code < 0 else f"exit code {code}"

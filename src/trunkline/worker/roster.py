@@ -1,4 +1,4 @@
-"""The jobs this process holds: claimed and not yet ended in the database."""
+"""The jobs that this process holds: claimed, and not yet ended in the database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from uuid import UUID
 
 from trunkline.model import ClaimedJob
 
-__all__ = ["Held", "Late", "Roster", "Stop", "check_start"]
+__all__ = ["HeldJob", "Late", "Roster", "Stop", "check_start"]
 
 # Seconds between heartbeats of a job, or a third of its lease if that is shorter.
 _BEAT: Final = 15.0
@@ -29,20 +29,21 @@ class Stop(Enum):
 
 
 class Late(Exception):
-    """A limited job did not start within the time that its charge is good for."""
+    """A limited job did not start within the time for which its charge is valid."""
 
 
 def check_start(start_before: float | None) -> None:
-    """Raise Late if a handler may not begin any more.
+    """Raise Late if it is too late for a handler to start.
 
-    Its window counts the call from its claim on; begun later, the provider might see one too many.
+    The window counts the call from the claim on. If the handler started later, the provider might
+    see more calls than the limit allows.
     """
     if start_before is not None and time.monotonic() > start_before:
         raise Late
 
 
-class Held:
-    """One claimed job and where it stands here. Times are monotonic, never the clock's."""
+class HeldJob:
+    """One claimed job and its state in this process. All times are monotonic."""
 
     __slots__ = (
         "_limits",
@@ -60,9 +61,9 @@ class Held:
     def __init__(self, job: ClaimedJob, now: float, start_before: float | None = None) -> None:
         self.job = job
         self.last_beat = now
-        # Of a limited job; of others there is none.
+        # Set for limited jobs only.
         self.start_before = start_before
-        # There is reason to ask the engine before the next beat is due.
+        # Whether to send a heartbeat now, before the next one is due.
         self.beat_now = False
         self._limits: tuple[float, float] | None = None
         self.started: float | None = None
@@ -70,7 +71,7 @@ class Held:
         self.stop: Stop | None = None
         # A heartbeat reported that the server has no such job.
         self.gone = False
-        # Set by ctx.transaction(): there is nothing left to report.
+        # Set by ctx.transaction(), which has already completed the job.
         self.ended_in_transaction = False
 
     @property
@@ -80,11 +81,11 @@ class Held:
 
     @property
     def deadline(self) -> float:
-        """When the attempt is interrupted whatever it does."""
+        """When the attempt reaches its hard limit."""
         return (self._limits or self._measure())[1]
 
     def _measure(self) -> tuple[float, float]:
-        """Not at the claim: most jobs have ended before anybody asks."""
+        """Compute both on first use: most jobs end before they are needed."""
         job = self.job
         lease = (job.lease_expires_at - job.claimed_at).total_seconds()
         limit = (job.hard_deadline - job.claimed_at).total_seconds()
@@ -93,48 +94,48 @@ class Held:
 
 
 class Roster:
-    """All of them, by job. The heart reads it from its own thread, hence the lock on copies."""
+    """The held jobs by id. Heartbeats read it from another thread, so copies take a lock."""
 
     def __init__(self) -> None:
-        self._held: dict[UUID, Held] = {}
-        # Told of an attempt when this process has claimed the next one of the same job.
-        self.on_replaced: Callable[[Held], None] | None = None
+        self._held: dict[UUID, HeldJob] = {}
+        # Called with an attempt when this process has claimed the next attempt of the same job.
+        self.on_replaced: Callable[[HeldJob], None] | None = None
         self._lock = threading.Lock()
-        # While a claim beside the claimer's is under way, jobs may be ours that are not here yet.
-        self.looking = False
-        # And while those that are not here are handed back, no other claim may be under way.
+        # While a rescan is in progress, this process may have claimed jobs that are not listed yet.
+        self.rescanning = False
+        # While unlisted jobs are handed back, no rescan may start.
         self.releasing = False
-        # When to look for jobs of an answer that was lost.
+        # When to ask the engine for jobs of a claim whose answer was lost.
         self.checks: list[float] = []
 
     def __len__(self) -> int:
         return len(self._held)
 
-    def __iter__(self) -> Iterator[Held]:
+    def __iter__(self) -> Iterator[HeldJob]:
         return iter(self.snapshot())
 
-    def get(self, job_id: UUID) -> Held | None:
-        """The one of that job, if this process holds it."""
+    def get(self, job_id: UUID) -> HeldJob | None:
+        """Return the held job with this id, or None."""
         return self._held.get(job_id)
 
-    def add(self, jobs: list[ClaimedJob], sent: float | None = None) -> list[Held]:
-        """Take claimed jobs in; `sent` is when they were asked for, by monotonic time."""
+    def add(self, jobs: list[ClaimedJob], sent: float | None = None) -> list[HeldJob]:
+        """Add claimed jobs; `sent` is when the claim was sent, in monotonic time."""
         now = time.monotonic()
-        # Counted from when the claim was sent, which was before the engine's clock was read.
+        # Counted from when the claim was sent, which is before the engine read its clock.
         start = _start_before(jobs, now if sent is None else sent)
-        new = [Held(job, now, None if job.start_by is None else start) for job in jobs]
+        new = [HeldJob(job, now, None if job.start_by is None else start) for job in jobs]
         with self._lock:
             earlier = [self._held.get(job.job_id) for job in jobs]
             for held in new:
                 self._held[held.job.job_id] = held
         for lost in earlier:
-            # Its lease was over before its handler was: nobody else would ever stop it.
+            # Its lease expired while its handler runs, and nothing else would stop that handler.
             if lost is not None and self.on_replaced is not None:
                 self.on_replaced(lost)
         return new
 
     def remove(self, jobs: Iterable[ClaimedJob]) -> None:
-        """Forget jobs whose end is recorded; not a newer attempt of one that came since."""
+        """Remove jobs whose end is recorded, but keep a newer attempt of the same job."""
         with self._lock:
             for job in jobs:
                 held = self._held.get(job.job_id)
@@ -142,21 +143,22 @@ class Roster:
                     del self._held[job.job_id]
 
     def doubt(self) -> None:
-        """A claim's answer was lost, with jobs in it that nobody here knows of.
+        """Schedule checks for jobs of a claim whose answer was lost.
 
-        Looked for at once, and again when a server that takes the call up late has done so.
+        The first check is immediate. The second is later, because the abandoned backend may still
+        have been running at the first.
         """
         now = time.monotonic()
         self.checks = [now, now + _TAKEN_UP_LATE]
 
-    def snapshot(self) -> list[Held]:
-        """A copy."""
+    def snapshot(self) -> list[HeldJob]:
+        """Return a copy of the list."""
         with self._lock:
             return list(self._held.values())
 
 
 def _start_before(jobs: list[ClaimedJob], sent: float) -> float | None:
-    """Until when the limited ones of a claim must start: one moment for all of them."""
+    """Return the time by which the limited jobs of a claim must start; it is the same for all."""
     for job in jobs:
         if job.start_by is not None:
             return sent + (job.start_by - job.claimed_at).total_seconds()

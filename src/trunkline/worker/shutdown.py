@@ -1,4 +1,4 @@
-"""The end of a worker, in the order in which nothing is lost."""
+"""Shuts a worker down in an order that loses nothing."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
+from trunkline.telemetry import count
 from trunkline.worker.completer import Completer
 from trunkline.worker.executor import Executor
 from trunkline.worker.part import Part
@@ -16,15 +17,15 @@ from trunkline.worker.roster import Roster, Stop
 
 __all__ = ["Shutdown"]
 
-# What recording the last ends may take; then their leases bring the jobs back.
+# How long recording the last ends may take. After that, jobs return when their leases expire.
 _LAST_WORDS: Final = 10.0
-_LOOK: Final = 0.05
+_CHECK_EVERY: Final = 0.05
 
 _log = logging.getLogger("trunkline.worker.shutdown")
 
 
 class Shutdown:
-    """Wanted by a signal, an operator or the memory limit; a second wish ends the grace."""
+    """Requested by a signal, an operator or the memory limit. A second request ends the grace."""
 
     def __init__(self, grace: float) -> None:
         self._grace = grace
@@ -33,7 +34,7 @@ class Shutdown:
         self.reason = ""
 
     def want(self, reason: str) -> None:
-        """Begin to end, or hurry if that is under way."""
+        """Start the shutdown, or end its grace period if it is in progress."""
         if self._wanted.is_set():
             self._hurry.set()
             return
@@ -41,26 +42,26 @@ class Shutdown:
         self._wanted.set()
 
     def want_once(self, reason: str) -> bool:
-        """Begin to end; a repetition changes nothing. Returns whether this was the first wish."""
+        """Start the shutdown unless it is in progress; return whether this call started it."""
         if self._wanted.is_set():
             return False
         self.want(reason)
         return True
 
     def hurry(self, reason: str) -> None:
-        """Begin to end, and grant no grace."""
+        """Start the shutdown without a grace period."""
         self.want_once(reason)
         self._hurry.set()
 
     async def wanted(self) -> None:
-        """Wait until somebody wants the end."""
+        """Wait until a shutdown is requested."""
         await self._wanted.wait()
 
     async def carry_out(
         self, claiming: Sequence[Part], executor: Executor, completer: Completer, roster: Roster
     ) -> None:
-        """Claim no more, give back what has not started, let the rest end, record it."""
-        _log.info("shutting down (%s): %d jobs held", self.reason, len(roster))
+        """Stop claiming, hand back unstarted jobs, let the others end, and record the ends."""
+        _log.info("shutting down (%s): %s held", self.reason, count(len(roster), "job"))
         executor.accepting = False
         await asyncio.gather(*(part.stop() for part in claiming))
         for held in executor.take_unstarted():
@@ -73,13 +74,15 @@ class Shutdown:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LAST_WORDS):
                 while any(held.runner is not None for held in roster):
-                    await asyncio.sleep(_LOOK)
+                    await asyncio.sleep(_CHECK_EVERY)
                 await completer.drained()
         if len(roster):
-            _log.warning("%d jobs are left to their leases", len(roster))
+            _log.warning(
+                "%s did not end; each returns when its lease expires", count(len(roster), "job")
+            )
 
     async def _let_end(self, executor: Executor, roster: Roster) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._grace):
                 while executor.busy and len(roster) and not self._hurry.is_set():
-                    await asyncio.sleep(_LOOK)
+                    await asyncio.sleep(_CHECK_EVERY)

@@ -1,4 +1,4 @@
-"""Entry of a process under the supervisor. Started by it, never by hand."""
+"""The entry point of a process under the supervisor. Only the supervisor starts it."""
 
 import os
 import sys

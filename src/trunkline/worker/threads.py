@@ -1,7 +1,7 @@
 """Threads for handlers that are plain functions.
 
-Not concurrent.futures: its threads are joined when the interpreter ends, and a handler that hangs
-would keep a worker from ever stopping.
+The standard library's concurrent.futures joins its threads when the interpreter ends, so a handler
+that hangs would keep the worker from stopping.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Work = tuple[Callable[[], Any], "asyncio.Future[Any]"]
 
 
 class Threads:
-    """As many threads as are needed at once, up to a limit, plus those that were given up."""
+    """As many threads as are needed at once, up to a limit, plus abandoned ones."""
 
     def __init__(self, limit: int) -> None:
         self._slots = asyncio.Semaphore(limit)
@@ -29,7 +29,7 @@ class Threads:
         self._all = 0
 
     async def run(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Run in a thread. If the waiting task is cancelled the thread is left behind."""
+        """Run a function in a thread. If the caller is cancelled, the thread is abandoned."""
         context = contextvars.copy_context()
         async with self._slots:
             loop = asyncio.get_running_loop()
@@ -46,7 +46,7 @@ class Threads:
             return await future
 
     def close(self) -> None:
-        """Let idle threads end; the others end when their handler does."""
+        """End idle threads now, and the others when their handlers end."""
         for _ in range(self._all):
             self._queue.put(None)
 
@@ -55,30 +55,30 @@ class Threads:
             function, future = work
             settle: Callable[[Any], None] = future.set_result
             try:
-                answer = function()
-            except BaseException as error:  # noqa: BLE001 - it is the answer of the handler
-                settle, answer = future.set_exception, _storable(error)
-            # First free, then told: who hears of it finds this thread and needs no new one.
+                outcome = function()
+            except BaseException as error:  # noqa: BLE001 - passed on to the caller
+                settle, outcome = future.set_exception, _storable(error)
+            # Count this thread as idle before the caller continues, so that it can reuse it.
             with self._lock:
                 self._idle += 1
-            self._tell(future, settle, answer)
-            del work, function, future, settle, answer
+            self._settle(future, settle, outcome)
+            del work, function, future, settle, outcome
 
     @staticmethod
-    def _tell(future: asyncio.Future[Any], settle: Callable[[Any], None], value: Any) -> None:
-        def tell() -> None:
+    def _settle(future: asyncio.Future[Any], settle: Callable[[Any], None], value: Any) -> None:
+        def settle_if_pending() -> None:
             if not future.done():
                 settle(value)
 
         try:
-            future.get_loop().call_soon_threadsafe(tell)
+            future.get_loop().call_soon_threadsafe(settle_if_pending)
         except RuntimeError:
-            # The loop has ended: the handler outlived its worker. Its lease brings the job back.
+            # The loop has ended before the handler. The job returns when its lease expires.
             return
 
 
 def _storable(error: BaseException) -> BaseException:
     if isinstance(error, (StopIteration, GeneratorExit)):
-        # They would end the coroutine that awaits the future, and a runner with it.
+        # As they are, they would end the coroutine that awaits the future, and its runner.
         return RuntimeError(f"handler raised {error!r}")
     return error

@@ -1,4 +1,4 @@
-"""Hears of new work and of cancellations as they happen; polling remains the truth."""
+"""Receives notifications of new jobs, cancellations and duties. Polling finds what they miss."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
-from trunkline.db.listener import CANCEL, WAKE, Listener
+from trunkline.db.listener import CANCEL, DUTIES, WAKE, Listener
 from trunkline.worker.part import Part
 
 __all__ = ["Wakeup"]
 
-# How often the connection is looked at, and how often it is asked for a sign of life.
-_LOOK: Final = 0.5
+# How often the connection's state is checked, and how often an echo test is sent.
+_POLL_EVERY: Final = 0.5
 _CHECK_EVERY: Final = 15.0
-# Behind a pooler nothing will arrive; a direct connection may come with the next fail-over.
+# Behind a pooler no notification arrives, but a fail-over may change that: try again this often.
 _TRY_AGAIN: Final = 60.0
 
 
 class Wakeup(Part):
-    """LISTEN on a connection of its own."""
+    """LISTEN on a separate connection."""
 
     name = "wakeup"
 
@@ -31,27 +31,29 @@ class Wakeup(Part):
         queues: tuple[str, ...] | None,
         on_work: Callable[[], None],
         on_cancel: Callable[[UUID], None],
+        on_duty: Callable[[str], None] | None = None,
     ) -> None:
         super().__init__()
         self._listener = Listener(dsn, self._act)
         self._queues = None if queues is None else set(queues)
         self._on_work = on_work
         self._on_cancel = on_cancel
+        self._on_duty = on_duty
         self._warned = False
         self._checked_at = 0.0
         self.hears = False
 
     async def close(self) -> None:
-        """Hear no more."""
+        """Close the connection."""
         self.hears = False
         await self._listener.close()
 
     async def turn(self) -> None:
-        """Subscribe if need be; what is heard meanwhile is acted on at once."""
+        """Subscribe if necessary, then wait. Notifications call `_act` at once."""
         if not self.hears:
             await self._subscribe()
             return
-        await self.pause(_LOOK)
+        await self.pause(_POLL_EVERY)
         if self.stopping.is_set():
             return
         try:
@@ -69,15 +71,15 @@ class Wakeup(Part):
         if self.stopping.is_set():
             return
         if self.hears:
-            # What was enqueued while nobody listened.
+            # Jobs may have been enqueued before the subscription.
             self._on_work()
             return
         if not self._warned:
             self._warned = True
             self.log.warning(
-                "no notification arrives over this connection string, so new work is found by"
-                " looking every second; give a direct one as --listen-dsn if there is a pooler"
-                " in transaction mode in between"
+                "no notifications arrive over this connection string, so the worker polls for jobs"
+                " every second; if it leads through a pooler in transaction mode, pass a direct"
+                " connection string as --listen-dsn"
             )
         await self._listener.close()
         await self.pause(_TRY_AGAIN)
@@ -85,9 +87,11 @@ class Wakeup(Part):
     def _act(self, channel: str, payload: str) -> None:
         if channel == WAKE and (self._queues is None or payload in self._queues):
             self._on_work()
+        elif channel == DUTIES and self._on_duty is not None:
+            self._on_duty(payload)
         elif channel == CANCEL:
             try:
                 self._on_cancel(UUID(payload))
             except ValueError:
-                # Anybody may send on a channel.
-                self.log.debug("not a job: %r", payload)
+                # Every role can send on a channel.
+                self.log.debug("ignored a notification that is not a job id: %r", payload)

@@ -1,4 +1,4 @@
-"""Looks after the jobs this process holds: hard limits, and work that was claimed too early."""
+"""Enforces hard limits, and hands back jobs that were claimed too early."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from trunkline.telemetry import count
 from trunkline.worker.executor import Executor
 from trunkline.worker.part import Part
 from trunkline.worker.report import End, Report
@@ -14,12 +15,12 @@ from trunkline.worker.roster import Roster, Stop
 __all__ = ["Watch"]
 
 _EVERY: Final = 0.25
-# Claimed jobs that did not start for this long are given to somebody who has time.
+# If no job has started for this long, the claimed ones are left to another worker.
 _STALLED: Final = 1.0
 
 
 class Watch(Part):
-    """Everything by monotonic time: a clock that jumps changes nothing."""
+    """Checks the held jobs. All times are monotonic, so a clock step changes nothing."""
 
     name = "watch"
 
@@ -32,7 +33,7 @@ class Watch(Part):
         self._report = report
 
     async def turn(self) -> None:
-        """One look."""
+        """Wait, then check once."""
         await self.pause(_EVERY)
         now = time.monotonic()
         for held in self._roster:
@@ -50,6 +51,6 @@ class Watch(Part):
     def _hand_back(self) -> None:
         unstarted = self._executor.take_unstarted()
         self._executor.slow_down()
-        self.log.debug("handing back %d jobs claimed too early", len(unstarted))
+        self.log.debug("handing back %s claimed too early", count(len(unstarted), "job"))
         for held in unstarted:
             self._report(Report(held.job, End.HAND_BACK, reason="claimed too early"))

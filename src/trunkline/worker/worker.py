@@ -1,14 +1,11 @@
-"""One worker process: its parts, put together."""
+"""One worker process: creates its parts and connects them."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
-import signal
 import socket
-import threading
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -16,7 +13,9 @@ from typing import Any
 from uuid import UUID
 
 from trunkline import __version__
+from trunkline.artifacts import AsyncStore
 from trunkline.client import Task, Trunkline
+from trunkline.client.task import tasks_by_name
 from trunkline.db.calls import work
 from trunkline.db.calls.admin import adopt_schedule, run_duties, set_schedule
 from trunkline.db.calls.produce import register_tasks
@@ -28,6 +27,7 @@ from trunkline.errors import (
     InvalidTask,
     SchemaForbidden,
     SchemaNewerThanClient,
+    StoreError,
     TenantDenied,
     TrunklineError,
 )
@@ -36,22 +36,25 @@ from trunkline.worker.claimer import Claimer
 from trunkline.worker.completer import Completer
 from trunkline.worker.duties import Duties
 from trunkline.worker.executor import Executor
-from trunkline.worker.heart import Heart
-from trunkline.worker.looker import Looker
+from trunkline.worker.heartbeats import Heartbeats
 from trunkline.worker.memory import Memory, resident
 from trunkline.worker.options import WorkerOptions, new_worker_id
 from trunkline.worker.part import Part
-from trunkline.worker.roster import Held, Roster, Stop
+from trunkline.worker.recorder import Recorder
+from trunkline.worker.rescan import Rescan
+from trunkline.worker.roster import Roster, Stop
 from trunkline.worker.shutdown import Shutdown
-from trunkline.worker.stop_signals import stop_signals
+from trunkline.worker.stop_signals import on_stop_signal
+from trunkline.worker.sweeper import Sweeper
 from trunkline.worker.wakeup import Wakeup
 from trunkline.worker.watch import Watch
 
 __all__ = ["RESTART", "Worker"]
 
-# Exit code of a process that wants a successor; the one of sysexits.h for "try again".
+# Exit code of a process that needs a successor; EX_TEMPFAIL in sysexits.h.
 RESTART = 75
-# Within this time the same signal from the supervisor and from elsewhere is one.
+# Within this time, a signal that the supervisor forwards and the same signal sent directly count
+# as one.
 _ECHO = 0.5
 
 _START_PAUSES = (0.5, 1.0, 2.0, 4.0)
@@ -60,7 +63,7 @@ _log = logging.getLogger("trunkline.worker")
 
 
 class Worker:
-    """Claims and runs the jobs of an application until it is told to stop."""
+    """Claims and runs the jobs of an application until it is asked to stop."""
 
     def __init__(
         self, app: Trunkline, options: WorkerOptions | None = None, *, supervised: bool = False
@@ -70,24 +73,25 @@ class Worker:
         self._signalled_at = 0.0
         self._options = options or WorkerOptions()
         self._served = _served(app, self._options.tasks)
-        # By all names under which jobs may be stored.
+        # Tasks by every name under which jobs may be stored.
         self._tasks = {name: task for task in self._served for name in task.names}
         self._exit_code = 0
+        self._store_address = _store_address(app)
         self._ready = asyncio.Event()
         self._registering: asyncio.Task[None] | None = None
         self._shutdown = Shutdown(self._options.grace)
         self.id = new_worker_id(self._options.name)
 
     async def ready(self) -> None:
-        """Wait until the worker is registered and claims."""
+        """Wait until the worker is registered and claims jobs."""
         await self._ready.wait()
 
     def stop(self, reason: str = "asked to") -> None:
-        """Begin to end; a second call ends the grace."""
+        """Start the shutdown; a second call ends the grace period."""
         self._shutdown.want(reason)
 
     async def run(self) -> int:
-        """Work until stopped; returns the exit code."""
+        """Work until stopped, and return the exit code."""
         async with AsyncExitStack() as stack:
             dsn = await self._connect(stack)
             await self._set_up_patiently()
@@ -95,9 +99,9 @@ class Worker:
         return self._exit_code
 
     async def _connect(self, stack: AsyncExitStack) -> str:
-        given = self._app.dsn if self._options.dsn is None else self._options.dsn
-        # The supervisor has reported an embedded server already.
-        resolved = resolve_ready(given, embedded=self._app.embedded, quiet=self._supervised)
+        configured = self._app.dsn if self._options.dsn is None else self._options.dsn
+        # The supervisor has already logged that an embedded server is used.
+        resolved = resolve_ready(configured, embedded=self._app.embedded, quiet=self._supervised)
         dsn = await asyncio.to_thread(stack.enter_context, resolved)
         size = self._options.concurrency
         self._pool = AsyncPool(dsn, size=max(4, min(size, 20)), name="trunkline handlers")
@@ -107,7 +111,7 @@ class Worker:
         return dsn
 
     async def _set_up_patiently(self) -> None:
-        """A server that was there a moment ago gets a few more tries; one that never was, none."""
+        """Try again if the server was reachable a moment ago, but not if it never was."""
         for pause in _START_PAUSES:
             try:
                 return await self._set_up()
@@ -125,7 +129,7 @@ class Worker:
         for task in self._served:
             await self._set_schedule(task)
         await self._register()
-        # Before the first claim: after a long pause today's partitions may be missing.
+        # Before the first claim: if no worker ran lately, today's partitions may be missing.
         await self._pool.run(run_duties())
         self._pulse = await self._pool.run(work.pulse_interval())
 
@@ -169,29 +173,32 @@ class Worker:
         )
 
     def _signatures(self) -> dict[str, str]:
-        return {name: task.schema.fingerprint for name, task in self._tasks.items()}
+        return {name: task.schema.signature for name, task in self._tasks.items()}
 
     async def _work(self, dsn: str) -> None:
         options, shutdown = self._options, self._shutdown
         self._roster = roster = Roster()
         self._completer = completer = Completer(dsn, self.id, roster)
-        services = Services(dsn, self.id, self._pool, self._sync_pool, self._forget)
+        recorder = Recorder(dsn, self.id)
+        services = Services(
+            dsn,
+            self.id,
+            self._pool,
+            self._sync_pool,
+            lambda held: roster.remove([held.job]),
+            recorder,
+            store=AsyncStore(self._app.open_store) if self._app.has_store else None,
+        )
         self._executor = executor = Executor(
             self._tasks,
             services,
             concurrency=options.concurrency,
             threads=options.threads,
             report=completer.add,
-            on_demand=self._look_for_work,
+            on_demand=lambda: claimer.wake(),  # noqa: PLW0108 - created below
         )
-        roster.on_replaced = self._stop_lost
+        roster.on_replaced = lambda held: executor.stop_job(held, Stop.LOST)
         names = list(self._tasks)
-        wakeup = Wakeup(
-            options.listen_dsn or self._app.listen_dsn or dsn,
-            queues=options.queues,
-            on_work=self._hear_of_work,
-            on_cancel=self._cancel,
-        )
         self._claimer = claimer = Claimer(
             dsn,
             self.id,
@@ -201,7 +208,15 @@ class Worker:
             roster=roster,
             is_notified=lambda: wakeup.hears,
         )
-        looker = Looker(
+        duties = Duties(dsn, pulse=self._pulse)
+        wakeup = Wakeup(
+            options.listen_dsn or self._app.listen_dsn or dsn,
+            queues=options.queues,
+            on_work=claimer.hear,
+            on_cancel=self._cancel,
+            on_duty=duties.call,
+        )
+        rescan = Rescan(
             dsn,
             self.id,
             options.queues,
@@ -209,9 +224,9 @@ class Worker:
             executor=executor,
             roster=roster,
             position=lambda: claimer.position,
-            on_look=claimer.note_look,
+            on_scan=claimer.note_scan,
         )
-        heart = Heart(
+        heartbeats = Heartbeats(
             dsn,
             self.id,
             roster,
@@ -223,67 +238,60 @@ class Worker:
         )
         others: list[Part] = [
             completer,
+            recorder,
             Watch(roster, executor, completer.add),
-            Duties(dsn, pulse=self._pulse),
+            duties,
             wakeup,
         ]
+        if services.store is not None:
+            others.append(Sweeper(dsn, self.id, services.store))
         if options.memory_limit is not None:
             others.append(Memory(options.memory_limit, self._restart))
         await completer.connect()
-        with self._signals():
+        with on_stop_signal(self._on_signal):
             executor.start()
-            heart.start()
-            for part in (*others, looker, claimer):
+            heartbeats.start()
+            for part in (*others, rescan, claimer):
                 part.start()
             _log.info("worker ready", extra={"worker": self.id, "tasks": len(names)})
             self._ready.set()
             try:
                 await shutdown.wanted()
             except asyncio.CancelledError:
-                # Who cancels the task of a worker does not wait for the grace.
+                # Cancelling the task of a worker skips the grace period.
                 shutdown.hurry("cancelled")
                 raise
             finally:
-                await self._end([claimer, looker, wakeup], others, heart)
+                await self._end([claimer, rescan, wakeup], others, heartbeats)
 
-    async def _end(self, claiming: Sequence[Part], others: Sequence[Part], heart: Heart) -> None:
+    async def _end(
+        self, claiming: Sequence[Part], others: Sequence[Part], heartbeats: Heartbeats
+    ) -> None:
         try:
             await self._shutdown.carry_out(claiming, self._executor, self._completer, self._roster)
         finally:
-            # Whatever happens: a heart that went on would keep the jobs of a dead worker.
+            # Also after an error: further heartbeats would keep the jobs of a dead worker.
             await self._executor.close()
             await asyncio.gather(*(part.stop() for part in (*claiming, *others)))
-            await heart.stop()
-            await self._say_goodbye()
+            await heartbeats.stop()
+            await self._unregister()
 
     def _on_signal(self, name: str) -> None:
-        # A terminal and systemd tell every process, and the supervisor passes on what it was told:
-        # one wish, which must not end the grace.
+        # A terminal or systemd signals every process, and the supervisor forwards its own signal.
+        # Both are one request and must not end the grace period.
         now = time.monotonic()
-        before, self._signalled_at = self._signalled_at, now
-        if not self._supervised or now - before > _ECHO:
+        previous, self._signalled_at = self._signalled_at, now
+        if not self._supervised or now - previous > _ECHO:
             self.stop(name)
-
-    def _forget(self, held: Held) -> None:
-        self._roster.remove([held.job])
-
-    def _look_for_work(self) -> None:
-        self._claimer.wake()
-
-    def _stop_lost(self, held: Held) -> None:
-        self._executor.stop_job(held, Stop.LOST)
-
-    def _hear_of_work(self) -> None:
-        self._claimer.hear()
 
     def _cancel(self, job_id: UUID) -> None:
         held = self._roster.get(job_id)
         if held is not None:
-            # Anybody may send on a channel; the engine's answer to a heartbeat is what counts.
+            # Every role can send on a channel, so ask the engine with a heartbeat.
             held.beat_now = True
 
     def _restart(self) -> None:
-        # A worker that ends anyway keeps its exit code: nobody asked for a successor.
+        # A worker that is already shutting down keeps its exit code and gets no successor.
         if self._shutdown.want_once("memory limit"):
             self._exit_code = RESTART
 
@@ -298,9 +306,9 @@ class Worker:
         if state == "draining":
             self._shutdown.want_once("drained by an operator")
             return
-        # Given up while it was cut off: its jobs are others' by now, and it begins anew.
+        # The engine considered this worker dead while it was disconnected and reclaimed its jobs.
         if self._registering is None or self._registering.done():
-            _log.warning("the engine gave this worker up (%s); registering again", state)
+            _log.warning("the engine considers this worker %s; registering again", state)
             self._registering = asyncio.ensure_future(self._register_again())
 
     async def _register_again(self) -> None:
@@ -309,11 +317,13 @@ class Worker:
         except TrunklineError as error:
             _log.warning("could not register again: %s", error)
         else:
-            self._claimer.forget_sleep()
+            self._claimer.reset_sleep()
 
     def _detail(self) -> dict[str, Any]:
+        # Doctor warns about a folder that workers on several machines use.
+        store = {} if self._store_address is None else {"store": self._store_address}
         if not self._ready.is_set():
-            return {"concurrency": self._options.concurrency}
+            return {"concurrency": self._options.concurrency, **store}
         return {
             "concurrency": self._options.concurrency,
             "running": self._executor.busy,
@@ -321,10 +331,11 @@ class Worker:
             "unrecorded": len(self._completer),
             "stale": self._completer.stale,
             "memory": resident(),
+            **store,
             **{end.value: count for end, count in self._completer.counts.items()},
         }
 
-    async def _say_goodbye(self) -> None:
+    async def _unregister(self) -> None:
         try:
             async with asyncio.timeout(5):
                 if self._roster.checks:
@@ -332,38 +343,34 @@ class Worker:
                     await self._pool.run(work.release_forgotten(self.id, known))
                 await self._pool.run(work.stop_worker(self.id))
         except (TrunklineError, TimeoutError) as error:
-            _log.warning("could not say goodbye: %s", error)
+            _log.warning("could not report the end of this worker: %s", error)
         _log.info("worker stopped", extra={"worker": self.id})
 
-    @contextlib.contextmanager
-    def _signals(self) -> Any:
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        loop = asyncio.get_running_loop()
-        numbers = stop_signals()
-        for number in numbers:
-            loop.add_signal_handler(number, self._on_signal, signal.Signals(number).name)
-        try:
-            yield
-        finally:
-            for number in numbers:
-                loop.remove_signal_handler(number)
+
+def _store_address(app: Trunkline) -> str | None:
+    if not app.has_store:
+        return None
+    try:
+        return app.open_store().address
+    except StoreError as error:
+        # Handlers without artifacts run all the same; the others report this error.
+        _log.warning("the store cannot be opened: %s (%s). %s", error, error.code, error.hint)
+        return None
 
 
-def _served(app: Trunkline, wanted: Sequence[str] | None) -> list[Task[..., Any]]:
-    if wanted is None:
+def _served(app: Trunkline, names: Sequence[str] | None) -> list[Task[..., Any]]:
+    if names is None:
         tasks = list(app.tasks.values())
     else:
-        # An alias stands for its task: the options of a worker may still have the old name.
-        handlers = app.tasks.handlers
-        unknown = set(wanted) - handlers.keys()
+        # An alias selects its task: the options of a worker may still have the old name.
+        handlers = tasks_by_name(app.tasks)
+        unknown = set(names) - handlers.keys()
         if unknown:
             raise InvalidOptions(
                 "The application has no task " + ", ".join(sorted(unknown)),
                 hint="It has " + (", ".join(sorted(app.tasks)) or "none") + ".",
             )
-        tasks = list({id(handlers[name]): handlers[name] for name in wanted}.values())
+        tasks = list({id(handlers[name]): handlers[name] for name in names}.values())
     if not tasks:
         raise InvalidTask(
             "The application has no tasks",

@@ -1,4 +1,4 @@
-"""Finding jobs by task and payload, and saying what was there instead."""
+"""Finds jobs by task and payload, and lists the others for the message of an assertion."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any
 import msgspec
 
 from trunkline.client import Task
-from trunkline.client.codec import encode
 from trunkline.errors import PayloadMismatch
 from trunkline.model import Job
+from trunkline.model.codec import encode
 
-__all__ = ["Wanted", "listing"]
+__all__ = ["Expectation", "listing"]
 
 _LONGEST_PAYLOAD = 200
 _MOST_LINES = 20
 
 
-class Wanted:
-    """A task and a part of the payload."""
+class Expectation:
+    """The task of a job, and a part of its payload."""
 
     def __init__(self, task: Task[..., Any] | str, payload: Mapping[str, Any]) -> None:
         self._name = task if isinstance(task, str) else task.name
-        # Jobs under an old name of a task are jobs of it.
+        # Jobs under an old name of a task count as its jobs.
         self._names = (task,) if isinstance(task, str) else task.names
         self._schema = None if isinstance(task, str) else task.schema
         if self._schema is not None:
@@ -40,12 +40,12 @@ class Wanted:
         return f"{self._name} {_shown(self._payload)}" if self._payload else self._name
 
     def among(self, jobs: Sequence[Job]) -> list[Job]:
-        """Those that fit, in their order."""
+        """Return the jobs that match, in their order."""
         return [job for job in jobs if job.task in self._names and self._fits(job.payload or {})]
 
     def _fits(self, payload: Mapping[str, Any]) -> bool:
         if self._schema is not None:
-            # What the caller left out is what the handler will see.
+            # For missing parameters, the handler uses its defaults.
             missing = self._payload.keys() - payload.keys()
             defaults = self._schema.with_defaults({})
             payload = {**{name: _as_json(defaults.get(name)) for name in missing}, **payload}
@@ -53,7 +53,7 @@ class Wanted:
 
 
 def listing(jobs: Sequence[Job]) -> str:
-    """One line for each job, for the message of a failed assertion."""
+    """Return one line for each job, for the message of a failed assertion."""
     if not jobs:
         return "  no job is waiting"
     lines = [f"  {job.task} {_shown(job.payload or {})} ({_where(job)})" for job in jobs]
@@ -80,7 +80,7 @@ def _shown(payload: Mapping[str, Any]) -> str:
 
 
 def _as_json(value: Any) -> Any:
-    """A value as it would come back from the database."""
+    """Return a value as the database would return it."""
     try:
         return msgspec.json.decode(encode(value))
     except TypeError as error:

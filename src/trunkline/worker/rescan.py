@@ -1,4 +1,4 @@
-"""A look from the very start of the queues, now and then, beside claims that keep their place."""
+"""Scans the queues from the start now and then, alongside claims that keep their position."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from trunkline.worker.executor import Executor
 from trunkline.worker.part import Part
 from trunkline.worker.roster import Roster
 
-__all__ = ["Looker"]
+__all__ = ["Rescan"]
 
 _EVERY: Final = 10.0
-# A look that took long is followed by a pause of so many times its length.
+# After a slow scan, the pause is this many times as long as the scan.
 _REST: Final = 20
 _MOST: Final = 10
-# Under an old snapshot such a look walks all dead entries; nobody waits for it.
+# Under an old snapshot the scan reads all dead entries. Nothing waits for it.
 _PATIENCE: Final = 60.0
-# But for its end: running jobs have their grace, and whoever stops a worker has less than a minute.
+# When the worker stops it waits no longer than this for a scan: operators expect it to end soon.
 _LAST_WAIT: Final = 2.0
 
 
-class Looker(Part):
-    """Finds what rolled-back claims left behind the position, on a connection of its own."""
+class Rescan(Part):
+    """Finds jobs that rolled-back claims left behind the position, on a separate connection."""
 
-    name = "looker"
+    name = "rescan"
 
     def __init__(
         self,
@@ -40,14 +40,14 @@ class Looker(Part):
         executor: Executor,
         roster: Roster,
         position: Callable[[], str],
-        on_look: Callable[[float], None] | None = None,
+        on_scan: Callable[[float], None] | None = None,
     ) -> None:
         super().__init__()
-        # Where claims are now; and who wants to know how long a look took.
+        # The current position of claims, and a function to call with the duration of each scan.
         self._position = position
-        self._on_look = on_look
-        self._taken = 0.0
-        self._connection = LastingConnection(dsn, name="trunkline looker")
+        self._on_scan = on_scan
+        self._duration = 0.0
+        self._connection = LastingConnection(dsn, name="trunkline rescan")
         self._worker = worker
         self._queues = queues
         self._tasks = tasks
@@ -59,32 +59,32 @@ class Looker(Part):
         await self._connection.close()
 
     async def turn(self) -> None:
-        """Wait, then look."""
-        pause = max(_EVERY, _REST * self._taken)
+        """Wait, then scan."""
+        pause = max(_EVERY, _REST * self._duration)
         await self.pause(pause * random.uniform(0.8, 1.2))  # noqa: S311 - spreads workers
-        wanted = min(self._executor.demand(), _MOST)
-        if self.stopping.is_set() or not wanted or self._roster.releasing:
+        demand = min(self._executor.demand(), _MOST)
+        if self.stopping.is_set() or not demand or self._roster.releasing:
             return
-        # Its answer on the way is not an answer lost: see Claimer.
-        self._roster.looking = True
+        # The claimer must not hand back jobs of an answer that is still on its way.
+        self._roster.rescanning = True
         begin = time.monotonic()
         try:
-            # Only what lies behind: a newer job that it met would be held until its end.
+            # Only jobs behind the position: the scan would keep newer ones locked until it ends.
             behind = f'{{"behind": {self._position()}}}'
-            claim = work.claim(self._worker, self._queues, wanted, self._tasks, behind)
+            claim = work.claim(self._worker, self._queues, demand, self._tasks, behind)
             claiming = self._connection.run(claim, patience=_PATIENCE)
             claimed = await self.unless_stopping(claiming, grace=_LAST_WAIT)
         except Exception:
             self._roster.doubt()
             raise
         finally:
-            self._roster.looking = False
+            self._roster.rescanning = False
         if claimed is None:
             self._roster.doubt()
             return
-        self._taken = time.monotonic() - begin
-        if self._on_look is not None:
-            self._on_look(self._taken)
+        self._duration = time.monotonic() - begin
+        if self._on_scan is not None:
+            self._on_scan(self._duration)
         if not claimed.jobs:
             return
         if self._executor.accepting:

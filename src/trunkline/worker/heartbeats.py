@@ -1,7 +1,7 @@
-"""Shows that the process and its jobs live, from a thread of its own.
+"""Shows that the process and its jobs are alive, from a separate thread.
 
-A handler that blocks the event loop stops everything in it, but not this thread: the leases of the
-others are extended, and the log names who blocks.
+A handler that blocks the event loop stops all other parts, but not this thread. It extends the
+leases of the other jobs, and logs which handler blocks the loop.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from trunkline.errors import DatabaseUnreachable, SchemaNewerThanClient, Trunkli
 from trunkline.model import GONE
 from trunkline.schema.contract import SchemaVersion, newer_hint, require_served
 from trunkline.worker.part import pause_after_error
-from trunkline.worker.roster import Held, Roster, Stop
+from trunkline.worker.roster import HeldJob, Roster, Stop
 
-__all__ = ["Heart"]
+__all__ = ["Heartbeats"]
 
 _TICK: Final = 0.25
-# An event loop that did not come around for this long is blocked.
+# An event loop that has not run its timer for this long is blocked.
 _BLOCKED: Final = 1.0
 _STACK_LINES: Final = 4
 
-_log = logging.getLogger("trunkline.worker.heart")
+_log = logging.getLogger("trunkline.worker.heartbeats")
 
 
-class Heart:
-    """Pulse of the worker and heartbeats of its jobs, one statement for all."""
+class Heartbeats:
+    """The pulse of the worker and the heartbeats of its jobs, one statement for all jobs."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Heart:
         *,
         every: float,
         detail: Callable[[], Mapping[str, Any]],
-        stop_job: Callable[[Held, Stop], None],
+        stop_job: Callable[[HeldJob, Stop], None],
         on_state: Callable[[str], None],
         on_outdated: Callable[[SchemaNewerThanClient], None],
     ) -> None:
@@ -60,18 +60,18 @@ class Heart:
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
         self._tick_at = time.monotonic()
-        self._told_at = 0.0
-        self._own_turn = time.monotonic()
+        self._logged_at = 0.0
+        self._last_check = time.monotonic()
         self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._main, name="trunkline heart", daemon=True)
+        self._thread = threading.Thread(target=self._main, name="trunkline heartbeats", daemon=True)
 
     def start(self) -> None:
-        """Begin to beat."""
+        """Start the thread."""
         self._watch_loop()
         self._thread.start()
 
     async def stop(self) -> None:
-        """Stop beating."""
+        """Stop the thread and wait until it has ended."""
         self._ending.set()
         if self._thread.ident is not None:
             await asyncio.to_thread(self._thread.join, 10)
@@ -85,51 +85,51 @@ class Heart:
         asyncio.run(self._beat_forever())
 
     async def _beat_forever(self) -> None:
-        connection = LastingConnection(self._dsn, name="trunkline heart")
+        connection = LastingConnection(self._dsn, name="trunkline heartbeats")
         next_pulse = 0.0
         errors = 0
         while not self._ending.is_set():
-            self._look_at_loop()
+            self._check_loop()
             try:
                 if time.monotonic() >= next_pulse:
                     await self._pulse(connection)
                     next_pulse = time.monotonic() + self._every
                 await self._beat(connection)
                 errors = 0
-            except Exception as error:  # noqa: BLE001 - the heart never stops of an error
+            except Exception as error:  # noqa: BLE001 - no error may stop the heartbeats
                 errors += 1
                 if errors & (errors - 1) == 0:
                     code = error.code if isinstance(error, TrunklineError) else "unknown"
-                    _log.warning("heart: %s (%s)", error, code, extra={"errors": errors})
+                    _log.warning("heartbeats: %s (%s)", error, code, extra={"errors": errors})
                 if isinstance(error, DatabaseUnreachable):
                     await self._revive()
                 if isinstance(error, SchemaNewerThanClient):
-                    # At the pulse or at a reconnect: the schema will refuse every later call too.
-                    self._tell(self._on_outdated, error)
+                    # Raised by the pulse or by a reconnect. The schema refuses all later calls too.
+                    self._call_in_loop(self._on_outdated, error)
                     next_pulse = time.monotonic() + self._every
                 await asyncio.sleep(min(pause_after_error(error, errors), 1.0))
             await asyncio.sleep(min(_TICK, self._every / 4))
         await connection.close()
 
     async def _revive(self) -> None:
-        """An embedded server that was killed has nobody but its users to start it again."""
+        """Start an embedded server that was killed: only the programs that use it can do so."""
         try:
             await asyncio.to_thread(revive, self._dsn)
         except TrunklineError as error:
-            _log.warning("the embedded server does not start: %s (%s)", error, error.code)
+            _log.warning("could not start the embedded server: %s (%s)", error, error.code)
 
     async def _pulse(self, connection: LastingConnection) -> None:
-        found = await connection.run(
+        answer = await connection.run(
             work.pulse(self._worker, self._detail()), patience=self._patience
         )
         try:
-            require_served(SchemaVersion(found.version, found.contract, found.oldest_contract))
+            require_served(SchemaVersion(answer.version, answer.contract, answer.oldest_contract))
         except SchemaNewerThanClient as error:
             release = await connection.run(work.schema_release(), patience=self._patience)
             error.hint = newer_hint(release)
             raise
-        if found.state != "active":
-            self._tell(self._on_state, found.state)
+        if answer.state != "active":
+            self._call_in_loop(self._on_state, answer.state)
 
     async def _beat(self, connection: LastingConnection) -> None:
         now = time.monotonic()
@@ -140,8 +140,8 @@ class Heart:
         ]
         if not due:
             return
-        asked = [held for held in due if held.beat_now]
-        for held in asked:
+        urgent = [held for held in due if held.beat_now]
+        for held in urgent:
             held.beat_now = False
         try:
             verdicts = await connection.run(
@@ -153,7 +153,7 @@ class Heart:
                 patience=self._patience,
             )
         except BaseException:
-            for held in asked:
+            for held in urgent:
                 held.beat_now = True
             raise
         for held in due:
@@ -161,46 +161,48 @@ class Heart:
         by_job = {held.job.job_id: held for held in due}
         for verdict in verdicts:
             if verdict.verdict == "cancel":
-                self._tell(self._stop_job, by_job[verdict.job_id], Stop.CANCELLED)
+                self._call_in_loop(self._stop_job, by_job[verdict.job_id], Stop.CANCELLED)
             elif verdict.verdict == "lost":
                 held = by_job[verdict.job_id]
                 held.gone = verdict.state == GONE
-                self._tell(self._stop_job, held, Stop.LOST)
+                self._call_in_loop(self._stop_job, held, Stop.LOST)
 
     @property
     def _patience(self) -> float:
         return max(2.0, self._every)
 
-    def _tell(self, function: Callable[..., None], *args: Any) -> None:
+    def _call_in_loop(self, function: Callable[..., None], *args: Any) -> None:
         try:
             self._loop.call_soon_threadsafe(function, *args)
         except RuntimeError:
             # The loop has ended, and the worker with it.
             self._ending.set()
 
-    def _look_at_loop(self) -> None:
+    def _check_loop(self) -> None:
         now = time.monotonic()
-        own, self._own_turn = now - self._own_turn, now
+        since_check, self._last_check = now - self._last_check, now
         late = now - self._tick_at
-        # If this thread came around as late, the whole process was stopped: nobody blocked.
-        if late < _BLOCKED or own > _BLOCKED or self._ending.is_set():
-            self._told_at = 0.0
+        # If this thread was as late, the whole process was suspended, and no handler is to blame.
+        if late < _BLOCKED or since_check > _BLOCKED or self._ending.is_set():
+            self._logged_at = 0.0
             return
-        # Once, and again when it has become twice as long.
-        if late < 2 * self._told_at:
+        # Log once, and again each time the delay has doubled.
+        if late < 2 * self._logged_at:
             return
-        self._told_at = late
+        self._logged_at = late
         current = asyncio.current_task(self._loop)
-        # Without a task it is a callback that blocks; jobs that do not run have no runner either.
-        held = current and next((one for one in self._roster if one.runner is current), None)
-        who = f"task {held.job.task}, job {held.job.job_id}" if held else "no handler of ours"
+        # Without a current task, a callback blocks the loop.
+        held = current and next((job for job in self._roster if job.runner is current), None)
+        culprit = (
+            f"task {held.job.task}, job {held.job.job_id}" if held else "code that is not a handler"
+        )
         frame = sys._current_frames().get(self._loop_thread)  # noqa: SLF001 - as documented
         stack = "".join(traceback.format_stack(frame)[-_STACK_LINES:]) if frame else ""
         _log.warning(
             "the event loop has been blocked for %.1f s by %s; use `def` or process=True for work"
             " that does not await\n%s",
             late,
-            who,
+            culprit,
             stack,
             extra={"job_id": str(held.job.job_id), "task": held.job.task} if held else {},
         )

@@ -1,4 +1,4 @@
-"""Runs claimed jobs one after another, with the pieces of the worker and none of its loops."""
+"""Runs claimed jobs one after another, with the parts of the worker but without their loops."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+from trunkline.artifacts import AsyncStore
 from trunkline.client import Trunkline
+from trunkline.client.task import tasks_by_name
 from trunkline.db.calls import read, work
 from trunkline.db.calls.produce import register_tasks
 from trunkline.db.pool import AsyncPool, SyncPool
@@ -17,19 +19,20 @@ from trunkline.model import ClaimedJob, Job, JobState
 from trunkline.worker.backends import Services
 from trunkline.worker.completer import Completer
 from trunkline.worker.executor import Executor
+from trunkline.worker.recorder import Recorder
 from trunkline.worker.report import End, Report
-from trunkline.worker.roster import Held, Roster
+from trunkline.worker.roster import HeldJob, Roster
 
-__all__ = ["Attempt", "Hand"]
+__all__ = ["Attempt", "SerialWorker"]
 
 _WORKER = "sandbox"
-# The engine's own limit of one claim.
+# The largest claim that the engine allows.
 LARGEST_CLAIM = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What one attempt came to: the job afterwards, and what the handler raised."""
+    """The outcome of one attempt: the job afterwards, and the exception of its handler."""
 
     job: Job
     end: End | None
@@ -38,7 +41,7 @@ class Attempt:
 
     @property
     def outcome(self) -> str:
-        """As the counts of a drain call it."""
+        """The field of `Drained` that counts it."""
         if self.end is None:
             return "completed" if self.job.state is JobState.COMPLETED else "lost"
         if self.job.state is JobState.DEAD:
@@ -50,6 +53,7 @@ class Attempt:
             End.COMPLETE: "completed",
             End.FAIL: "failed",
             End.SNOOZE: "snoozed",
+            End.SUSPEND: "suspended",
             End.CANCEL: "cancelled",
             End.RELEASE: "released",
             End.HAND_OVER: "released",
@@ -58,17 +62,17 @@ class Attempt:
 
 
 class _Executor(Executor):
-    """Keeps what a handler raised: a test wants the error itself, not its description."""
+    """Keeps the handler's exception, because a test needs the exception itself."""
 
     error: BaseException | None = None
 
-    def _tell(self, held: Held, error: BaseException, report: Report | None) -> None:
+    def _log_end(self, held: HeldJob, error: BaseException, report: Report | None) -> None:
         self.error = error
-        super()._tell(held, error, report)
+        super()._log_end(held, error, report)
 
 
-class Hand:
-    """A worker that does one thing at a time and stops when there is none."""
+class SerialWorker:
+    """A worker that runs one job at a time, when it is asked to."""
 
     def __init__(self, app: Trunkline, dsn: str) -> None:
         if not app.tasks:
@@ -77,16 +81,25 @@ class Hand:
                 hint="Import the modules that declare them before the test runs jobs.",
             )
         self._policies = [policy for task in app.tasks.values() for policy in task.policies]
-        self._tasks = app.tasks.handlers
+        self._tasks = tasks_by_name(app.tasks)
         self._stack = AsyncExitStack()
         self._pool = AsyncPool(dsn, size=4, name="trunkline sandbox")
         self._sync_pool = SyncPool(dsn, size=4, name="trunkline sandbox")
         self._roster = Roster()
         self._completer = Completer(dsn, _WORKER, self._roster)
+        self._recorder = Recorder(dsn, _WORKER)
         self._reports: asyncio.Queue[Report | None] = asyncio.Queue()
         self._executor = _Executor(
             self._tasks,
-            Services(dsn, _WORKER, self._pool, self._sync_pool, self._forget),
+            Services(
+                dsn,
+                _WORKER,
+                self._pool,
+                self._sync_pool,
+                self._forget,
+                self._recorder,
+                store=AsyncStore(app.open_store) if app.has_store else None,
+            ),
             concurrency=1,
             threads=None,
             report=self._reports.put_nowait,
@@ -97,9 +110,11 @@ class Hand:
         self._stack.push_async_callback(self._pool.close)
         self._stack.callback(self._sync_pool.close)
         self._stack.push_async_callback(self._completer.close)
+        self._stack.push_async_callback(self._recorder.stop)
         self._stack.push_async_callback(self._executor.close)
         await self._pool.run(register_tasks(self._policies))
         self._executor.start()
+        self._recorder.start()
         return self
 
     async def __aexit__(
@@ -111,7 +126,7 @@ class Hand:
         await self._stack.aclose()
 
     async def claim(self, limit: int = 1) -> list[ClaimedJob]:
-        """Take what is ready, best first."""
+        """Claim ready jobs in the engine's order."""
         call = work.claim(_WORKER, None, limit, list(self._tasks), None)
         return (await self._pool.run(call)).jobs
 
@@ -124,11 +139,11 @@ class Hand:
             self._completer.add(report)
             await self._completer.turn()
         after = await self._pool.run(read.job(job.job_id))
-        assert after is not None  # noqa: S101 - nothing forgets jobs in a sandbox
+        assert after is not None  # noqa: S101 - nothing deletes jobs in a sandbox
         end = None if report is None else report.end
         return Attempt(after, end, self._executor.error, report)
 
-    def _forget(self, held: Held) -> None:
-        """Nothing to record: it ended in the handler's own transaction, or was lost."""
+    def _forget(self, held: HeldJob) -> None:
+        """Remove a job without a report: its handler's transaction ended it, or it was lost."""
         self._roster.remove([held.job])
         self._reports.put_nowait(None)
