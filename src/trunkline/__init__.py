@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 from trunkline.version import __version__
 
 if TYPE_CHECKING:
-    from trunkline.client import JobHandle, Request, Task, Trunkline
+    from trunkline.client import JobHandle, Request, Task, Trunkline, WorkflowHandle
     from trunkline.errors import TrunklineError
-    from trunkline.handler import Context, SyncContext
+    from trunkline.handler import Context, Results, SyncContext
     from trunkline.model import (
         Backoff,
         Breaker,
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Retry,
         Schedule,
         Snooze,
+        WorkflowEnd,
     )
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "JobHandle",
     "JobState",
     "Request",
+    "Results",
     "Retry",
     "Schedule",
     "Snooze",
@@ -37,6 +39,8 @@ __all__ = [
     "Task",
     "Trunkline",
     "TrunklineError",
+    "WorkflowEnd",
+    "WorkflowHandle",
     "__version__",
 ]
 
@@ -51,6 +55,7 @@ _HOMES = {
     "JobHandle": "trunkline.client",
     "JobState": "trunkline.model",
     "Request": "trunkline.client.request",
+    "Results": "trunkline.handler",
     "Retry": "trunkline.model",
     "Schedule": "trunkline.model",
     "Snooze": "trunkline.model",
@@ -58,6 +63,8 @@ _HOMES = {
     "Task": "trunkline.client.task",
     "Trunkline": "trunkline.client.application",
     "TrunklineError": "trunkline.errors",
+    "WorkflowEnd": "trunkline.model",
+    "WorkflowHandle": "trunkline.client",
 }
 
 

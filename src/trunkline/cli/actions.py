@@ -1,34 +1,54 @@
-"""Doing the same to several jobs, one transaction each, and telling what became of each."""
+"""Changes: one, or the same change of several jobs by their ids."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
-from uuid import UUID
 
 import click
 
-from trunkline.cli.output import clean, data, print_json
+from trunkline.cli.connection import opened
+from trunkline.cli.output import clean, count, data, print_json
 from trunkline.errors import DatabaseProblem, DatabaseUnreachable, TrunklineError
+from trunkline.operate import SyncOperator
 
-__all__ = ["confirm", "each"]
+__all__ = ["change", "confirm", "each"]
 
 T = TypeVar("T")
 
 
+def change(
+    action: Callable[[SyncOperator], T],
+    message: Callable[[T], str],
+    document: Callable[[T], Any],
+    *,
+    dsn: str | None,
+    as_json: bool,
+) -> None:
+    """Carry out one change and print what came of it: a sentence, or the document as JSON."""
+    with opened(dsn) as session:
+        answer = action(session.operator)
+    if as_json:
+        print_json(document(answer))
+    else:
+        click.echo(message(answer))
+
+
 def each(
-    job_ids: Sequence[UUID],
-    action: Callable[[UUID], T],
-    told: Callable[[T], str],
+    job_ids: Sequence[str],
+    action: Callable[[str], T],
+    message: Callable[[T], str],
     *,
     as_json: bool,
 ) -> int:
-    """Do it to each and go on after a refusal; the exit code is 1 if there was one."""
+    """Change jobs one after another, and go on after a refusal; return the exit code.
+
+    A single job that is refused raises its error, which has a hint.
+    """
     if len(job_ids) == 1:
-        # Alone it may fail with all that is to be said about it.
         answer = action(job_ids[0])
-        print_json([answer]) if as_json else click.echo(told(answer))
+        print_json([answer]) if as_json else click.echo(message(answer))
         return 0
     answers: list[Any] = []
     refused = 0
@@ -49,20 +69,25 @@ def each(
             else:
                 answers.append(data(answer))
                 if not as_json:
-                    click.echo(told(answer))
+                    click.echo(message(answer))
     finally:
-        # Also when the server went away in the middle: what was done must be known.
+        # Also if the server was lost in the middle: the user must know what was done.
         if as_json:
             print_json(answers)
     if refused and not as_json:
-        click.echo(f"{refused} of {len(job_ids)} were refused", err=True)
+        click.echo(f"{refused} of {count(len(job_ids), 'job')} refused.", err=True)
     return 1 if refused else 0
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask, unless told not to; where nobody can answer it takes --yes."""
+    """Ask for confirmation, unless --yes was passed; refuse if standard input is no terminal."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise click.UsageError(f"{question} Nobody is there to answer; add --yes to do it.")
-    click.confirm(question, abort=True, err=True)
+        raise click.UsageError(
+            f"{question} Standard input is not a terminal, so nobody can confirm. Pass --yes."
+        )
+    if not click.confirm(question, err=True):
+        click.echo("Nothing was changed.", err=True)
+        # The same code as Ctrl-C at the question.
+        raise click.exceptions.Exit(130)

@@ -6,7 +6,11 @@ from pathlib import Path
 
 import click
 
+from trunkline import backup as tooling
 from trunkline.cli import options
+from trunkline.cli.output import amount, count, print_json, size
+from trunkline.db.address import address
+from trunkline.db.dsn import resolve_administered
 
 __all__ = ["backup", "restore"]
 
@@ -25,18 +29,13 @@ _file = click.argument("file", metavar="FILE", type=click.Path(dir_okay=False, p
 def backup(*, file: Path, dsn: str | None, force: bool, as_json: bool) -> None:
     """Save the whole database, with the roles it needs, to FILE.
 
-    Roles and memberships are saved, passwords are not. Your own tables in the database are saved
-    too. Work may go on meanwhile: the file shows one moment. It is readable by you alone, and there
-    only if the exit code is 0.
+    It saves roles and memberships but no passwords, and your own tables in the database too. Work
+    can continue: the file shows one moment. Only you can read the file, and it exists only if the
+    exit code is 0.
     """
-    from trunkline import backup as tooling  # noqa: PLC0415 - see main.py
-    from trunkline.cli.output import print_json, size  # noqa: PLC0415 - see main.py
-    from trunkline.db.address import address  # noqa: PLC0415 - see main.py
-    from trunkline.db.dsn import resolve_administered  # noqa: PLC0415 - see main.py
-
-    with resolve_administered(dsn) as found:
-        saved = tooling.save(found.dsn, file, force=force)
-        name = address(found.known_as)
+    with resolve_administered(dsn) as server:
+        saved = tooling.save(server.dsn, file, force=force)
+        name = address(server.known_as)
     if as_json:
         print_json(
             {
@@ -50,11 +49,11 @@ def backup(*, file: Path, dsn: str | None, force: bool, as_json: bool) -> None:
         )
         return
     _print_rows(saved.rows)
-    click.echo(f"Saved {_total(saved.rows)} of {name} to {file} ({size(saved.size)})")
+    click.echo(f"{_total(saved.rows)} of {name} saved to {file} ({size(saved.size)}).")
     if saved.program > saved.server:
         click.echo(
-            f"pg_dump {saved.program} wrote it, since that of PostgreSQL {saved.server} was not "
-            f"found: it can be restored into PostgreSQL {saved.program} or newer",
+            f"pg_dump {saved.program} wrote the file, because pg_dump {saved.server} was not found."
+            f" You can restore it into PostgreSQL {saved.program} or newer.",
             err=True,
         )
 
@@ -69,17 +68,12 @@ def backup(*, file: Path, dsn: str | None, force: bool, as_json: bool) -> None:
 def restore(*, file: Path, dsn: str | None, as_json: bool) -> None:
     """Load a backup into an empty database.
 
-    All of it is loaded, or nothing. Roles that are missing are created without a login. Start
-    workers afterwards: attempts that ran when the backup was made come back by their leases.
+    It loads everything or nothing and creates missing roles without a login. Start workers
+    afterwards: jobs that ran when the backup was taken run again when their leases have expired.
     """
-    from trunkline import backup as tooling  # noqa: PLC0415 - see main.py
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
-    from trunkline.db.address import address  # noqa: PLC0415 - see main.py
-    from trunkline.db.dsn import resolve_administered  # noqa: PLC0415 - see main.py
-
-    with resolve_administered(dsn) as found:
-        restored = tooling.restore(found.dsn, file, installer=found.installer)
-        name = address(found.known_as)
+    with resolve_administered(dsn) as server:
+        restored = tooling.restore(server.dsn, file, installer=server.installer)
+        name = address(server.known_as)
     if as_json:
         print_json(
             {
@@ -92,25 +86,21 @@ def restore(*, file: Path, dsn: str | None, as_json: bool) -> None:
         )
         return
     _print_rows(restored.rows)
-    click.echo(f"Restored {_total(restored.rows)} from {file} to {name}")
+    click.echo(f"{_total(restored.rows)} restored from {file} to {name}.")
     if restored.created_roles:
-        click.echo("Created the roles " + ", ".join(restored.created_roles))
+        click.echo(f"Roles created: {', '.join(restored.created_roles)}")
     for role in restored.logins:
-        click.echo(f"Role {role} has no login and no password yet: alter role {role} login;")
+        click.echo(f"Role {role} has no login and no password yet. Run: alter role {role} login;")
     for note in restored.notes:
         click.echo(f"Not done: {note}", err=True)
 
 
 def _print_rows(rows: dict[str, int]) -> None:
-    from trunkline.cli.output import amount  # noqa: PLC0415 - see main.py
-
     width = max(map(len, rows), default=0)
-    number = max((len(amount(count)) for count in rows.values()), default=0)
-    for table, count in rows.items():
-        click.echo(f"{table:{width}}  {amount(count):>{number}}")
+    digits = max((len(amount(number)) for number in rows.values()), default=0)
+    for table, number in rows.items():
+        click.echo(f"{table:{width}}  {amount(number):>{digits}}")
 
 
 def _total(rows: dict[str, int]) -> str:
-    from trunkline.cli.output import count  # noqa: PLC0415 - see main.py
-
     return f"{count(sum(rows.values()), 'row')} of {count(len(rows), 'table')}"

@@ -1,10 +1,13 @@
-"""``trunkline bench``: a quick measure of the queue on one's own database."""
+"""``trunkline bench``: a quick measurement of the queue on your own database."""
 
 from __future__ import annotations
 
 import click
 
 from trunkline.cli import options
+from trunkline.cli.output import count, print_json
+from trunkline.db.dsn import resolve_ready
+from trunkline.worker.measurement import measure
 
 __all__ = ["bench"]
 
@@ -22,7 +25,7 @@ __all__ = ["bench"]
     default=5000,
     show_default=True,
     metavar="N",
-    help="How many jobs in bulk; a tenth of them one by one.",
+    help="Jobs to enqueue in bulk; a tenth as many one by one.",
 )
 @click.option(
     "--batch",
@@ -30,41 +33,38 @@ __all__ = ["bench"]
     default=100,
     show_default=True,
     metavar="N",
-    help="How many jobs each claim takes.",
+    help="Jobs in each claim.",
 )
 @options.with_options(options.dsn, options.as_json)
 def bench(*, jobs: int, batch: int, dsn: str | None, as_json: bool) -> None:
     """Measure enqueue, bulk enqueue, claim and complete over one connection.
 
-    It works in a queue of its own and removes what it made. Where the role may not remove rows,
-    finished jobs stay until their retention is over, and it says so.
+    The jobs have their own queue and are removed afterwards. If the role may not remove rows, the
+    finished jobs stay until their retention time is over, and the command reports it.
     """
-    from trunkline.cli.connection import opened  # noqa: PLC0415 - see main.py
-    from trunkline.cli.measuring import measure  # noqa: PLC0415 - see main.py
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
-
-    with opened(dsn) as session:
+    with resolve_ready(dsn) as target:
         if not as_json:
-            click.echo(f"Measuring with {jobs:,} jobs over one connection", err=True)
-        found = measure(session, jobs=jobs, batch=batch)
+            click.echo(f"Measuring with {count(jobs, 'job')} over one connection", err=True)
+        measurement = measure(target, jobs=jobs, batch=batch)
     if as_json:
-        print_json(found)
+        print_json(measurement)
         return
-    latency = found.enqueue_ms
-    click.echo(f"round trip          p50 {found.round_trip_ms['p50']:8.2f} ms")
+    latency = measurement.enqueue_ms
+    click.echo(f"round trip          p50 {measurement.round_trip_ms['p50']:8.2f} ms")
     click.echo(
-        f"enqueue one by one  {found.enqueue_per_second:10,.0f} jobs/s"
+        f"enqueue one by one  {measurement.enqueue_per_second:10,.0f} jobs/s"
         f"   p50 {latency['p50']:.2f} ms, p99 {latency['p99']:.2f} ms"
     )
-    click.echo(f"enqueue in bulk     {found.bulk_per_second:10,.0f} jobs/s")
+    click.echo(f"enqueue in bulk     {measurement.bulk_per_second:10,.0f} jobs/s")
     click.echo(
-        f"claim + complete    {found.work_per_second:10,.0f} jobs/s   in batches of {found.batch}"
+        f"claim + complete    {measurement.work_per_second:10,.0f} jobs/s"
+        f"   in batches of {measurement.batch}"
     )
-    if found.taken_by_others:
-        click.echo(f"{found.taken_by_others:,} jobs were taken by other workers", err=True)
-    if not found.cleaned_up:
+    if measurement.taken_by_others:
+        click.echo(f"Other workers took {count(measurement.taken_by_others, 'job')}.", err=True)
+    if not measurement.cleaned_up:
         click.echo(
-            f"{found.jobs:,} finished jobs of queue {found.queue} stay until their retention is "
-            "over: this role may not remove them",
+            f"{count(measurement.jobs, 'finished job')} of queue {measurement.queue} stay until "
+            "their retention time is over: this role may not remove them.",
             err=True,
         )

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
 import click
 
 from trunkline.cli import options
-
-# Imports of the driver and of rich wait until a command runs, so that help is quick.
-if TYPE_CHECKING:
-    from trunkline.cli.tables import Column
-    from trunkline.model import BreakerStatus
+from trunkline.cli.actions import change
+from trunkline.cli.connection import opened
+from trunkline.cli.listing import list_rows
+from trunkline.cli.output import capped, clean, count, moment, print_json, relative
+from trunkline.cli.tables import Column
+from trunkline.model import BreakerStatus
+from trunkline.operate import SyncOperator
 
 __all__ = ["breakers"]
 
-_name = click.argument("name", metavar="NAME")
-
+_EMPTY = "No breakers yet. Give a limit one with: trunkline breakers set NAME"
 _STYLES = {"open": "red", "half_open": "yellow", "closed": "green"}
+# The number of failures of a new breaker.
+_FAILURES: Final = 10
+
+_name = click.argument("name", metavar="NAME")
 
 
 def _failures(_ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
-    """A whole number from one on, or none."""
+    """Check a whole number from one on, or none."""
     if value is None or value == "none" or (value.isdecimal() and int(value)):
         return value
     raise click.BadParameter(f"{value!r} is neither a whole number from 1 nor none.", param=param)
@@ -32,7 +37,7 @@ def _failures(_ctx: click.Context, param: click.Parameter, value: str | None) ->
 def breakers() -> None:
     """Breakers: a limit stops for a while when too many attempts behind it fail.
 
-    It is open until one job, the probe, succeeds. What waits meanwhile uses no attempt.
+    A breaker stays open until one job, the probe, succeeds. Waiting jobs use up no attempt.
     """
 
 
@@ -46,15 +51,12 @@ def breakers() -> None:
 )
 @options.with_options(options.watch, options.dsn, options.as_json)
 def list_(*, watch: bool, dsn: str | None, as_json: bool) -> None:
-    """List breakers with what they count; those that are open first."""
-    from trunkline.cli.listing import list_rows  # noqa: PLC0415 - see above
-    from trunkline.db.calls import breakers as calls  # noqa: PLC0415 - see above
-
+    """List breakers with what they count, open ones first."""
     list_rows(
         dsn,
-        calls.breakers(),
+        lambda operator: operator.breakers.list(),
         lambda now, _out: _columns(now),
-        nothing="No breakers yet: give a limit one with trunkline breakers set NAME",
+        empty=_EMPTY,
         watch=watch,
         as_json=as_json,
     )
@@ -66,7 +68,7 @@ def list_(*, watch: bool, dsn: str | None, as_json: bool) -> None:
         "trunkline breakers set openai",
         "trunkline breakers set 'openai/{model}' --failures 20 --share 0.5 --window 5m",
         "trunkline breakers set openai --probe-after 30s",
-        "trunkline breakers set openai --failures none",
+        "trunkline breakers set openai --failures none --reason 'provider is stable'",
     ),
 )
 @_name
@@ -74,24 +76,22 @@ def list_(*, watch: bool, dsn: str | None, as_json: bool) -> None:
     "--failures",
     metavar="N|none",
     callback=_failures,
-    help="So many failed attempts within the window, at least; 10 unless told. none: no breaker.",
+    help="Open at this many failed attempts in the window [default: 10]; none: no breaker.",
 )
 @click.option(
     "--share",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    help="And such a share of all attempts, at least; 0.2 unless told.",
+    help="And only at this share of all attempts [default: 0.2].",
 )
-@click.option(
-    "--window", type=options.DURATION, metavar="LENGTH", help="1m to 1d; 10m unless told."
-)
+@click.option("--window", type=options.DURATION, metavar="LENGTH", help="1m to 1d [default: 10m].")
 @click.option(
     "--probe-after",
     type=options.DURATION,
     metavar="LENGTH",
-    help="How long it is open before one job is tried, 1s to 1d; 1m unless told.",
+    help="How long it is open before one job is tried, 1s to 1d [default: 1m].",
 )
-@options.with_options(options.dsn, options.as_json)
+@options.with_options(options.reason, options.dsn, options.as_json)
 def set_(
     *,
     name: str,
@@ -99,36 +99,38 @@ def set_(
     share: float | None,
     window: float | None,
     probe_after: float | None,
+    reason: str | None,
     dsn: str | None,
     as_json: bool,
 ) -> None:
-    """Give a limit a breaker, or change the parts that are given.
+    """Give a limit a breaker, or change the given parts.
 
-    A limit that is not there yet is made. One with keys in braces has a breaker for each of them.
+    A limit that does not exist is created. One with keys in braces has a breaker for each of them.
     """
-    from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
-    from trunkline.db.calls import breakers as calls  # noqa: PLC0415 - see above
-
-    given: dict[str, int | float | str | None] = {}
+    parts: dict[str, int | float | str | None] = {}
     if failures is not None:
-        given["breaker_failures"] = None if failures == "none" else int(failures)
+        parts["breaker_failures"] = None if failures == "none" else int(failures)
     if share is not None:
-        given["breaker_share"] = share
+        parts["breaker_share"] = share
     if window is not None:
-        given["breaker_window"] = f"{window} seconds"
+        parts["breaker_window"] = f"{window} seconds"
     if probe_after is not None:
-        given["breaker_probe_after"] = f"{probe_after} seconds"
-    with opened(dsn) as session:
-        if failures is None and not session.ask(calls.has_breaker(name)):
-            given = {"breaker_failures": 10, **given}
-        created = session.ask(calls.set_breaker(name, given))
-    if as_json:
-        print_json({"limit": name, "created": created, **given})
-    elif failures == "none":
-        click.echo(f"{name} has no breaker any more")
-    else:
-        click.echo(f"{name} has a breaker: it counts what fails from now on")
+        parts["breaker_probe_after"] = f"{probe_after} seconds"
+
+    def save(operator: SyncOperator) -> bool:
+        if failures is None and not _has_breaker(operator, name):
+            parts["breaker_failures"] = _FAILURES
+        return operator.breakers.set(name, parts, reason=reason)
+
+    removed = failures == "none"
+    result = "removed." if removed else "set. It counts attempts that fail from now on."
+    change(
+        save,
+        lambda _: f"Breaker of {clean(name)} {result}",
+        lambda created: {"limit": name, "created": created, **parts},
+        dsn=dsn,
+        as_json=as_json,
+    )
 
 
 @breakers.command(
@@ -137,24 +139,27 @@ def set_(
     )
 )
 @_name
-@options.with_options(options.dsn, options.as_json)
-def reset(*, name: str, dsn: str | None, as_json: bool) -> None:
+@options.with_options(options.reason, options.dsn, options.as_json)
+def reset(*, name: str, reason: str | None, dsn: str | None, as_json: bool) -> None:
     """Close a breaker, or those of all keys of a limit, now.
 
-    What has failed so far does not count any more.
+    Earlier failures no longer count.
     """
-    from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
-    from trunkline.cli.output import count, print_json  # noqa: PLC0415 - see above
-    from trunkline.db.calls import breakers as calls  # noqa: PLC0415 - see above
 
-    with opened(dsn) as session:
-        closed = session.ask(calls.reset_breaker(name))
-    if as_json:
-        print_json({"breaker": name, "closed": closed})
-    elif closed:
-        click.echo(f"{name}: {count(closed, 'breaker')} closed")
-    else:
-        click.echo(f"{name} was not open")
+    def message(closed: int) -> str:
+        if not closed:
+            return f"Breaker of {clean(name)} was not open."
+        if "{" in name:
+            return f"{count(closed, 'breaker')} of {clean(name)} closed."
+        return f"Breaker of {clean(name)} closed."
+
+    change(
+        lambda operator: operator.breakers.reset(name, reason=reason),
+        message,
+        lambda closed: {"breaker": name, "closed": closed},
+        dsn=dsn,
+        as_json=as_json,
+    )
 
 
 @breakers.command(
@@ -163,37 +168,37 @@ def reset(*, name: str, dsn: str | None, as_json: bool) -> None:
     )
 )
 @_name
-@click.option("--reason", metavar="TEXT", help="Shown to whoever asks why.")
 @click.option(
     "--for",
     "length",
     type=options.DURATION,
     metavar="LENGTH",
-    help="Until one job is tried; as the breaker says unless told.",
+    help="How long until one job is tried [default: --probe-after of the breaker].",
 )
-@options.with_options(options.dsn, options.as_json)
+@options.with_options(options.reason, options.dsn, options.as_json)
 def trip(
     *, name: str, reason: str | None, length: float | None, dsn: str | None, as_json: bool
 ) -> None:
-    """Open a breaker by hand; what runs goes on."""
-    from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
-    from trunkline.cli.output import moment, print_json  # noqa: PLC0415 - see above
-    from trunkline.db.calls import breakers as calls  # noqa: PLC0415 - see above
-    from trunkline.model.duration import interval  # noqa: PLC0415 - see above
-
+    """Open a breaker by hand; running jobs continue."""
     with opened(dsn) as session:
-        probe_at = session.ask(calls.trip_breaker(name, reason, interval(length)))
-        now = session.now()
+        probe_at = session.operator.breakers.trip(name, length=length, reason=reason)
+        now = session.operator.now()
     if as_json:
         print_json({"breaker": name, "state": "open", "probe_at": probe_at, "reason": reason})
     else:
-        click.echo(f"{name} is open: one job is tried {moment(probe_at, now)}")
+        click.echo(
+            f"Breaker of {clean(name)} opened. Running jobs continue; the next job is tried at"
+            f" {moment(probe_at, now)}."
+        )
 
 
-def _columns(now: datetime) -> list[Column[Any]]:
-    from trunkline.cli.output import capped, clean, relative  # noqa: PLC0415 - see above
-    from trunkline.cli.tables import Column  # noqa: PLC0415 - see above
+def _has_breaker(operator: SyncOperator, name: str) -> bool:
+    return any(
+        row.name == name and row.breaker_failures is not None for row in operator.limits.list()
+    )
 
+
+def _columns(now: datetime) -> list[Column[BreakerStatus]]:
     def share(row: BreakerStatus) -> str:
         return "" if row.share is None else f"{row.share:.0%}/{row.breaker_share:.0%}"
 
@@ -204,7 +209,7 @@ def _columns(now: datetime) -> list[Column[Any]]:
             return ""
         return "the next job" if row.probe_at <= now else relative(row.probe_at, now)
 
-    def why(row: BreakerStatus) -> str:
+    def note(row: BreakerStatus) -> str:
         return clean(row.reason) if row.reason and row.state != "closed" else ""
 
     return [
@@ -217,5 +222,5 @@ def _columns(now: datetime) -> list[Column[Any]]:
         Column("PROBE", probe, rank=1, elastic=True),
         Column("WAITING", lambda row: capped(row.waiting, row.counted_up_to), right=True, rank=1),
         Column("SINCE", lambda row: relative(row.changed_at, now), rank=3),
-        Column("", why, "red", rank=2, elastic=True),
+        Column("", note, "red", rank=2, elastic=True),
     ]

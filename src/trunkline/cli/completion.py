@@ -1,8 +1,9 @@
-"""``trunkline completion``: what makes a shell complete our commands."""
+"""``trunkline completion``: the script that lets a shell complete our commands."""
 
 from __future__ import annotations
 
 import click
+from click.shell_completion import BashComplete, get_completion_class
 
 from trunkline.cli import options
 
@@ -17,15 +18,15 @@ __all__ = ["completion"]
     )
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(*, shell: str) -> None:
-    """Print the script that makes a shell complete trunkline; bash from version 4.4 on."""
-    from click.shell_completion import BashComplete, get_completion_class  # noqa: PLC0415
-
-    from trunkline.cli.main import cli  # noqa: PLC0415 - it imports this module by name
-
+@click.pass_context
+def completion(ctx: click.Context, /, *, shell: str) -> None:
+    """Print the script that lets a shell complete trunkline; bash from version 4.4 on."""
     kind = get_completion_class(shell)
     assert kind is not None  # noqa: S101 - click has all three
-    made = kind(cli, {}, "trunkline", "_TRUNKLINE_COMPLETE")
-    # Not BashComplete.source(), which starts a bash to look at its version and may print about it.
-    text = made.source_template % made.source_vars() if kind is BashComplete else made.source()
-    click.echo(text)
+    complete = kind(ctx.find_root().command, {}, "trunkline", "_TRUNKLINE_COMPLETE")
+    # BashComplete.source() would start a bash to read its version and might print a warning.
+    click.echo(
+        complete.source_template % complete.source_vars()
+        if kind is BashComplete
+        else complete.source()
+    )

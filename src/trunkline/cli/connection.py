@@ -1,136 +1,120 @@
-"""Talking to the server a command was given."""
+"""The server that a command talks to, and an operator on it."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from datetime import datetime
-from typing import Any, TypeVar, overload
-from uuid import UUID
+import getpass
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
 
 import click
 
 from trunkline.cli.output import clean
-from trunkline.db.address import UNKNOWN, address
-from trunkline.db.call import Call
-from trunkline.db.calls import read, views
-from trunkline.db.connect import connect
+from trunkline.db.address import UNKNOWN
 from trunkline.db.dsn import resolve_ready
-from trunkline.db.runner import run
+from trunkline.db.patient import PatientConnection
 from trunkline.errors import (
-    DatabaseProblem,
-    DatabaseUnreachable,
+    Refusal,
     TrunklineError,
+    UnknownDuty,
     UnknownJob,
+    UnknownLimit,
+    UnknownQueue,
+    UnknownSchedule,
+    UnknownSetting,
     UnknownTask,
     UnknownWorker,
 )
-from trunkline.model import Job
+from trunkline.operate import SyncOperator
+from trunkline.operate.single import PersistentCaller, SingleCaller
 
-__all__ = ["Session", "find_job", "opened"]
+__all__ = ["Session", "opened"]
 
-T = TypeVar("T")
-
-_PAUSE = 1.0
-# The engine's own hints are for programs in SQL.
-_HINTS = {
-    UnknownTask.code: "Check the spelling: `trunkline tasks list` shows those there are. A worker "
+# The engine and `trunkline.operate` give hints for programs.
+_HINTS: Final = {
+    UnknownJob.code: "Check the id: `trunkline jobs list` shows the newest jobs. Finished jobs are "
+    "removed after the retention time, and jobs of other tenants are not shown.",
+    UnknownDuty.code: "List the duties with: trunkline duties list",
+    UnknownLimit.code: "List the limits with: trunkline limits list",
+    UnknownQueue.code: "List the queues with: trunkline queues list",
+    UnknownSchedule.code: "List the schedules with: trunkline schedules list",
+    UnknownSetting.code: "List the settings with: trunkline settings list",
+    UnknownTask.code: "Check the spelling: `trunkline tasks list` shows the known tasks. A worker "
     "registers the tasks of its application when it starts: trunkline worker APP",
-    UnknownWorker.code: "See who is there with: trunkline workers list",
+    UnknownWorker.code: "List the workers with: trunkline workers list",
 }
 
 
 class Session:
-    """One connection to a server, made anew when it breaks while something is watched."""
+    """One connection to a server.
+
+    `operator` makes each call once. `watcher` repeats a call until the server is back; it is for
+    calls that only read.
+    """
 
     def __init__(self, target: str) -> None:
         self.target = target
-        self._stack = ExitStack()
-        self.connection: Any = self._connect()
+        self._caller = SingleCaller(target, name="trunkline cli", on_error=_hint)
+        self.operator = SyncOperator.over(self._caller, actor=_actor())
+        self.watcher = SyncOperator.over(
+            PersistentCaller(self._caller, on_lost=_report_lost, on_back=_report_back)
+        )
 
-    def ask(self, call: Call[T]) -> T:
-        """Run a call; it commits by itself."""
-        try:
-            return run(self.connection, call)
-        except (UnknownTask, UnknownWorker) as error:
-            error.hint = _HINTS[error.code]
-            raise
+    @property
+    def address(self) -> str:
+        """Host, port and database, without credentials."""
+        return self._caller.address
 
-    def now(self) -> datetime:
-        """The engine's time, which ages are told against."""
-        return self.ask(views.clock())
+    @property
+    def connection(self) -> PatientConnection:
+        """The connection that is open now."""
+        return self._caller.connection
 
-    @overload
-    def persist(self, look: Callable[[], T]) -> T: ...
-    @overload
-    def persist(self, look: Callable[[], T], *, until: Callable[[], bool]) -> T | None: ...
-    def persist(
-        self, look: Callable[[], T], *, until: Callable[[], bool] = lambda: False
-    ) -> T | None:
-        """Look, and while the server is away try again; only for what may be repeated.
-
-        None if `until` became true before the server was back.
-        """
-        told = False
-        while True:
-            try:
-                if self.connection.closed:
-                    self.connection = self._connect()
-                found = look()
-            except TrunklineError as error:
-                if not _passes(error):
-                    raise
-                if not told:
-                    click.echo(
-                        f"Lost the server: {clean(error)}. Trying again until it is back", err=True
-                    )
-                    told = True
-                self.close()
-                if until():
-                    return None
-                time.sleep(_PAUSE)
-            else:
-                if told:
-                    click.echo("The server is back", err=True)
-                return found
+    def is_pooled(self) -> bool:
+        """Return whether a pooler is between us and the server."""
+        return self._caller.is_pooled()
 
     def close(self) -> None:
-        """Give the connection back."""
-        self._stack.close()
-
-    def _connect(self) -> Any:
-        return self._stack.enter_context(connect(self.target, name="trunkline cli"))
+        """Close the connection."""
+        self._caller.close()
 
 
 @contextmanager
 def opened(dsn: str | None) -> Iterator[Session]:
-    """A session with the given server, else TRUNKLINE_DSN's, else the embedded one."""
+    """Open a session with the given server, else TRUNKLINE_DSN's, else the embedded one."""
     with resolve_ready(dsn) as target:
         session = Session(target)
         try:
             yield session
-        except UNKNOWN as error:
-            error.detail.setdefault("server", address(target))
+        except Refusal as error:
+            # Also for errors that `trunkline.operate` raises without a call.
+            _hint(error)
+            if isinstance(error, UNKNOWN):
+                error.detail.setdefault("server", session.address)
             raise
         finally:
             session.close()
 
 
-def find_job(session: Session, job_id: UUID) -> Job:
-    """One job, or the refusal that it is not known."""
-    found = session.ask(read.job(job_id))
-    if found is None:
-        raise UnknownJob(
-            "unknown job",
-            detail={"job": str(job_id)},
-            hint="Check the id: `trunkline jobs list` shows the newest ones. Finished jobs are "
-            "removed after the retention time, and jobs of other tenants are not shown.",
-        )
-    return found
+def _hint(error: TrunklineError) -> None:
+    error.hint = _HINTS.get(error.code, error.hint)
 
 
-def _passes(error: TrunklineError) -> bool:
-    if isinstance(error, DatabaseProblem):
-        return error.retryable
-    return isinstance(error, DatabaseUnreachable)
+def _report_lost(error: TrunklineError) -> None:
+    click.echo(f"Lost the server: {clean(error)}. Trying again until it is back", err=True)
+
+
+def _report_back() -> None:
+    click.echo("The server is back", err=True)
+
+
+def _actor() -> str | None:
+    """Return the person whose changes these are, for the operator log."""
+    if actor := os.environ.get("TRUNKLINE_ACTOR"):
+        return actor
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        # A container may run under a number that has no name.
+        return None

@@ -3,6 +3,10 @@
 import json
 
 import click
+from rich.console import Console
+
+from trunkline.demo import play
+from trunkline.demo.screen import live_screen, print_account
 
 __all__ = ["demo"]
 
@@ -18,29 +22,22 @@ __all__ = ["demo"]
 @click.option("--json", "as_json", is_flag=True, help="Print only the account, as one JSON object.")
 @click.pass_context
 def demo(ctx: click.Context, *, seconds: float, as_json: bool) -> None:
-    """Two workers, a producer, a worker killed on the way, and the books at the end.
+    """See two workers and a producer at work, and what happens when a worker is killed.
 
-    Everything runs on a PostgreSQL server in a temporary folder that is gone afterwards. A producer
-    enqueues jobs in transactions with orders of its own: fast ones, slow ones with progress, ones
-    that fail a few times, and poison. One worker is killed with SIGKILL in the middle of it. Exit
-    code 0 says that the books balance: every job ended, none was lost, none was done twice.
+    Everything runs on a PostgreSQL server in a temporary folder that is removed afterwards. The
+    producer enqueues jobs in the transactions of its orders: quick ones, slow ones with progress,
+    some that fail a few times, and some that always fail. One worker is killed with SIGKILL. The
+    exit code is 0 if the account balances: every job has ended, none was lost, none was done twice.
 
     \b
     Examples:
       trunkline demo
       trunkline demo --json --seconds 15
     """
-    # rich and the driver are slow to import; `trunkline --help` imports this module's group only.
-    from trunkline.demo import play  # noqa: PLC0415
-
     if as_json:
         account = play(seconds, lambda _scene: None)
         click.echo(json.dumps(account.as_json()))
     else:
-        from rich.console import Console  # noqa: PLC0415
-
-        from trunkline.demo.screen import live_screen, print_account  # noqa: PLC0415
-
         console = Console()
         with live_screen(console) as show:
             account = play(seconds, show)

@@ -1,4 +1,4 @@
-"""``trunkline doctor``: checks everything and says what to do."""
+"""``trunkline doctor``: checks everything and reports what to do."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import textwrap
 import click
 
 from trunkline.cli import options
+from trunkline.cli.diagnosis import diagnose
+from trunkline.cli.output import clean, print_json
 
 __all__ = ["doctor"]
 
@@ -27,18 +29,15 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 @click.option(
     "--listen-dsn",
     metavar="URI",
-    help="The direct connection that workers are given for LISTEN, if they are given one.",
+    help="The direct connection that your workers use for LISTEN, if any.",
 )
 @options.with_options(options.dsn, options.as_json)
 @click.pass_context
 def doctor(ctx: click.Context, *, listen_dsn: str | None, dsn: str | None, as_json: bool) -> None:
-    """Check connection, versions, schema, role, duties, workers, disk, clock and LISTEN.
+    """Check connection, versions, schema, role, clock, settings, duties, workers, jobs and LISTEN.
 
-    Changes nothing. Each line is ok, warn or fail; the exit code is 1 if any is fail.
+    It changes nothing. Each line is ok, warn or fail; the exit code is 1 if any is fail.
     """
-    from trunkline.cli.diagnosis import diagnose  # noqa: PLC0415 - see main.py
-    from trunkline.cli.output import clean, print_json  # noqa: PLC0415 - see main.py
-
     failed = False
     findings = []
     for finding in diagnose(dsn, listen_dsn):
@@ -57,7 +56,7 @@ def doctor(ctx: click.Context, *, listen_dsn: str | None, dsn: str | None, as_js
 
 
 def _wrapped(text: str, deeper: int = 0) -> str:
-    """Wrapped and indented for a terminal; into a file each finding stays one line."""
+    """Wrap and indent text for a terminal; in a file each finding stays one line."""
     if not sys.stdout.isatty():
         return text
     indent = _INDENT + deeper

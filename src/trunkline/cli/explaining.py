@@ -1,50 +1,56 @@
-"""What trunkline.explain says, as a sentence and what to do."""
+"""Why a job is not running, as sentences that name the command that helps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
+from uuid import UUID
 
-from trunkline.cli.output import amount, clean, moment, shown_error
+from trunkline.cli.output import amount, clean, count, moment, shown_error
 from trunkline.model import Explanation
 
-__all__ = ["sentence", "worth_telling"]
+__all__ = ["relevant", "sentence"]
 
 Detail = Mapping[str, Any]
 
 
-def sentence(found: Explanation, now: datetime) -> str:
-    """One reason for people."""
-    detail = found.detail or {}
-    if tell := _SENTENCES.get(found.reason):
-        return tell(detail, moment(found.until, now))
-    if found.reason in {"completed", "cancelled", "dead"}:
-        return _ended(found.reason, detail)
-    return clean(f"{found.reason} {dict(detail)}")
+def sentence(job_id: UUID, explanation: Explanation, now: datetime) -> str:
+    """Return one reason as a sentence."""
+    # The commands in the sentences name the job.
+    detail = {**(explanation.detail or {}), "job_id": job_id}
+    if form := _SENTENCES.get(explanation.reason):
+        return form(detail, moment(explanation.until, now))
+    if explanation.reason in {"completed", "cancelled", "dead"}:
+        return _ended(explanation.reason, detail)
+    return clean(f"{explanation.reason} {dict(explanation.detail or {})}")
 
 
-def worth_telling(found: Sequence[Explanation]) -> list[Explanation]:
-    """Without its place in the queue where that is the first and something else holds it up."""
-    held = [one for one in found if one.reason != "waiting_its_turn"]
-    return held if held and not any((one.detail or {}).get("ahead") for one in found) else [*found]
+def relevant(explanations: Sequence[Explanation]) -> list[Explanation]:
+    """Leave out the position in the queue if the job is next and waits for something else."""
+    others = [row for row in explanations if row.reason != "waiting_its_turn"]
+    if others and not any((row.detail or {}).get("ahead") for row in explanations):
+        return others
+    return [*explanations]
 
 
 def _running(detail: Detail, until: str) -> str:
-    asked = "; its cancellation was asked for" if detail.get("cancel_requested_at") else ""
+    asked = " Its worker was asked to stop." if detail.get("cancel_requested_at") else ""
     worker = clean(detail.get("worker"))
-    return f"It runs: attempt {detail.get('attempt')} on {worker}, lease until {until}{asked}"
+    return f"It runs: attempt {detail.get('attempt')} on {worker}, lease until {until}.{asked}"
 
 
 def _scheduled(detail: Detail, until: str) -> str:
-    failures = detail.get("failures")
-    after = f", after {failures} failed attempts" if failures else ""
-    return f"It is not due before {until}: {clean(detail.get('reason'))}{after}"
+    failures, reason = detail.get("failures"), clean(detail.get("reason") or "")
+    after = f", after {count(failures, 'failed attempt')}" if failures else ""
+    # A job that was enqueued with a delay has no reason.
+    why = f": {reason}" if reason and reason != "not due yet" else ""
+    return f"It is not due before {until}{why}{after}."
 
 
 def _claims_disabled(_detail: Detail, _until: str) -> str:
     return (
-        "No job is claimed at all: the setting claims_enabled is off. "
+        "No jobs are claimed: the setting claims_enabled is off. "
         "Switch it on with: trunkline settings reset claims_enabled"
     )
 
@@ -60,17 +66,30 @@ def _queue_paused(detail: Detail, _until: str) -> str:
 
 def _no_worker(detail: Detail, _until: str) -> str:
     return (
-        f"No living worker serves queue {clean(detail.get('queue'))} and task "
-        f"{clean(detail.get('task'))}. Start one with: trunkline worker APP; "
-        "see who is there with: trunkline workers list"
+        f"No live worker serves queue {clean(detail.get('queue'))} and task "
+        f"{clean(detail.get('task'))}. Start one with: trunkline worker APP. "
+        "List the workers with: trunkline workers list"
     )
 
 
 def _waiting_its_turn(detail: Detail, _until: str) -> str:
     ahead = int(detail.get("ahead", 0))
     if not ahead:
-        return "It is the next of its queue: 0 ahead of it"
-    return f"It waits for its turn: {_counted(detail)} ahead of it in the queue"
+        return "It is the next job of its queue."
+    return f"It waits for its turn: {_counted(detail)} ahead of it in the queue."
+
+
+def _dependency(detail: Detail, _until: str) -> str:
+    steps = [
+        f"{clean(step['step'])} ({step['completed']} of "
+        f"{'?' if step['jobs'] is None else step['jobs']} completed)"
+        for step in detail.get("open") or ()
+    ]
+    waits = f"these steps of its workflow: {', '.join(steps)}" if steps else "its workflow"
+    return (
+        f"It waits for {waits}. "
+        f"Show them with: trunkline workflows show {clean(detail.get('workflow'))}"
+    )
 
 
 def _breaker(detail: Detail, until: str) -> str:
@@ -96,11 +115,11 @@ def _limit(detail: Detail, until: str) -> str:
             f"Resume it with: trunkline limits resume '{limit}'"
         )
     when = (
-        f"; there may be room for it from {until} on"
+        f"There may be room for it from {until} on."
         if until
-        else "; it starts when a slot comes free"
+        else "It starts when a slot becomes free."
     )
-    return f"It waits for the limit {limit}: {_counted(detail)} ahead of it{when}"
+    return f"It waits for the limit {limit}: {_counted(detail)} ahead of it. {when}"
 
 
 def _set_aside(detail: Detail, until: str) -> str:
@@ -114,25 +133,27 @@ def _set_aside(detail: Detail, until: str) -> str:
         f"It is set aside: it costs {cost} {unit}, and the limit {limit} gives at most {most} at"
         f" once.{dies} Raise the limit with: trunkline {command} set"
         f" '{clean(detail.get('template', limit))}'; the job then returns to its place. Or cancel"
-        " it with: trunkline jobs cancel ID"
+        f" it with: trunkline jobs cancel {detail['job_id']}"
     )
 
 
 def _counted(detail: Detail) -> str:
     ahead = int(detail.get("ahead", 0))
-    return amount(ahead) + (" or more" if ahead >= int(detail.get("counted_up_to", 1000)) else "")
+    more = ahead >= int(detail.get("counted_up_to", 1000))
+    return f"{ahead:,} or more jobs" if more else count(ahead, "job")
 
 
 def _ended(state: str, detail: Detail) -> str:
     cause = shown_error(detail.get("last_error"), detail.get("reason"))
     why = f" ({cause})" if cause and state not in {"completed", cause} else ""
-    again = ". Run it again with: trunkline dead replay ID" if state == "dead" else ""
-    return f"It has ended: {state}{why}{again}"
+    again = f" Run it again with: trunkline dead replay {detail['job_id']}"
+    return f"It has ended: {state}{why}." + (again if state == "dead" else "")
 
 
 _SENTENCES: Final[Mapping[str, Callable[[Detail, str], str]]] = {
     "breaker": _breaker,
     "claims_disabled": _claims_disabled,
+    "dependency": _dependency,
     "limit": _limit,
     "no_worker": _no_worker,
     "queue_paused": _queue_paused,

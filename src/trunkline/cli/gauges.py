@@ -1,4 +1,4 @@
-"""Bars that show how full something is, and amounts in the unit they are counted in."""
+"""Bars that show how full something is, and amounts in their units."""
 
 from __future__ import annotations
 
@@ -13,48 +13,48 @@ from trunkline.cli.tables import Column
 
 __all__ = ["bar", "gauge", "percent", "quantity"]
 
-# From this share on it is worth a look, and from this on nothing is left.
-_LOOK: Final = 0.75
+# From this share on a bar is yellow, and from the next on red.
+_HIGH: Final = 0.75
 _FULL: Final = 1.0
-# A terminal with more room gets longer bars.
+# Terminals of at least this width get long bars.
 _WIDE: Final = 110
 _LONG: Final = 20
 _SHORT: Final = 10
 
 
 def bar(share: float, width: int, *, plain: bool = False) -> Text:
-    """A bar in the colour of its fill; what is not nothing shows, and only what is full is full."""
+    """Return a bar: with any fill at least one cell, and all cells only if it is full."""
     full, empty = ("#", ".") if plain else ("█", "░")
     filled = min(width, int(share * width))
     if share > 0:
         filled = max(filled, 1)
-    colour = "red" if share >= _FULL else "yellow" if share >= _LOOK else "green"
+    colour = "red" if share >= _FULL else "yellow" if share >= _HIGH else "green"
     return Text(full * filled, style=colour) + Text(empty * (width - filled), style="dim")
 
 
 def gauge(
     title: str, share: Callable[[Any], float | None], out: Console, *, rank: int
 ) -> list[Column[Any]]:
-    """A column of bars; none of it in a file, where the numbers say the same."""
+    """Return a column of bars; none for a file, because the numbers have the same information."""
     if not out.is_terminal:
         return []
     width = _LONG if out.width >= _WIDE else _SHORT
     plain = out.options.ascii_only
 
     def text(row: Any) -> Text:
-        found = share(row)
-        return Text("") if found is None else bar(found, width, plain=plain)
+        fill = share(row)
+        return Text("") if fill is None else bar(fill, width, plain=plain)
 
     return [Column(title, text, rank=rank)]
 
 
 def percent(share: float | Decimal | None) -> str:
-    """A share as people say it; never 100 % before it is."""
+    """Format a share, rounded down: less than all is never 100 %."""
     return "" if share is None else f"{int(share * 100)}%"
 
 
 def quantity(number: int, unit: str, like: int | None = None) -> str:
-    """An amount in words: bytes in the family of units in which `like` is a round number."""
+    """Format an amount; bytes use the family of units in which `like` is a round number."""
     if unit != "bytes":
         return f"{number:,}"
     like = number if like is None else like

@@ -1,180 +1,114 @@
-"""How jobs are shown: as a list, one of them, and while one is waited for."""
+"""One job in full, once or live."""
 
 from __future__ import annotations
 
 import json
-import logging
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-import click
 from rich.console import Console, Group, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from trunkline.cli.connection import Session, find_job
+from trunkline.artifacts.results import KIND, reference_of
+from trunkline.cli.connection import Session
 from trunkline.cli.output import (
-    STATE_STYLES,
     age,
     clean,
     data,
     job_data,
     moment,
     print_json,
-    relative,
     shown_error,
 )
-from trunkline.cli.quota_views import books
-from trunkline.cli.tables import Column, console, facts, live, put, show, state_text, table
-from trunkline.db.address import address
-from trunkline.db.call import Call
-from trunkline.db.calls.quotas import usage_of_job
-from trunkline.db.calls.read import JobPage
-from trunkline.errors import JobCancelled, JobFailed, SchemaForbidden, WaitTimeout
-from trunkline.model import Enqueued, Job, JobState, JobUsage
+from trunkline.cli.quota_views import usage_columns
+from trunkline.cli.tables import Column, console, facts, live, put, state_text, table
+from trunkline.errors import SchemaForbidden, UnknownArtifact, UnknownWorkflow
+from trunkline.model import Artifact, Job, JobState, JobStep, JobUsage, WorkflowStatus
+from trunkline.operate import SyncOperator
+from trunkline.telemetry import size
 
-__all__ = ["await_end", "show_list", "show_one"]
-
-_log = logging.getLogger("trunkline.cli")
-
-_FIRST_LOOK = 0.05
-_LAST_LOOK = 1.0
-
-
-def show_list(
-    session: Session, call: Call[JobPage], limit: int, *, watch: bool, as_json: bool
-) -> None:
-    """A table of jobs, once or live."""
-    if watch:
-        live(
-            lambda: session.persist(lambda: (session.ask(call).jobs, session.now())),
-            lambda found, out: table(_columns(found[1]), _that_fit(found[0], out), out.width),
-            as_json=as_json,
-            document=lambda found: _without_bodies(found[0]),
-        )
-        return
-    jobs, following = session.ask(call)
-    if as_json:
-        print_json(_without_bodies(jobs))
-    else:
-        show(
-            _columns(session.now()),
-            jobs,
-            nothing="No jobs" if following is None else "None among the newest",
-        )
-    if following is not None and len(jobs) < limit:
-        _log.warning(
-            "Only the newest jobs were searched. Search older ones: --before %s", following
-        )
+__all__ = ["show_one"]
 
 
 def show_one(session: Session, job_id: UUID, *, watch: bool, as_json: bool) -> None:
-    """One job with everything; live until it has ended."""
-    found = _looked_up(session, job_id)
+    """Show one job with everything; with `watch`, until it has ended."""
     if not watch:
+        view = _view(session.operator, job_id)
         if as_json:
-            print_json(found.document())
+            print_json(view.document())
         else:
             out = console()
-            put(out, _detail(found, out))
+            put(out, _detail(view, out))
         return
     live(
-        lambda: session.persist(lambda: _looked_up(session, job_id)),
+        lambda: _view(session.watcher, job_id),
         _detail,
         as_json=as_json,
-        ended=lambda found: found.job.state.final,
-        document=lambda found: found.document(),
+        ended=lambda view: view.job.state.final,
+        document=lambda view: view.document(),
     )
 
 
-class _Found(NamedTuple):
+class _View(NamedTuple):
     job: Job
-    # None for who may not read the books.
-    usage: list[JobUsage] | None
+    # None if the role may not read the usage ledger.
+    usage: Sequence[JobUsage] | None
+    steps: Sequence[JobStep]
     now: datetime
+    workflow: WorkflowStatus | None
+    # The file of a result that is in the store.
+    stored: Artifact | None
 
     def document(self) -> dict[str, Any]:
-        return {**job_data(self.job), "usage": self.usage}
+        found = {**job_data(self.job), "usage": self.usage, "steps": self.steps}
+        if self.workflow is not None:
+            found["workflow"] = {
+                "id": self.workflow.id,
+                "name": self.workflow.name,
+                "step": self.step,
+                "item": self.job.workflow_item,
+            }
+        return found
+
+    @property
+    def step(self) -> str | None:
+        """The name of the job's step in its workflow."""
+        if self.workflow is None or self.job.workflow_step is None:
+            return None
+        return self.workflow.steps[self.job.workflow_step].name
 
 
-def _looked_up(session: Session, job_id: UUID) -> _Found:
-    job = find_job(session, job_id)
+def _view(operator: SyncOperator, job_id: UUID) -> _View:
+    job = operator.jobs.get(job_id)
     usage = None
     with suppress(SchemaForbidden):
-        usage = session.ask(usage_of_job(job_id))
-    return _Found(job, usage, session.now())
+        usage = operator.jobs.usage(job_id)
+    workflow = None
+    if job.workflow_id is not None:
+        with suppress(UnknownWorkflow, SchemaForbidden):
+            workflow = operator.workflows.get(job.workflow_id)
+    steps, now = operator.jobs.steps(job_id), operator.now()
+    return _View(job, usage, steps, now, workflow, _stored(operator, job))
 
 
-def await_end(session: Session, made: Enqueued, timeout: float | None, *, as_json: bool) -> None:
-    """Wait until a job has ended and print its result; raise if it did not complete."""
-    if not as_json:
-        click.echo(f"{made.job_id}  {made.state}", err=True)
-    end = None if timeout is None else time.monotonic() + timeout
-    pause = _FIRST_LOOK
-    while True:
-        job = session.persist(lambda: find_job(session, made.job_id))
-        if job.state.final:
-            break
-        left = None if end is None else end - time.monotonic()
-        if left is not None and left <= 0:
-            raise WaitTimeout(made.job_id, timeout or 0, server=address(session.target))
-        time.sleep(pause if left is None else min(pause, left))
-        pause = min(pause * 1.5, _LAST_LOOK)
-    if job.state is JobState.DEAD:
-        raise JobFailed(job.id, job.reason, error=job.last_error, errors=job.errors)
-    if job.state is JobState.CANCELLED:
-        raise JobCancelled(job.id, job.reason)
-    print_json(job if as_json else job.result)
+def _stored(operator: SyncOperator, job: Job) -> Artifact | None:
+    reference = reference_of(job.result)
+    if reference is None:
+        return None
+    with suppress(UnknownArtifact):
+        found = operator.artifacts.get(reference)
+        # A handler may return such a reference itself.
+        return found if found.job_id == job.id and found.kind == KIND else None
+    return None
 
 
-def _without_bodies(jobs: Sequence[Job]) -> list[dict[str, Any]]:
-    return [data(job_data(job, bodies=False)) for job in jobs]
-
-
-def _that_fit(jobs: Sequence[Job], out: Console) -> Sequence[Job]:
-    return jobs[: max(1, out.height - 3)] if out.is_terminal else jobs
-
-
-def _columns(now: datetime) -> list[Column[Job]]:
-    def what(job: Job) -> str:
-        if job.state is JobState.RUNNING:
-            parts = [f"{job.progress}%" if job.progress is not None else "", job.phase, job.message]
-            return " ".join(part for part in parts if part)
-        if job.state is JobState.COMPLETED:
-            return ""
-        return shown_error(job.last_error, job.reason)
-
-    def when(job: Job) -> str:
-        match job.state:
-            case JobState.RUNNING:
-                return f"for {age(now - job.claimed_at)}" if job.claimed_at else ""
-            case JobState.SCHEDULED:
-                return relative(job.run_at, now)
-            case JobState.READY | JobState.BLOCKED:
-                return f"since {age(now - (job.run_at or job.created_at))}"
-            case _:
-                return relative(job.finished_at, now)
-
-    return [
-        Column("JOB", lambda job: job.id),
-        Column("STATE", lambda job: job.state, lambda job: STATE_STYLES[job.state]),
-        Column("TASK", lambda job: job.task, elastic=True),
-        Column("QUEUE", lambda job: job.queue, rank=3, elastic=True),
-        Column("TRY", lambda job: f"{job.failures}/{job.max_attempts}", right=True, rank=4),
-        Column("WHEN", when, rank=1),
-        Column("PRIO", lambda job: job.priority or "", right=True, rank=6),
-        Column("TENANT", lambda job: job.tenant, rank=5, elastic=True),
-        Column("WHAT", what, rank=2, elastic=True),
-    ]
-
-
-def _detail(found: _Found, out: Console) -> RenderableType:
-    job, usage, now = found
+def _detail(view: _View, out: Console) -> RenderableType:
+    job, usage, steps, now, *_ = view
     ended = job.finished_at
     took = ended - job.claimed_at if ended and job.claimed_at else None
     waited = job.claimed_at - job.created_at if job.claimed_at else None
@@ -186,9 +120,11 @@ def _detail(found: _Found, out: Console) -> RenderableType:
             ("queue", clean(job.queue)),
             ("priority", job.priority or None),
             ("tenant", clean(job.tenant or "")),
+            ("workflow", _workflow(view)),
+            ("step", _step(view)),
             ("attempt", f"{job.attempt}; {job.failures} failed of {job.max_attempts} allowed"),
             ("worker deaths", job.crashes or None),
-            ("put off", f"{job.deferrals} times" if job.deferrals else None),
+            ("deferred", f"{job.deferrals} times" if job.deferrals else None),
             ("created", moment(job.created_at, now)),
             ("due", moment(job.run_at, now) if not ended else None),
             ("expires", moment(job.expires_at, now) if not job.attempt else None),
@@ -196,7 +132,7 @@ def _detail(found: _Found, out: Console) -> RenderableType:
             ("heartbeat", moment(job.heartbeat_at, now) if not ended else None),
             ("lease until", moment(job.lease_expires_at, now)),
             ("hard limit", moment(job.hard_deadline, now)),
-            ("cancel asked", moment(job.cancel_requested_at, now)),
+            ("cancel requested", moment(job.cancel_requested_at, now)),
             ("ended", moment(ended, now)),
             ("waited", age(waited)),
             ("took", age(took)),
@@ -207,6 +143,7 @@ def _detail(found: _Found, out: Console) -> RenderableType:
             ("correlation", clean(job.correlation_id or "")),
             ("retry of", job.retry_of),
             ("tags", clean(", ".join(job.tags))),
+            ("error group", clean(job.error_group or "")),
         ]
     )
     parts: list[RenderableType] = [head]
@@ -215,8 +152,12 @@ def _detail(found: _Found, out: Console) -> RenderableType:
     elif job.state is JobState.RUNNING and (job.phase or job.message):
         parts.append(Text(clean(" ".join(filter(None, (job.phase, job.message))))))
     for name, body in (("payload", job.payload), ("result", job.result)):
-        if body is not None and body != {}:
+        if name == "result" and view.stored is not None:
+            parts += [Text(name, style="bold"), Text(_in_store(view.stored))]
+        elif body is not None and body != {}:
             parts += [Text(f"{name}", style="bold"), Text(_indented(body))]
+    if steps:
+        parts += [Text("steps", style="bold"), table(_steps(steps, now), steps, out.width)]
     if usage:
         parts += [Text("used", style="bold"), table(_account(), usage, out.width)]
     if job.errors:
@@ -227,11 +168,51 @@ def _detail(found: _Found, out: Console) -> RenderableType:
     return Group(*parts)
 
 
+def _in_store(stored: Artifact) -> str:
+    if stored.deleted_at is not None:
+        reason = clean(stored.delete_reason or "")
+        return f"  was in the store, {size(stored.bytes)}; deleted: {reason}"
+    return f"  in the store, {size(stored.bytes)}; trunkline artifacts get {stored.id}"
+
+
+def _workflow(view: _View) -> str | None:
+    if view.workflow is None:
+        return None
+    return f"{clean(view.workflow.name)} {view.workflow.id}"
+
+
+def _step(view: _View) -> str | None:
+    if view.step is None:
+        return None
+    item = view.job.workflow_item
+    return clean(view.step) + ("" if item is None else f"[{item}]")
+
+
+def _steps(steps: Sequence[JobStep], now: datetime) -> list[Column[JobStep]]:
+    """Return the columns of recorded steps and of what the job waits for."""
+    in_store: Column[JobStep] = Column(
+        "IN THE STORE", lambda row: "" if row.bytes is None else size(row.bytes), right=True
+    )
+    return [
+        Column("STEP", lambda row: row.name, elastic=True),
+        Column("KIND", lambda row: row.kind, rank=1),
+        Column("KEY", lambda row: row.key),
+        Column("STATE", lambda row: row.state, lambda row: "" if row.recorded_at else "yellow"),
+        Column("ATTEMPT", lambda row: row.attempt, right=True, rank=2),
+        Column("AT", lambda row: moment(row.recorded_at, now) or _until(row, now)),
+        *([in_store] if any(step.bytes is not None for step in steps) else []),
+    ]
+
+
+def _until(step: JobStep, now: datetime) -> str:
+    return f"until {moment(step.until, now)}" if step.until else ""
+
+
 def _account() -> list[Column[JobUsage]]:
-    """Lines of the books by attempt; the limit is told by its filled-in name."""
+    """Return the columns of the usage ledger by attempt, with the name of each bucket."""
     attempt: Column[JobUsage] = Column("ATTEMPT", lambda row: row.attempt, right=True)
     name: Column[JobUsage] = Column("LIMIT", lambda row: row.name, elastic=True)
-    return [attempt, name, *books("limit")[1:]]
+    return [attempt, name, *usage_columns("limit")[1:]]
 
 
 def _progress(job: Job, out: Console) -> RenderableType:

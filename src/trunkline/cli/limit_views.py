@@ -1,4 +1,4 @@
-"""How limits look: a line of the list, and all parts of one; imported when a command runs."""
+"""How limits look: a line of the list, and all parts of a limit."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from trunkline.cli.output import age, amount, capped, clean, count, moment, rela
 from trunkline.cli.tables import Column, facts
 from trunkline.model import BucketStatus, LimitStatus
 
-__all__ = ["columns", "parts", "with_key"]
+__all__ = ["columns", "parts_of", "with_key"]
 
-# What is taken, what is allowed, and how that is said.
+# The fields for what is used and what is allowed, and the length of the window.
 _WINDOWS: Final = (
     ("requests_of_minute", "requests_per_minute", "a minute"),
     ("requests_of_hour", "requests_per_hour", "an hour"),
@@ -24,18 +24,18 @@ _WINDOWS: Final = (
     ("tokens_of_hour", "tokens_per_hour", "an hour"),
 )
 
-# How many tasks to name.
+# How many tasks are named.
 _TASKS: Final = 3
 
 
 def columns(title: str, now: datetime, out: Console) -> list[Column[Any]]:
-    """The list of limits, or of the keys of one."""
+    """Return the columns for a list of limits, or of the keys of one limit."""
 
     def used(title: str, taken: str, allowed: str, rank: int) -> Column[Any]:
         def text(row: LimitStatus) -> str:
             most = getattr(row, allowed)
             if most is None:
-                # Of a share group it is known, and nothing says how many at most.
+                # A share group counts running jobs without a bound.
                 return amount(row.in_use) if taken == "in_use" and row.share_group else ""
             return f"{getattr(row, taken):,}/{_times(row)}{most:,}"
 
@@ -46,7 +46,7 @@ def columns(title: str, now: datetime, out: Console) -> list[Column[Any]]:
         return Column(title, text, style, right=True, rank=rank)
 
     def spent(row: LimitStatus) -> str:
-        # Keys have one each: trunkline quotas list.
+        # Each key has its own: see trunkline quotas list.
         if row.quota is None or row.buckets > 1:
             return ""
         return percent(row.spent / row.quota) if row.quota else "none"
@@ -68,7 +68,7 @@ def columns(title: str, now: datetime, out: Console) -> list[Column[Any]]:
 def _state(row: LimitStatus, now: datetime) -> str:
     notes = []
     if row.status != "active":
-        notes.append(f"{row.status}: {row.reason}" if row.reason else str(row.status))
+        notes.append(_stopped(row))
     if row.paused_until is not None:
         notes.append(f"paused for {age(row.paused_until - now)}")
     if row.set_aside:
@@ -77,7 +77,7 @@ def _state(row: LimitStatus, now: datetime) -> str:
 
 
 def with_key(limit: LimitStatus, bucket: BucketStatus) -> LimitStatus:
-    """A key with the numbers that its limit allows it."""
+    """Return a key as a row of the list, with the bounds of its limit."""
     known = {name: getattr(bucket, name) for name in bucket._fields if name in limit._fields}
     row = limit._replace(**known | {"buckets": 1, "spent": bucket.spent or 0})
     shares = [
@@ -90,10 +90,10 @@ def with_key(limit: LimitStatus, bucket: BucketStatus) -> LimitStatus:
     return row._replace(fullness=max(shares, default=None))
 
 
-def parts(
+def parts_of(
     limit: LimitStatus, buckets: Sequence[BucketStatus], now: datetime, out: Console
 ) -> RenderableType:
-    """All that is known of one limit, in words."""
+    """Return all parts of a limit in words."""
     fill = None
     if out.is_terminal and limit.fullness is not None:
         fill = bar(float(limit.fullness), 40, plain=out.options.ascii_only)
@@ -131,15 +131,20 @@ def _keys(limit: LimitStatus) -> int:
 
 
 def _times(limit: LimitStatus) -> str:
-    """Each key has the whole of it."""
+    """Return a factor for the bound, because each key has the whole of it."""
     return "" if limit.buckets <= 1 else f"{limit.buckets:,}x"
 
 
 def _status(limit: LimitStatus) -> Text:
     if limit.status == "active":
         return Text("active", style="green")
-    why = f": {clean(limit.reason)}" if limit.reason else ""
-    return Text(f"{limit.status}{why}", style="red")
+    return Text(_stopped(limit), style="red")
+
+
+def _stopped(limit: LimitStatus) -> str:
+    # An operator pauses a limit with `trunkline limits pause`; the engine calls that maintenance.
+    status = "paused" if limit.status == "maintenance" else limit.status
+    return f"{status}: {clean(limit.reason)}" if limit.reason else status
 
 
 def _of(limit: LimitStatus, taken: str, allowed: str, words: str) -> str:
@@ -152,8 +157,8 @@ def _of(limit: LimitStatus, taken: str, allowed: str, words: str) -> str:
 
 
 def _windows(limit: LimitStatus, first: int, last: int) -> str:
-    said = [_of(limit, *window) for window in _WINDOWS[first:last]]
-    return ", ".join(text for text in said if text)
+    texts = [_of(limit, *window) for window in _WINDOWS[first:last]]
+    return ", ".join(text for text in texts if text)
 
 
 def _quota(limit: LimitStatus) -> str:
@@ -174,10 +179,10 @@ def _set_aside(limit: LimitStatus) -> Text | None:
     verb = "costs" if limit.set_aside == 1 else "cost"
     jobs = "job" if limit.set_aside == 1 else "jobs"
     is_quota = all(getattr(limit, allowed) is None for _, allowed, _ in _WINDOWS)
-    group = "quotas" if is_quota else "limits"
+    command = f"trunkline {'quotas' if is_quota else 'limits'} set '{clean(limit.name)}' …"
     return Text(
         f"{capped(limit.set_aside, limit.counted_up_to)} {jobs}, which {verb} more than the limit"
-        f" can ever allow; raise the limit with trunkline {group} set, or cancel the {jobs}",
+        f" can ever allow; raise it with: {command}, or cancel the {jobs}",
         style="yellow",
     )
 
@@ -195,18 +200,17 @@ def _paused(buckets: Sequence[BucketStatus], now: datetime) -> Text | None:
 def _refused(limit: LimitStatus, now: datetime) -> str:
     if not limit.refused:
         return ""
-    return f"{count(limit.refused, 'time')} to callers, last {relative(limit.refused_at, now)}"
+    return f"{count(limit.refused, 'call')}, last {relative(limit.refused_at, now)}"
 
 
 def _late(limit: LimitStatus) -> Text | None:
     if not limit.late:
         return None
-    shown = ", ".join(map(clean, limit.late_tasks[:_TASKS]))
+    names = ", ".join(map(clean, limit.late_tasks[:_TASKS]))
     more = f" and {len(limit.late_tasks) - _TASKS} more" if len(limit.late_tasks) > _TASKS else ""
     return Text(
-        f"{count(limit.late, 'attempt')} in 7 days, of {shown}{more}: long after their charge they"
-        " ended without ctx.http, ctx.grant or ctx.settle, so a call they made late may have"
-        " exceeded the limit",
+        f"{count(limit.late, 'attempt')} in 7 days, of {names}{more}, ended long after the charge"
+        " without ctx.http, ctx.grant or ctx.settle; a late call may have exceeded the limit",
         style="yellow",
     )
 
@@ -227,7 +231,7 @@ def _pressure(limit: LimitStatus) -> str:
     if limit.backpressure_threshold is None:
         return ""
     return (
-        f"new jobs are put off by {age(limit.backpressure_delay) or '0s'}"
+        f"new jobs are deferred by {age(limit.backpressure_delay) or '0s'}"
         f" above {limit.backpressure_threshold:.0%} of the minute"
     )
 
@@ -235,8 +239,9 @@ def _pressure(limit: LimitStatus) -> str:
 def _depth(limit: LimitStatus) -> str:
     if limit.depth_limit is None:
         return ""
-    later = "refused" if limit.depth_refuses else f"put off by {age(limit.backpressure_delay)}"
-    return f"up to {count(limit.depth_limit, 'job')} wait, more are {later}"
+    later = "refused" if limit.depth_refuses else f"deferred by {age(limit.backpressure_delay)}"
+    verb = "waits" if limit.depth_limit == 1 else "wait"
+    return f"up to {count(limit.depth_limit, 'job')} {verb}, more are {later}"
 
 
 def _share_group(limit: LimitStatus) -> str:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from datetime import date, datetime
 from typing import Final
+from uuid import UUID
 
 import click
 
@@ -27,16 +28,28 @@ _COLOURS: Final = {
     "released": "blue",
 }
 _WIDTH: Final = 9
-# A terminal with less room gets whole seconds.
+# A terminal with less room gets whole seconds and short ids, so that errors have room.
 _NARROW: Final = 100
+_SHORT_ID: Final = 18
+_REMEMBERED: Final = 10_000
 
 
 def printer(*, as_json: bool) -> Callable[[ActivityLine], None]:
-    """A function that writes one line."""
+    """Return a function that writes one line."""
     if as_json:
         return print_json
     narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < _NARROW
     day: list[date] = [datetime.now().astimezone().date()]
+    ids: dict[str, UUID] = {}
+
+    def shown(job: UUID) -> str:
+        if not narrow:
+            return str(job)
+        if len(ids) >= _REMEMBERED:
+            ids.clear()
+        # Ids of a batch have the same start; then only whole ids differ.
+        short = str(job)[:_SHORT_ID]
+        return short if ids.setdefault(short, job) == job else str(job)
 
     def write(line: ActivityLine) -> None:
         at = line.at.astimezone()
@@ -44,10 +57,11 @@ def printer(*, as_json: bool) -> Callable[[ActivityLine], None]:
             day[0] = at.date()
             click.secho(f"-- {day[0].isoformat()} --", dim=True)
         clock = f"{at:%H:%M:%S}" if narrow else f"{at:%H:%M:%S}.{at.microsecond // 1000:03d}"
-        word = "dead" if line.state == "dead" else line.event
-        colour = "red" if line.state == "dead" else _COLOURS.get(line.event, "magenta")
-        styled = click.style(f"{word:<{_WIDTH}}", fg=colour, bold=line.state == "dead")
-        rest = f"{line.job_id} {clean(line.task)}{_about(line)}"
+        died = line.state == "dead" and line.event != "acknowledged"
+        word = "dead" if died else line.event
+        colour = "red" if died else _COLOURS.get(line.event, "magenta")
+        styled = click.style(f"{word:<{_WIDTH}}", fg=colour, bold=died)
+        rest = f"{shown(line.job_id)} {clean(line.task)}{_about(line)}"
         click.echo(f"{click.style(clock, dim=True)} {styled} {rest}")
         sys.stdout.flush()
 

@@ -1,10 +1,10 @@
-"""Lists that can be watched: what a call finds, once, again and again, or as JSON."""
+"""Lists: what an operator asks, as a table, live with --watch, or as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console, RenderableType
@@ -12,7 +12,7 @@ from rich.console import Console, RenderableType
 from trunkline.cli.connection import opened
 from trunkline.cli.output import print_json
 from trunkline.cli.tables import Column, console, live, put, table
-from trunkline.db.call import Call
+from trunkline.operate import SyncOperator
 
 __all__ = ["list_rows", "list_view"]
 
@@ -21,52 +21,55 @@ Row = TypeVar("Row")
 
 def list_rows(
     dsn: str | None,
-    call: Call[list[Row]],
+    ask: Callable[[SyncOperator], Sequence[Row]],
     columns: Callable[[datetime, Console], Sequence[Column[Row]]],
     *,
-    nothing: str,
-    watch: bool,
+    empty: str,
     as_json: bool,
+    watch: bool = False,
+    document: Callable[[Sequence[Row]], Any] = lambda rows: rows,
 ) -> None:
-    """List what a call finds as a table; its columns may depend on the engine's time."""
+    """List rows as a table; its columns may depend on the engine's time and on the terminal."""
     list_view(
         dsn,
-        call,
+        ask,
         lambda rows, now, out: table(columns(now, out), rows, out.width),
-        nothing=nothing,
-        watch=watch,
+        empty=empty,
         as_json=as_json,
+        watch=watch,
+        document=document,
     )
 
 
 def list_view(
     dsn: str | None,
-    call: Call[list[Row]],
+    ask: Callable[[SyncOperator], Sequence[Row]],
     view: Callable[[Sequence[Row], datetime, Console], RenderableType],
     *,
-    nothing: str,
-    watch: bool,
+    empty: str,
     as_json: bool,
+    watch: bool = False,
+    document: Callable[[Sequence[Row]], Any] = lambda rows: rows,
 ) -> None:
-    """List what a call finds in a view of its own."""
+    """List rows in a view; `empty` is the sentence for no rows, `document` what JSON shows."""
+
+    def answer(operator: SyncOperator) -> tuple[Sequence[Row], datetime]:
+        return ask(operator), operator.now()
+
     with opened(dsn) as session:
-
-        def look() -> tuple[list[Row], datetime]:
-            return session.ask(call), session.now()
-
         if watch:
             live(
-                lambda: session.persist(look),
-                lambda seen, out: view(seen[0], seen[1], out),
+                lambda: answer(session.watcher),
+                lambda shown, out: view(shown[0], shown[1], out),
                 as_json=as_json,
-                document=lambda seen: seen[0],
+                document=lambda shown: document(shown[0]),
             )
             return
-        found, now = look()
+        rows, now = answer(session.operator)
     if as_json:
-        print_json(found)
-    elif found:
+        print_json(document(rows))
+    elif rows:
         out = console()
-        put(out, view(found, now, out))
+        put(out, view(rows, now, out))
     else:
-        click.echo(nothing, err=True)
+        click.echo(empty, err=True)

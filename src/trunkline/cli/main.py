@@ -1,9 +1,9 @@
 """The ``trunkline`` command.
 
-Exit codes: 0 done, and the end of what Ctrl-C is meant to end (--watch, tail, up); 1 refused or
-failed, with a message, a hint and a stable code on standard error, or a check found something
-(`schema verify`, `doctor`); 2 wrong usage, also an application that cannot be imported; 3 the
-embedded server is not running; 4 the schema is newer than this package; 130 interrupted.
+Exit codes: 0 done, also when Ctrl-C ends --watch, tail or up; 1 refused or failed, with a message,
+a hint and a stable code on standard error, or a check found something (`schema verify`, `doctor`);
+2 wrong usage, or an application that cannot be imported; 3 the embedded server is not running; 4
+the schema is newer than this package; 130 interrupted.
 """
 
 import importlib
@@ -18,30 +18,38 @@ from click.shell_completion import CompletionItem
 
 from trunkline import __version__
 from trunkline.errors import TrunklineError
+from trunkline.telemetry import escaped_json, escaped_lines
 
 __all__ = ["COMMANDS", "cli", "main", "report"]
 
-# Each command is imported when it is used: `trunkline --help` must not wait for the driver.
+# The only lazy imports of the command line: each group is imported when it is used, so that
+# `trunkline --help` does not wait for the driver. A group imports what it needs at its top.
 COMMANDS = {
+    "artifacts": ("trunkline.cli.artifacts:artifacts", "Files of jobs: list, get, link, delete."),
     "bench": ("trunkline.cli.bench:bench", "Measure the queue on your own database."),
     "breakers": ("trunkline.cli.breakers:breakers", "Breakers: list, set, reset, trip."),
     "completion": ("trunkline.cli.completion:completion", "Print the completion for a shell."),
     "db": ("trunkline.cli.database:db", "The embedded PostgreSQL server."),
-    "dead": ("trunkline.cli.dead:dead", "Dead letters: look, replay, discard."),
-    "demo": ("trunkline.cli.demo:demo", "See it work: workers, retries, and a worker killed."),
-    "doctor": ("trunkline.cli.doctor:doctor", "Check everything and say what to do."),
+    "dead": ("trunkline.cli.dead:dead", "Dead letters: list, group, edit, replay, discard."),
+    "demo": ("trunkline.cli.demo:demo", "See it work: workers, retries, a killed worker."),
+    "doctor": ("trunkline.cli.doctor:doctor", "Check everything and report what to do."),
     "duties": ("trunkline.cli.duties:duties", "Periodic maintenance: list, run, enable, disable."),
-    "jobs": ("trunkline.cli.jobs:jobs", "Jobs: list, show, tail, enqueue, cancel, retry, explain."),
-    "profile": ("trunkline.cli.profile:profile", "Ready-made sets of tasks."),
+    "events": ("trunkline.cli.events:events", "Send events to jobs that wait for them."),
+    "jobs": ("trunkline.cli.jobs:jobs", "Jobs: list, count, show, tail, enqueue, change, explain."),
+    "profile": ("trunkline.cli.profile:profile", "Profiles: complete systems as packages."),
     "limits": ("trunkline.cli.limits:limits", "Limits: list, set, show, pause, resume."),
+    "log": ("trunkline.cli.log:log", "What operators changed, and why."),
     "queues": ("trunkline.cli.queues:queues", "Queues: list, pause, resume, limit, age."),
     "quotas": ("trunkline.cli.quotas:quotas", "Quotas and budgets: list, show, set, usage."),
+    "scale": ("trunkline.cli.scale:scale", "How many workers are wanted, for autoscalers."),
     "schedules": ("trunkline.cli.schedules:schedules", "What is enqueued by the clock."),
     "schema": ("trunkline.cli.schema:schema", "Install, upgrade and verify the schema."),
     "settings": ("trunkline.cli.settings:settings", "Numbers and switches of the engine."),
+    "store": ("trunkline.cli.store:store", "Where artifacts are: check, adopt, removals."),
     "tasks": ("trunkline.cli.tasks:tasks", "Registered tasks and their policies."),
     "up": ("trunkline.cli.up:up", "Server, schema and workers with one command."),
     "worker": ("trunkline.cli.worker:worker", "Run the jobs of an application."),
+    "workflows": ("trunkline.cli.workflows:workflows", "Workflows: list, show, retry, rerun."),
     "workers": ("trunkline.cli.workers:workers", "Worker processes: list, drain."),
 }
 
@@ -73,8 +81,8 @@ class _LazyGroup(click.Group):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            # Whoever read our output has seen enough; what is left of it must go nowhere. Before
-            # click sees it, which takes it for a failure.
+            # The reader of our output has closed it. Discard the rest here, because click would
+            # report a failure.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         return result
@@ -84,7 +92,7 @@ class _LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        # From the table, because the command line is waiting for the tabulator key.
+        # From the table: completion must be quick, and a group takes long to import.
         own = [
             CompletionItem(name, help=text)
             for name, (_, text) in sorted(COMMANDS.items())
@@ -111,7 +119,7 @@ _EPILOG = """
 Begin with:
   trunkline up shop.jobs:app         server, schema and workers, until Ctrl-C
   trunkline jobs tail                follow what happens, like a log
-  trunkline doctor                   check everything and say what to do
+  trunkline doctor                   check everything and report what to do
   trunkline jobs enqueue --help      every command shows examples
 
 \b
@@ -135,18 +143,18 @@ Exit codes:
 def cli() -> None:
     """A durable job queue in PostgreSQL.
 
-    Commands talk to the server in --dsn or TRUNKLINE_DSN, else to an embedded one that starts by
-    itself; they say so on standard error unless TRUNKLINE_EMBEDDED is 1, and refuse it if it is 0.
-    With --json they print JSON, and errors and warnings too.
+    Commands use the server in --dsn or TRUNKLINE_DSN, else an embedded one that starts by itself.
+    They report its use on standard error unless TRUNKLINE_EMBEDDED is 1, and refuse it if it is 0.
+    With --json they print JSON, errors and warnings included.
     """
 
 
 def main() -> NoReturn:
-    """Run the command line and turn every refusal into a readable message and an exit code."""
+    """Run the command line; report each error as a readable message and an exit code."""
     if _wants_json():
         logging.lastResort = _JsonWarnings(logging.WARNING)
     try:
-        # No colours where the environment asks for none, see no-color.org; else click decides.
+        # No colours if the environment asks for none (no-color.org); otherwise click decides.
         result = cli.main(prog_name="trunkline", standalone_mode=False, color=_colour())
     except TrunklineError as error:
         report(error)
@@ -179,8 +187,6 @@ class _JsonWarnings(logging.Handler):
     """Writes otherwise unhandled warnings as JSON, so that a program can parse every line."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        from trunkline.telemetry import escaped_json  # noqa: PLC0415 - see COMMANDS
-
         warning = {"message": record.getMessage(), "logger": record.name}
         click.echo(escaped_json(json.dumps({"warning": warning}, ensure_ascii=False)), err=True)
 
@@ -190,18 +196,17 @@ def _of_driver(error: Exception) -> TrunklineError | None:
     driver = sys.modules.get("psycopg")
     if driver is None or not isinstance(error, driver.Error):
         return None
-    from trunkline.db.translate import from_driver  # noqa: PLC0415 - as the rest, when used
-
-    return from_driver(error)
+    # Imported only here, where the driver is loaded already.
+    translate = importlib.import_module("trunkline.db.translate")
+    refusal: TrunklineError = translate.from_driver(error)
+    return refusal
 
 
 def report(error: TrunklineError) -> None:
-    """Write a refusal to standard error: message, hint, code; as JSON if that was asked for."""
+    """Write an error to standard error: message, hint and code, or a JSON document."""
     if _wants_json():
         _report_json(error.code, str(error), error.hint, getattr(error, "detail", None))
         return
-    from trunkline.telemetry import escaped_lines  # noqa: PLC0415 - see COMMANDS
-
     lines = [f"{click.style('Error:', fg='red', bold=True)} {escaped_lines(str(error))}"]
     if error.hint:
         lines.append(f"{click.style('Hint:', fg='cyan')} {escaped_lines(error.hint)}")
@@ -216,9 +221,10 @@ def _colour() -> bool | None:
 
 
 def _wants_json() -> bool:
-    # Not the parsed option: wrong usage is told before there is one.
-    own = sys.argv[1:]
-    return "--json" in (own[: own.index("--")] if "--" in own else own)
+    # Not the parsed option, because wrong usage is reported before options are parsed.
+    arguments = sys.argv[1:]
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return "--json" in arguments[:end]
 
 
 def _report_json(
@@ -227,7 +233,5 @@ def _report_json(
     error: dict[str, Any] = {"code": code, "message": message, "hint": hint or None}
     if detail:
         error["detail"] = detail
-    from trunkline.telemetry import escaped_json  # noqa: PLC0415 - see COMMANDS
-
     document = json.dumps({"error": error}, ensure_ascii=False, default=str)
     click.echo(escaped_json(document), err=True)

@@ -1,4 +1,4 @@
-"""Options and kinds of values that several commands share."""
+"""Options and types of values that several commands share."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from trunkline.errors import InvalidDuration
+from trunkline.model import JobState, seconds
+
 __all__ = [
     "DEADLINE",
     "DURATION",
     "PAYLOAD",
+    "SINCE",
     "SIZE",
     "STATES",
     "TIME",
     "as_json",
     "dsn",
     "examples",
-    "ids",
-    "job_id",
+    "reason",
+    "since_time",
     "split",
     "watch",
     "with_options",
@@ -38,8 +42,8 @@ if TYPE_CHECKING:
 else:
     _Kind = click.ParamType
 
-# The order of a job's life; the same words as trunkline.JobState, which is not imported for help.
-STATES: Final = ("blocked", "scheduled", "ready", "running", "completed", "cancelled", "dead")
+# In the order of a job's life.
+STATES: Final = tuple(state.value for state in JobState)
 
 _UNITS: Final = {
     "": 1,
@@ -54,23 +58,18 @@ _UNITS: Final = {
 
 
 class _Duration(_Kind):
-    """A length of time as people write it, in seconds."""
+    """A duration as people write it, in seconds."""
 
     name = "duration"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        from trunkline.errors import InvalidDuration  # noqa: PLC0415 - see main.py
-        from trunkline.model import seconds  # noqa: PLC0415 - see main.py
-
         try:
             return seconds(float(value) if re.fullmatch(r"\d+(\.\d+)?", str(value)) else value)
         except InvalidDuration:
             self.fail(
-                f"{value!r} is not a length of time: write 500ms, 10s, 5m, 2h, 1d or 1h30m",
-                param,
-                ctx,
+                f"{value!r} is not a duration: write 500ms, 10s, 5m, 2h, 1d or 1h30m", param, ctx
             )
 
 
@@ -80,10 +79,10 @@ class _Size(_Kind):
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", str(value).strip().lower())
-        if found is None or found[2] not in _UNITS or not float(found[1]):
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", str(value).strip().lower())
+        if match is None or match[2] not in _UNITS or not float(match[1]):
             self.fail(f"{value!r} is not a size: write 512MB, 1GB or 1GiB", param, ctx)
-        return int(float(found[1]) * _UNITS[found[2]])
+        return int(float(match[1]) * _UNITS[match[2]])
 
 
 class _Time(_Kind):
@@ -95,7 +94,7 @@ class _Time(_Kind):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> datetime:
         try:
-            found = datetime.fromisoformat(str(value))
+            at = datetime.fromisoformat(str(value))
         except ValueError:
             self.fail(
                 f"{value!r} is not a time: write 2030-01-31T12:00, with +02:00 or Z for a zone "
@@ -103,11 +102,26 @@ class _Time(_Kind):
                 param,
                 ctx,
             )
-        return found if found.tzinfo else found.replace(tzinfo=UTC)
+        return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+class _Since(_Kind):
+    """A point in time, or a length of time before now; see `since_time`."""
+
+    name = "since"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime | timedelta:
+        if isinstance(value, datetime | timedelta):
+            return value
+        if "-" in str(value):
+            return TIME.convert(value, param, ctx)
+        return timedelta(seconds=DURATION.convert(value, param, ctx))
 
 
 class _Deadline(_Kind):
-    """A point in time, or a length of time from now."""
+    """A point in time, or a duration from now."""
 
     name = "deadline"
 
@@ -133,7 +147,7 @@ class _Payload(_Kind):
                 text = sys.stdin.read()
             elif text.startswith("@"):
                 text = Path(text[1:]).read_text(encoding="utf-8")
-            found = json.loads(text)
+            payload = json.loads(text)
         except (OSError, UnicodeDecodeError) as error:
             self.fail(f"cannot read the payload: {error}", param, ctx)
         except ValueError as error:
@@ -142,13 +156,14 @@ class _Payload(_Kind):
                 param,
                 ctx,
             )
-        if not isinstance(found, dict):
+        if not isinstance(payload, dict):
             self.fail('the payload must be a JSON object such as {"to": "you"}', param, ctx)
-        return found
+        return payload
 
 
 DEADLINE: Final = _Deadline()
 DURATION: Final = _Duration()
+SINCE: Final = _Since()
 SIZE: Final = _Size()
 TIME: Final = _Time()
 PAYLOAD: Final = _Payload()
@@ -160,15 +175,14 @@ dsn = click.option(
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 watch = click.option(
-    "--watch", is_flag=True, help="Show it live, once a second; Ctrl-C ends it with code 0."
+    "--watch", is_flag=True, help="Update once a second until Ctrl-C, which ends with code 0."
 )
-yes = click.option("--yes", is_flag=True, help="Do not ask.")
-job_id = click.argument("job_id", metavar="ID", type=click.UUID)
-ids = click.argument("job_ids", metavar="ID...", nargs=-1, required=True, type=click.UUID)
+yes = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+reason = click.option("--reason", metavar="TEXT", help="Recorded in the operator log.")
 
 
 def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Several options at once, in the order in which help shows them."""
+    """Add several options, in the order in which help shows them."""
 
     def decorate(command: Command) -> Command:
         for option in reversed(options):
@@ -179,15 +193,20 @@ def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], 
 
 
 def examples(*lines: str) -> str:
-    """The end of a command's help: command lines to copy, which are not wrapped."""
+    """Return the end of a command's help: command lines to copy, which are not wrapped."""
     return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
 
 
+def since_time(since: datetime | timedelta, now: datetime) -> datetime:
+    """Return the point in time that `SINCE` stands for; `now` is the engine's time."""
+    return since if isinstance(since, datetime) else now - since
+
+
 def split(values: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Names given as --queues a,b or --queues a --queues b; None if none were."""
+    """Return names passed as --queues a,b or --queues a --queues b; None without the option."""
     names = [name.strip() for value in values for name in value.split(",")]
-    found = tuple(dict.fromkeys(name for name in names if name))
-    if values and not found:
+    unique = tuple(dict.fromkeys(name for name in names if name))
+    if values and not unique:
         # An empty variable of a script must not mean everything.
         raise click.UsageError("A list of names is empty; leave the option out to mean all.")
-    return found or None
+    return unique or None

@@ -13,9 +13,8 @@ from uuid import UUID
 
 import click
 
-from trunkline.db.calls.job_columns import LISTED
 from trunkline.model import Job
-from trunkline.telemetry import UNSAFE, escaped_json
+from trunkline.telemetry import UNSAFE, age, count, escaped_json, size
 
 __all__ = [
     "STATE_STYLES",
@@ -44,56 +43,58 @@ STATE_STYLES: Final = {
     "dead": "red bold",
 }
 
-# Whatever moves the cursor or changes how text is shown: it came from somebody's payload or error.
+# Fields of a job that lists leave out.
+_DETAILS: Final = frozenset({"payload", "result", "errors", "crashes", "hard_deadline"})
+
+# Characters that move the cursor or change how text is shown: payloads and errors may have them.
 _UNSAFE: Final = {
     **dict.fromkeys(UNSAFE, "\N{REPLACEMENT CHARACTER}"),
     **dict.fromkeys(map(ord, "\n\r\t\N{LINE SEPARATOR}\N{PARAGRAPH SEPARATOR}"), " "),
 }
 
 
-def print_json(value: Any) -> None:
-    """One JSON document on one line, flushed: a reader of a stream gets it at once."""
-    click.echo(escaped_json(json.dumps(data(value), ensure_ascii=False)))
+def print_json(value: Any, *, err: bool = False) -> None:
+    """Print one JSON document on one line and flush it, so that a reader of a stream gets it."""
+    click.echo(escaped_json(json.dumps(data(value), ensure_ascii=False)), err=err)
     sys.stdout.flush()
 
 
 def data(value: Any) -> Any:
-    """Make a value fit for JSON: times in ISO 8601 and UTC, lengths of time in seconds."""
-    found: Any = value
+    """Return a value as JSON has it: times in ISO 8601 and UTC, durations in seconds."""
+    plain: Any = value
     match value:
         case datetime():
-            found = value.astimezone(UTC).isoformat()
+            plain = value.astimezone(UTC).isoformat()
         case date():
-            found = value.isoformat()
+            plain = value.isoformat()
         case timedelta():
-            found = value.total_seconds()
+            plain = value.total_seconds()
         case Decimal():
-            found = int(value) if value == int(value) else float(value)
+            plain = int(value) if value == int(value) else float(value)
         case UUID():
-            found = str(value)
+            plain = str(value)
         case Job():
-            found = data(job_data(value))
+            plain = data(job_data(value))
         case Mapping():
-            found = {str(name): data(inner) for name, inner in value.items()}
+            plain = {str(name): data(inner) for name, inner in value.items()}
         case tuple() if hasattr(value, "_asdict"):
-            found = data(value._asdict())
+            plain = data(value._asdict())
         case list() | tuple():
-            found = [data(inner) for inner in value]
-    return found
+            plain = [data(inner) for inner in value]
+    return plain
 
 
 def job_data(job: Job, *, bodies: bool = True) -> dict[str, Any]:
-    """A job under the engine's names; lists leave out the bodies, which they do not have."""
-    found = {field.name: getattr(job, field.name) for field in fields(job)}
-    found = {"job_id": found.pop("id"), **found}
+    """Return a job under the engine's names; without bodies, the fields that lists have."""
+    values = {field.name: getattr(job, field.name) for field in fields(job)}
+    values = {"job_id": values.pop("id"), **values}
     if bodies:
-        return found
-    listed = LISTED.split(", ")
-    return {name: value for name, value in found.items() if name in listed}
+        return values
+    return {name: value for name, value in values.items() if name not in _DETAILS}
 
 
 def clean(text: Any) -> str:
-    """One line of text with nothing in it that a terminal would obey."""
+    """Return text as one line without anything that a terminal would obey."""
     return str(text).translate(_UNSAFE)
 
 
@@ -102,29 +103,8 @@ def clean_lines(text: Any) -> str:
     return "\n".join(clean(line) for line in str(text).split("\n"))
 
 
-def age(length: timedelta | None) -> str:
-    """A length of time in its two largest units."""
-    if length is None:
-        return ""
-    total = abs(length.total_seconds())
-    if total < 1:
-        return f"{total * 1000:.{0 if total >= 0.01 else 1}f}ms"
-    if total < 10:
-        return f"{total:.1f}".removesuffix(".0") + "s"
-    whole = round(total)
-    for unit, name, lower, lower_name in (
-        (86400, "d", 3600, "h"),
-        (3600, "h", 60, "m"),
-        (60, "m", 1, "s"),
-    ):
-        if whole >= unit:
-            rest = whole % unit // lower
-            return f"{whole // unit}{name}" + (f"{rest:02d}{lower_name}" if rest else "")
-    return f"{whole}s"
-
-
 def relative(at: datetime | None, now: datetime) -> str:
-    """How long ago, or in how long."""
+    """Format a time as how long ago it was, or in how long it is."""
     if at is None:
         return ""
     if abs(at - now) < timedelta(seconds=1):
@@ -133,7 +113,7 @@ def relative(at: datetime | None, now: datetime) -> str:
 
 
 def moment(at: datetime | None, now: datetime | None = None) -> str:
-    """A time on the clock of this machine, with how long ago."""
+    """Format a time in the zone of this machine, with how long ago it was."""
     if at is None:
         return ""
     text = at.astimezone().isoformat(sep=" ", timespec="seconds")
@@ -141,7 +121,7 @@ def moment(at: datetime | None, now: datetime | None = None) -> str:
 
 
 def amount(number: int | None) -> str:
-    """A number with its thousands apart."""
+    """Format a number with separated thousands."""
     return "" if number is None else f"{number:,}"
 
 
@@ -150,23 +130,8 @@ def capped(number: int, most: int) -> str:
     return f"{number:,}+" if number >= most else f"{number:,}"
 
 
-def size(number: int) -> str:
-    """An amount of bytes."""
-    value = float(number)
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000:
-            return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:.1f} TB"
-
-
-def count(number: int, noun: str) -> str:
-    """A number of things."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def shown_error(error: Mapping[str, Any] | None, reason: str | None = None) -> str:
-    """An error of an attempt in one line."""
+    """Format the error of an attempt as one line."""
     if not error:
         return clean(reason or "")
     parts: Sequence[Any] = [error.get("type"), error.get("message")]

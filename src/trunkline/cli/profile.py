@@ -1,15 +1,25 @@
-"""``trunkline profile``: install, check and take back a profile, and see it work."""
+"""``trunkline profile``: install, check, demonstrate and roll back a profile."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from datetime import datetime
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
 
 from trunkline.cli.options import as_json, dsn, examples, with_options, yes
+from trunkline.cli.output import clean, moment, print_json
 from trunkline.cli.rollout import check, step, steps, take_over
+from trunkline.cli.tables import Column, console, table
+from trunkline.db.dsn import resolve_ready
+from trunkline.errors import ProfileError
+from trunkline.profiles import demos, installer, registry, validation
+from trunkline.profiles.troubleshooting import troubleshoot as answer_questions
+from trunkline.profiles.wake_ups import keep_waking
 
 __all__ = ["profile"]
 
@@ -21,7 +31,7 @@ _name = click.argument("name", metavar="NAME")
 
 @click.group()
 def profile() -> None:
-    """Ready-made sets of tasks with an outer API of their own, in a schema of their own."""
+    """Profiles: complete systems with their own schema and functions, as packages."""
 
 
 for _command in (check, step, steps, take_over):
@@ -32,30 +42,27 @@ for _command in (check, step, steps, take_over):
 @as_json
 def list_(*, as_json: bool) -> None:
     """Show the profiles and their phases."""
-    from trunkline.cli.output import clean, print_json  # noqa: PLC0415 - see main.py
-    from trunkline.profiles import registry  # noqa: PLC0415 - see main.py
-
-    found = [_listed(name) for name in registry.names()]
+    profiles = [_facts(name) for name in registry.names()]
     if as_json:
-        print_json(found)
+        print_json(profiles)
         return
-    if not found:
-        click.echo("No profiles are installed. Those of Trunkline: pip install trunkline-profiles")
-    for one in found:
-        if one["error"]:
-            click.echo(f"{clean(one['name'])}  broken: {clean(one['error'])}")
+    if not profiles:
+        click.echo(
+            "No profiles are installed. To install those of Trunkline, run: "
+            "pip install trunkline-profiles"
+        )
+    for facts in profiles:
+        if facts["error"]:
+            click.echo(f"{clean(facts['name'])}  broken: {clean(facts['error'])}")
             continue
-        click.echo(f"{clean(one['name'])}  {clean(one['description'])}")
-        for phase in one["phases"]:
+        click.echo(f"{clean(facts['name'])}  {clean(facts['description'])}")
+        for phase in facts["phases"]:
             optional = "" if phase["core"] else " (optional)"
             click.echo(f"  {clean(phase['name'])}  {clean(phase['title'])}{optional}")
 
 
-def _listed(name: str) -> dict[str, Any]:
-    """Describe a profile; a broken one has its error and nothing else."""
-    from trunkline.errors import ProfileError  # noqa: PLC0415 - see main.py
-    from trunkline.profiles import registry  # noqa: PLC0415 - see main.py
-
+def _facts(name: str) -> dict[str, Any]:
+    """Describe a profile; a broken one has only its error."""
     facts: dict[str, Any] = dict.fromkeys(
         ("name", "distribution", "description", "schema", "phases", "error")
     )
@@ -81,10 +88,12 @@ def _listed(name: str) -> dict[str, Any]:
     )
 )
 @with_options(_name, dsn, _schema, as_json)
-@click.option("--phase", "phases", multiple=True, metavar="N", help="Also this phase; repeatable.")
-@click.option("--all", "all_phases", is_flag=True, help="All phases.")
-@click.option("--again", is_flag=True, help="Apply also what is in force already.")
-@click.option("--dry-run", is_flag=True, help="Apply it in a transaction that is rolled back.")
+@click.option(
+    "--phase", "phases", multiple=True, metavar="N", help="Also apply this phase; may be repeated."
+)
+@click.option("--all", "all_phases", is_flag=True, help="Apply all phases.")
+@click.option("--again", is_flag=True, help="Apply again what is already applied.")
+@click.option("--dry-run", is_flag=True, help="Apply it in a transaction and roll it back.")
 def install(
     *,
     name: str,
@@ -96,13 +105,8 @@ def install(
     again: bool,
     dry_run: bool,
 ) -> None:
-    """Apply phases of a profile, and what they stand on; without --phase the core. Repeatable."""
-    from trunkline import profiles  # noqa: PLC0415 - see main.py
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
-    from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
-    from trunkline.profiles import installer  # noqa: PLC0415 - see main.py
-
-    chosen = profiles.get(name)
+    """Apply the core of a profile, or phases and what they depend on. You can repeat it."""
+    chosen = registry.get(name)
     wanted: Sequence[str] = [p.name for p in chosen.phases] if all_phases else phases
     with resolve_ready(dsn) as target:
         applied = installer.install(
@@ -111,9 +115,10 @@ def install(
     if as_json:
         print_json({"applied": applied} | ({"dry_run": True} if dry_run else {}))
     elif applied:
-        click.echo(("Would apply " if dry_run else "Applied ") + ", ".join(applied))
+        outcome = "would be applied" if dry_run else "applied"
+        click.echo(f"{', '.join(applied)} {outcome}.")
     else:
-        click.echo("Nothing to do: all of it is in force")
+        click.echo("Nothing to do: all of it is already applied.")
 
 
 @profile.command(epilog=examples("trunkline profile status executor"))
@@ -122,25 +127,21 @@ def install(
 def status(
     ctx: click.Context, *, name: str, dsn: str | None, schema: str | None, as_json: bool
 ) -> None:
-    """Show which scripts are in force; the exit code is 1 if the core is not, or one is broken.
+    """Show which scripts are applied.
 
-    A script is broken if objects that it created are gone; `trunkline profile install` repairs it.
+    The exit code is 1 if the core is not applied or a script is broken. A script is broken if
+    objects that it created are missing; `trunkline profile install` repairs it.
     """
-    from trunkline import profiles  # noqa: PLC0415 - see main.py
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
-    from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
-    from trunkline.profiles import installer  # noqa: PLC0415 - see main.py
-
-    chosen = profiles.get(name)
+    chosen = registry.get(name)
     with resolve_ready(dsn) as target:
         states = installer.status(target, chosen, schema=schema)
     core = {phase.name for phase in chosen.phases if phase.core}
     if as_json:
-        print_json([asdict(one) for one in states])
+        print_json([asdict(script) for script in states])
     else:
-        for one in states:
-            lost = f"  without {', '.join(one.lost)}" if one.lost else ""
-            click.echo(f"{one.state:8}  {one.phase}/{one.script}{lost}")
+        for script in states:
+            lost = f"  without {', '.join(script.lost)}" if script.lost else ""
+            click.echo(f"{script.state:8}  {script.phase}/{script.script}{lost}")
     sound = all(s.state == "applied" if s.phase in core else s.state != "broken" for s in states)
     ctx.exit(0 if sound else 1)
 
@@ -152,8 +153,8 @@ def status(
     )
 )
 @with_options(_name, dsn, _schema, as_json, yes)
-@click.option("--purge", is_flag=True, help="Also remove the profile's own tables and settings.")
-@click.option("--force", is_flag=True, help="Also drop what somebody still calls.")
+@click.option("--purge", is_flag=True, help="Also remove the tables and settings of the profile.")
+@click.option("--force", is_flag=True, help="Also drop functions that are still in use.")
 def rollback(
     *,
     name: str,
@@ -164,13 +165,8 @@ def rollback(
     purge: bool,
     force: bool,
 ) -> None:
-    """Take a profile back, step by step. Jobs stay, and it can be installed again."""
-    from trunkline import profiles  # noqa: PLC0415 - see main.py
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
-    from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
-    from trunkline.profiles import installer  # noqa: PLC0415 - see main.py
-
-    chosen = profiles.get(name)
+    """Roll a profile back, step by step. Jobs stay, and you can install it again."""
+    chosen = registry.get(name)
     if not yes:
         steps = [s.title for s in chosen.rollback if purge or not s.optional]
         click.confirm(f"This will {', '.join(steps)}. Go on?", abort=True, err=True)
@@ -179,7 +175,7 @@ def rollback(
     if as_json:
         print_json({"steps": done})
     else:
-        click.echo("Done: " + ", ".join(done) if done else "It was not installed")
+        click.echo(f"Rolled back: {', '.join(done)}." if done else "The profile was not installed.")
 
 
 @profile.command(epilog=examples("trunkline profile validate executor"))
@@ -188,23 +184,19 @@ def rollback(
 def validate(
     ctx: click.Context, *, name: str, dsn: str | None, schema: str | None, as_json: bool
 ) -> None:
-    """Run the validation tests, in a transaction that is rolled back; exit code 1 if one fails."""
-    from trunkline.cli.output import clean, print_json  # noqa: PLC0415 - see main.py
-    from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
-    from trunkline.profiles import registry, validation  # noqa: PLC0415 - see main.py
-
+    """Run the validation tests in a transaction and roll it back; exit code 1 if one fails."""
     chosen = registry.get(name)
     with resolve_ready(dsn) as target:
         results = validation.validate(target, chosen, schema=schema)
     if as_json:
-        print_json([asdict(one) for one in results])
+        print_json([asdict(test) for test in results])
     else:
-        for one in results:
-            click.echo(f"{'passed' if one.passed else 'FAILED'}  {one.requirement}  {one.test}")
-            if not one.passed:
-                click.echo(f"        expected {clean(one.expected)}")
-                click.echo(f"        found    {clean(one.found)}")
-    ctx.exit(0 if all(one.passed for one in results) else 1)
+        for test in results:
+            click.echo(f"{'passed' if test.passed else 'FAILED'}  {test.requirement}  {test.test}")
+            if not test.passed:
+                click.echo(f"        expected {clean(test.expected)}")
+                click.echo(f"        found    {clean(test.found)}")
+    ctx.exit(0 if all(test.passed for test in results) else 1)
 
 
 @profile.command(
@@ -214,7 +206,7 @@ def validate(
 )
 @with_options(_name, dsn, _schema, as_json)
 @click.argument("topics", metavar="[TOPIC]...", nargs=-1)
-@click.option("--sql", "show_sql", is_flag=True, help="Show the SQL of each question, too.")
+@click.option("--sql", "show_sql", is_flag=True, help="Also show the SQL of each question.")
 def troubleshoot(
     *,
     name: str,
@@ -224,21 +216,16 @@ def troubleshoot(
     topics: tuple[str, ...],
     show_sql: bool,
 ) -> None:
-    """Answer the questions of a topic, or of all: what to look at when something is wrong.
+    """Answer the questions of a topic, or of all topics, when something is wrong.
 
-    The topics are those of the profile; executor has stuck, nothing and many.
+    Each profile has its own topics. A wrong one is refused with a list of them.
     """
-    from trunkline import profiles  # noqa: PLC0415 - see main.py
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
-    from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
-    from trunkline.profiles.troubleshooting import troubleshoot as ask  # noqa: PLC0415
-
-    chosen = profiles.get(name)
+    chosen = registry.get(name)
     with resolve_ready(dsn) as target:
         answers = [
             (topic, answer)
             for topic in topics or chosen.topics
-            for answer in ask(target, chosen, topic, schema=schema)
+            for answer in answer_questions(target, chosen, topic, schema=schema)
         ]
     if as_json:
         print_json(
@@ -254,13 +241,9 @@ def troubleshoot(
 
 @profile.command(epilog=examples("trunkline profile wake executor", "... wake executor --once"))
 @with_options(_name, dsn, _schema)
-@click.option("--once", is_flag=True, help="Look once and end.")
+@click.option("--once", is_flag=True, help="Check once and end.")
 def wake(*, name: str, dsn: str | None, schema: str | None, once: bool) -> None:
-    """Keep the wake-ups going, one every 15 seconds; any number of these may run."""
-    from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
-    from trunkline.profiles import registry  # noqa: PLC0415 - see main.py
-    from trunkline.profiles.wake_ups import keep_waking  # noqa: PLC0415 - see main.py
-
+    """Send wake-ups that are due, checked every 5 seconds; several processes may do this."""
     chosen = registry.get(name)
     with resolve_ready(dsn) as target:
         keep_waking(target, chosen, schema=schema, once=once, say=click.echo)
@@ -268,7 +251,9 @@ def wake(*, name: str, dsn: str | None, schema: str | None, once: bool) -> None:
 
 @profile.command(
     epilog=examples(
-        "trunkline profile demo executor --documents 3", "trunkline profile demo clinical"
+        "trunkline profile demo executor --documents 3",
+        "trunkline profile demo clinical",
+        "trunkline profile demo studio --keep order",
     )
 )
 @with_options(_name, as_json)
@@ -276,33 +261,45 @@ def wake(*, name: str, dsn: str | None, schema: str | None, once: bool) -> None:
     "--documents",
     type=click.IntRange(2, 100),
     metavar="N",
-    help="How many [default: as many as show what there is to see].",
+    help="Number of documents [default: as many as the demo needs].",
+)
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Copy the files that the demo makes to this folder, which must be new or empty.",
 )
 @click.pass_context
-def demo(ctx: click.Context, *, name: str, as_json: bool, documents: int | None) -> None:
-    """Run the profile end to end on a server of its own, kill a worker, and print the account.
+def demo(
+    ctx: click.Context, *, name: str, as_json: bool, documents: int | None, keep: Path | None
+) -> None:
+    """Run the profile end to end on a temporary server, kill a worker, and print the account.
 
-    The exit code is 0 only when the account balances: every document ended as it should, nothing
-    happened twice, and no limit was exceeded.
+    The exit code is 0 only if the account balances: every document ended as it should, nothing was
+    done twice, and no limit was exceeded.
     """
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
-    from trunkline.profiles import demos, registry  # noqa: PLC0415 - see main.py
-
     play = demos.demo(registry.get(name))
-    account = play.run(documents or play.DOCUMENTS, say=(lambda _: None) if as_json else click.echo)
+    number = documents or play.DOCUMENTS
+    say: Callable[[str], None] = (lambda _: None) if as_json else click.echo
+    if keep is None:
+        account = play.run(number, say=say)
+    elif isinstance(play, demos.DemoWithFiles):
+        account = play.run(number, say=say, keep=keep)
+    else:
+        raise ProfileError(
+            f"The demonstration of profile {name} makes no files", hint="Leave out --keep."
+        )
     if as_json:
         print_json(asdict(account) | {"balanced": account.balanced})
     else:
         for line in play.lines(account):
             click.echo(line)
+        if keep is not None:
+            click.echo(f"Files copied to {clean(str(keep))}.")
     ctx.exit(0 if account.balanced else 1)
 
 
 def _print_rows(rows: Sequence[dict[str, Any]]) -> None:
-    from functools import partial  # noqa: PLC0415 - see main.py
-
-    from trunkline.cli.tables import Column, console, table  # noqa: PLC0415 - see main.py
-
     if not rows:
         click.echo("  none\n")
         return
@@ -315,10 +312,6 @@ def _print_rows(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _cell(title: str, row: dict[str, Any]) -> str:
-    from datetime import datetime  # noqa: PLC0415 - see main.py
-
-    from trunkline.cli.output import clean, moment  # noqa: PLC0415 - see main.py
-
     value = row[title]
     if value is None:
         return ""

@@ -1,23 +1,25 @@
-"""``trunkline queues``: what waits where, and who may take it."""
+"""``trunkline queues``: what waits in each queue, and what may be claimed from it."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from trunkline.cli import options
-
-# Imports of the driver and of rich wait until a command runs, so that help is quick.
-if TYPE_CHECKING:
-    from trunkline.cli.tables import Column
+from trunkline.cli.actions import change
+from trunkline.cli.listing import list_rows
+from trunkline.cli.output import age as length
+from trunkline.cli.output import capped, clean, count
+from trunkline.cli.tables import Column
+from trunkline.model import QueueStatus
 
 __all__ = ["queues"]
+
+_EMPTY = "No queues yet. A queue is created with its first job."
 
 
 @click.group()
 def queues() -> None:
-    """Queues: list, pause, resume, limit, age. A queue comes into being with its first job."""
+    """Queues: list, pause, resume, limit, age. A queue is created with its first job."""
 
 
 @queues.command(
@@ -30,18 +32,15 @@ def queues() -> None:
 )
 @options.with_options(options.watch, options.dsn, options.as_json)
 def list_(*, watch: bool, dsn: str | None, as_json: bool) -> None:
-    """List queues with what waits and runs in each.
+    """List queues with the jobs that wait and run in each.
 
     Jobs are counted up to 10,000; a plus means that many or more.
     """
-    from trunkline.cli.listing import list_rows  # noqa: PLC0415 - see above
-    from trunkline.db.calls import views  # noqa: PLC0415 - see above
-
     list_rows(
         dsn,
-        views.queues(),
+        lambda operator: operator.queues.list(),
         lambda _now, _out: _columns(),
-        nothing="No queues yet: a queue comes into being with its first job",
+        empty=_EMPTY,
         watch=watch,
         as_json=as_json,
     )
@@ -54,20 +53,17 @@ def list_(*, watch: bool, dsn: str | None, as_json: bool) -> None:
     )
 )
 @click.argument("queue", metavar="QUEUE")
-@click.option("--reason", metavar="TEXT", help="Shown to whoever asks why.")
 @click.option("--refuse-new", is_flag=True, help="Refuse new jobs as well.")
-@options.with_options(options.dsn, options.as_json)
+@options.with_options(options.reason, options.dsn, options.as_json)
 def pause(
     *, queue: str, reason: str | None, refuse_new: bool, dsn: str | None, as_json: bool
 ) -> None:
-    """Stop claims from a queue; what runs goes on."""
-    from trunkline.db.calls import admin  # noqa: PLC0415 - see above
-
-    what = "no job is claimed from it" + (", and new ones are refused" if refuse_new else "")
-    _change(
-        admin.pause_queue(queue, reason, refuse_enqueue=refuse_new),
-        lambda _answer: f"{queue} is paused: {what}",
-        {"queue": queue, "paused": True, "refuse_enqueue": refuse_new, "reason": reason},
+    """Stop claims from a queue; running jobs continue."""
+    refused = " New jobs are refused." if refuse_new else ""
+    change(
+        lambda operator: operator.queues.pause(queue, reason=reason, refuse_enqueue=refuse_new),
+        lambda _: f"Queue {clean(queue)} paused. Running jobs continue.{refused}",
+        lambda _: {"queue": queue, "paused": True, "refuse_enqueue": refuse_new, "reason": reason},
         dsn=dsn,
         as_json=as_json,
     )
@@ -75,18 +71,15 @@ def pause(
 
 @queues.command(epilog=options.examples("trunkline queues resume mail"))
 @click.argument("queue", metavar="QUEUE")
-@options.with_options(options.dsn, options.as_json)
-def resume(*, queue: str, dsn: str | None, as_json: bool) -> None:
-    """Let claims and new jobs in again."""
-    from trunkline.db.calls import admin  # noqa: PLC0415 - see above
-
-    _change(
-        admin.resume_queue(queue),
-        lambda was: f"{queue} goes on" if was else f"{queue} was not paused",
-        {"queue": queue, "paused": False},
+@options.with_options(options.reason, options.dsn, options.as_json)
+def resume(*, queue: str, reason: str | None, dsn: str | None, as_json: bool) -> None:
+    """Allow claims and new jobs again."""
+    change(
+        lambda operator: operator.queues.resume(queue, reason=reason),
+        lambda paused: f"Queue {clean(queue)} {'resumed' if paused else 'was not paused'}.",
+        lambda paused: {"queue": queue, "paused": False, "was_paused": paused},
         dsn=dsn,
         as_json=as_json,
-        answer="was_paused",
     )
 
 
@@ -95,20 +88,17 @@ def resume(*, queue: str, dsn: str | None, as_json: bool) -> None:
 )
 @click.argument("queue", metavar="QUEUE")
 @click.argument("jobs", metavar="N|none")
-@options.with_options(options.dsn, options.as_json)
-def limit(*, queue: str, jobs: str, dsn: str | None, as_json: bool) -> None:
-    """Refuse new jobs while so many are ready; `none` lifts the limit."""
-    from trunkline.db.calls import admin  # noqa: PLC0415 - see above
-
+@options.with_options(options.reason, options.dsn, options.as_json)
+def limit(*, queue: str, jobs: str, reason: str | None, dsn: str | None, as_json: bool) -> None:
+    """Refuse new jobs while N are ready; `none` removes the limit."""
     if jobs != "none" and not (jobs.isdecimal() and 0 < int(jobs) < 2**31):
         raise click.BadParameter(f"{jobs!r} is neither a number from 1 on nor none.")
     most = None if jobs == "none" else int(jobs)
-    _change(
-        admin.limit_queue(queue, most),
-        lambda _answer: (
-            f"{queue} has no limit" if most is None else f"{queue} holds up to {most:,}"
-        ),
-        {"queue": queue, "max_depth": most},
+    message = "no longer limited" if most is None else f"limited to {count(most, 'ready job')}"
+    change(
+        lambda operator: operator.queues.limit(queue, most, reason=reason),
+        lambda _: f"Queue {clean(queue)} {message}.",
+        lambda _: {"queue": queue, "max_depth": most},
         dsn=dsn,
         as_json=as_json,
     )
@@ -118,44 +108,30 @@ def limit(*, queue: str, jobs: str, dsn: str | None, as_json: bool) -> None:
     epilog=options.examples("trunkline queues age mail", "trunkline queues age mail --off")
 )
 @click.argument("queue", metavar="QUEUE")
-@click.option("--off", is_flag=True, help="Highest priorities first again, always.")
-@options.with_options(options.dsn, options.as_json)
-def age(*, queue: str, off: bool, dsn: str | None, as_json: bool) -> None:
-    """Let low priorities have their turn, so that none of them starves.
+@click.option("--off", is_flag=True, help="Always serve the highest priority first again.")
+@options.with_options(options.reason, options.dsn, options.as_json)
+def age(*, queue: str, off: bool, reason: str | None, dsn: str | None, as_json: bool) -> None:
+    """Serve low priorities in turn, so that none of them starves.
 
-    One of sixteen claims then begins with the lowest; those from 0 on and those below apart.
+    One of sixteen claims then starts with the lowest priority. Priorities from 0 up and those
+    below 0 are reversed separately.
     """
-    from trunkline.db.calls import admin  # noqa: PLC0415 - see above
-
-    told = "serves the highest priorities first" if off else "ages: low priorities get their turn"
-    _change(
-        admin.age_queue(queue, ageing=not off),
-        lambda _answer: f"{queue} {told}",
-        {"queue": queue, "ageing": not off},
+    message = (
+        "serves the highest priority first"
+        if off
+        else "serves the lowest priority first in one of sixteen claims"
+    )
+    change(
+        lambda operator: operator.queues.age(queue, ageing=not off, reason=reason),
+        lambda _: f"Queue {clean(queue)} {message}.",
+        lambda _: {"queue": queue, "ageing": not off},
         dsn=dsn,
         as_json=as_json,
     )
 
 
-def _change(
-    call: Any, told: Any, facts: dict[str, Any], *, dsn: str | None, as_json: bool, answer: str = ""
-) -> None:
-    from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
-
-    with opened(dsn) as session:
-        found = session.ask(call)
-    if as_json:
-        print_json(facts | ({answer: found} if answer else {}))
-    else:
-        click.echo(told(found))
-
-
-def _columns() -> list[Column[Any]]:
-    from trunkline.cli.output import age, capped  # noqa: PLC0415 - see above
-    from trunkline.cli.tables import Column  # noqa: PLC0415 - see above
-
-    def number(title: str, style: str, rank: int) -> Column[Any]:
+def _columns() -> list[Column[QueueStatus]]:
+    def number(title: str, style: str, rank: int) -> Column[QueueStatus]:
         name = title.lower()
         return Column(
             title,
@@ -165,11 +141,11 @@ def _columns() -> list[Column[Any]]:
             rank=rank,
         )
 
-    def held(row: Any) -> str:
+    def note(row: QueueStatus) -> str:
         if row.paused:
             return f"paused: {row.paused_reason}" if row.paused_reason else "paused"
-        told = [f"limit {row.max_depth:,}"] if row.max_depth else []
-        return ", ".join([*told, *(["ages"] if row.ageing else [])])
+        notes = [f"limit {row.max_depth:,}"] if row.max_depth else []
+        return ", ".join([*notes, *(["ages"] if row.ageing else [])])
 
     return [
         Column("QUEUE", lambda row: row.queue, elastic=True),
@@ -178,6 +154,6 @@ def _columns() -> list[Column[Any]]:
         number("SCHEDULED", "blue", 2),
         number("BLOCKED", "magenta", 5),
         number("DEAD", "red bold", 1),
-        Column("OLDEST", lambda row: age(row.oldest_ready_age), right=True, rank=4),
-        Column("", held, "yellow", rank=3, elastic=True),
+        Column("OLDEST", lambda row: length(row.oldest_ready_age), right=True, rank=4),
+        Column("", note, "yellow", rank=3, elastic=True),
     ]

@@ -1,4 +1,4 @@
-"""How quotas and the books look; imported when a command runs."""
+"""How quotas and the usage ledger look."""
 
 from __future__ import annotations
 
@@ -10,28 +10,31 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from trunkline.cli.gauges import bar, gauge, percent, quantity
-from trunkline.cli.output import age, amount, clean, moment, relative
+from trunkline.cli.output import age, amount, clean, count, moment, relative
 from trunkline.cli.tables import Column, facts, table
 from trunkline.model import QuotaStatus
 
-__all__ = ["books", "listed", "money", "told"]
+__all__ = ["facts_of", "money", "quota_table", "usage_columns"]
 
-# Of a quota with many keys, those that are nearest to their end.
+# Keys that are shown of one limit, the fullest first.
 _KEYS: Final = 50
+# The length of most notes about a quota, such as "refused, more in 11d".
+_NOTE: Final = 20
 
 
-def listed(rows: Sequence[QuotaStatus], now: datetime, out: Console) -> RenderableType:
-    """A table of quotas; of each limit the keys that are nearest to their end."""
-    seen: dict[str, int] = {}
+def quota_table(rows: Sequence[QuotaStatus], now: datetime, out: Console) -> RenderableType:
+    """Return a table of quotas; of a limit with many keys, the fullest ones."""
+    counts: dict[str, int] = {}
     kept = []
     for row in rows:
-        seen[row.limit] = seen.get(row.limit, 0) + 1
-        if seen[row.limit] <= _KEYS:
+        counts[row.limit] = counts.get(row.limit, 0) + 1
+        if counts[row.limit] <= _KEYS:
             kept.append(row)
-    made = table(_columns(now, out), kept, out.width)
+    shown = table(_columns(now, out), kept, out.width)
     if len(kept) == len(rows):
-        return made
-    return Group(made, Text(f"and {len(rows) - len(kept):,} more keys: --json has them all"))
+        return shown
+    rest = count(len(rows) - len(kept), "more key")
+    return Group(shown, Text(f"{rest}; --json prints all of them"))
 
 
 def _columns(now: datetime, out: Console) -> list[Column[Any]]:
@@ -39,14 +42,14 @@ def _columns(now: datetime, out: Console) -> list[Column[Any]]:
         parts = (quantity(number, row.unit, row.quota) for number in (row.spent, row.quota))
         return "/".join(parts) + ("" if row.unit == "bytes" else f" {row.unit}")
 
-    def held(row: QuotaStatus) -> str:
+    def reserved(row: QuotaStatus) -> str:
         number = row.reserved
         return quantity(number, row.unit, row.quota) if number else ""
 
     def style(row: QuotaStatus) -> str:
         return "red" if row.exhausted else "yellow" if row.paused_low else ""
 
-    def gone(row: QuotaStatus) -> str:
+    def spent_at(row: QuotaStatus) -> str:
         return "" if row.exhausted else relative(row.spent_at, now)
 
     return [
@@ -54,16 +57,16 @@ def _columns(now: datetime, out: Console) -> list[Column[Any]]:
         *gauge("", _fill, out, rank=1),
         Column("USED", lambda row: percent(row.share), style, right=True),
         Column("SPENT", spent, right=True, rank=2),
-        Column("RESERVED", held, right=True, rank=6),
+        Column("RESERVED", reserved, right=True, rank=6),
         Column("PER", _length, rank=4),
         Column("PACE", lambda row: _pace(row, short=True), right=True, rank=7),
-        Column("GONE", gone, "yellow", rank=3),
-        Column("", lambda row: _state(row, now), style, rank=1, elastic=True),
+        Column("GONE", spent_at, "yellow", rank=3),
+        Column("", lambda row: _state(row, now), style, rank=1, elastic=True, least=_NOTE),
     ]
 
 
 def _fill(row: QuotaStatus) -> float | None:
-    """How full it is for whoever may still take from it."""
+    """Return the share of what jobs may take."""
     return row.spent / row.allowed if row.allowed else None
 
 
@@ -85,22 +88,24 @@ def _state(row: QuotaStatus, now: datetime) -> str:
     if row.exhausted:
         more = f", more {relative(row.refused_until, now)}" if row.refused_until else ""
         return f"{'refused' if row.refuses else 'waits'}{more}"
-    return "low priorities stop" if row.paused_low else ""
+    return "low priorities wait" if row.paused_low else ""
 
 
-def told(row: QuotaStatus, now: datetime, out: Console) -> RenderableType:
-    """All that is known of one quota, in words."""
+def facts_of(row: QuotaStatus, now: datetime, out: Console) -> RenderableType:
+    """Return all facts about one quota in words."""
     unit = "" if row.unit == "bytes" else f" {clean(row.unit)}"
 
-    def said(number: int) -> str:
+    def amount_of(number: int) -> str:
         return quantity(number, row.unit, row.quota) + unit
 
     fill = _fill(row)
-    gauge = None
+    fill_bar = None
     if out.is_terminal and fill is not None:
-        gauge = bar(fill, 40, plain=out.options.ascii_only)
+        fill_bar = bar(fill, 40, plain=out.options.ascii_only)
     length = f"a {row.period}" if row.period else f"in any {age(row.window)}"
-    given = "" if row.allowed == row.quota else f", {said(row.allowed)} of which are given out"
+    usable = (
+        "" if row.allowed == row.quota else f", of which jobs may take {amount_of(row.allowed)}"
+    )
     if row.exhausted:
         more = f"; more {moment(row.refused_until, now)}" if row.refused_until else ""
         forecast = f"spent{more}"
@@ -109,21 +114,24 @@ def told(row: QuotaStatus, now: datetime, out: Console) -> RenderableType:
     elif row.rate_per_hour:
         forecast = f"lasts for the {row.period or 'next ' + age(row.window)}"
     else:
-        forecast = "nothing was taken in the last day"
-    low = f"from {said(row.low_allowed)} on priorities below {row.low_below} stop"
+        forecast = "no usage in the last day"
+    low = f"from {amount_of(row.low_allowed)} on, priorities below {row.low_below} wait"
     return facts(
         [
             ("quota", clean(row.name)),
             ("limit", None if row.limit == row.name else clean(row.limit)),
-            ("amount", f"{said(row.quota)} {length}{given}"),
-            ("", gauge),
-            ("spent", f"{said(row.spent)} ({percent(row.share) or 'all'})"),
-            ("reserved", f"{said(row.reserved)} of that by what runs now" if row.reserved else ""),
-            ("left", said(row.remaining)),
-            ("low", low + (", as they do now" if row.paused_low else "")),
-            ("spent out", f"new jobs {'are refused' if row.refuses else 'wait'}"),
+            ("amount", f"{amount_of(row.quota)} {length}{usable}"),
+            ("", fill_bar),
+            ("spent", f"{amount_of(row.spent)} ({percent(row.share) or 'all'})"),
+            (
+                "reserved",
+                f"{amount_of(row.reserved)} of that, by running jobs" if row.reserved else "",
+            ),
+            ("left", amount_of(row.remaining)),
+            ("low", low + (", as now" if row.paused_low else "")),
+            ("when spent", f"new jobs {'are refused' if row.refuses else 'wait'}"),
             ("since", moment(row.since, now)),
-            ("begins anew", moment(row.resets_at, now)),
+            ("resets", moment(row.resets_at, now)),
             ("pace", _pace(row, short=False)),
             ("forecast", forecast),
         ]
@@ -131,12 +139,12 @@ def told(row: QuotaStatus, now: datetime, out: Console) -> RenderableType:
 
 
 def money(cost: Any) -> str:
-    """An amount of money, whatever its currency; small ones in more digits."""
+    """Format an amount of money without a currency; small amounts have more digits."""
     return f"{cost:,.2f}" if cost >= 1 or not cost else f"{cost:,.4f}"
 
 
-def books(by: str) -> list[Column[Any]]:
-    """Lines of the books, told apart by day, limit, task or tenant."""
+def usage_columns(by: str) -> list[Column[Any]]:
+    """Return the columns of the usage ledger, summed by day, limit, task or tenant."""
 
     def number(name: str, rank: int) -> Column[Any]:
         return Column(

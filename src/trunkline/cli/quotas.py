@@ -1,22 +1,29 @@
-"""``trunkline quotas``: how much there is for a month or a day, what is spent, and the books."""
+"""``trunkline quotas``: how much of a limit there is for a month or a day, and what was used."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, cast
+from datetime import datetime, timedelta
+from typing import Any, Final, cast
 
 import click
 
 from trunkline.cli import options
-
-# Imports of the driver and of rich wait until a command runs, so that help is quick.
-if TYPE_CHECKING:
-    from trunkline.cli.connection import Session
-    from trunkline.model import UsageBy
+from trunkline.cli.actions import change
+from trunkline.cli.connection import opened
+from trunkline.cli.listing import list_view
+from trunkline.cli.output import clean, print_json
+from trunkline.cli.quota_views import facts_of, money, quota_table, usage_columns
+from trunkline.cli.tables import console, put
+from trunkline.cli.tables import show as show_table
+from trunkline.errors import UnknownLimit
+from trunkline.model import UsageBy
+from trunkline.operate import SyncOperator
 
 __all__ = ["quotas"]
+
+_EMPTY = "No quotas yet. Set one with: trunkline quotas set NAME --amount 20GiB"
 
 _UNITS: Final = {
     "": 1,
@@ -34,45 +41,26 @@ _MOST: Final = 10**15
 
 
 def _amount(_ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
-    """A number and whether it was given in bytes; None in its place: no quota."""
+    """Return a number and whether it is in bytes; `none` is a quota of None."""
     if value is None:
         return None
     if value == "none":
         return None, False
-    found = _AMOUNT.fullmatch(value.strip())
-    if found is not None:
-        number = float(re.sub("[_,]", "", found[1])) * _UNITS[(found[2] or "").lower()]
+    match = _AMOUNT.fullmatch(value.strip())
+    if match is not None:
+        number = float(re.sub("[_,]", "", match[1])) * _UNITS[(match[2] or "").lower()]
         if number == int(number) <= _MOST:
-            return int(number), found[3] is not None
+            return int(number), match[3] is not None
     raise click.BadParameter(
-        f"{value!r} is no amount: write 5000000, 5M, 20GB, 20GiB or none.", param=param
+        f"{value!r} is not an amount: write 5000000, 5M, 20GB, 20GiB or none.", param=param
     )
-
-
-def _since(_ctx: click.Context, param: click.Parameter, value: str) -> Any:
-    """A day, or how far back."""
-    from trunkline.errors import InvalidDuration  # noqa: PLC0415 - see above
-    from trunkline.model import seconds  # noqa: PLC0415 - see above
-
-    try:
-        return timedelta(seconds=seconds(value))
-    except InvalidDuration:
-        pass
-    try:
-        found = datetime.fromisoformat(value)
-    except ValueError:
-        raise click.BadParameter(
-            f"{value!r} is neither a day such as 2030-01-31 nor a length of time such as 30d.",
-            param=param,
-        ) from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 @click.group()
 def quotas() -> None:
     """Quotas and budgets: how much of a limit there is for a month, a day or any 30 days.
 
-    What runs is charged as estimated and corrected by what it really took.
+    Running jobs are charged an estimate, which is corrected when the actual amount is known.
     """
 
 
@@ -86,16 +74,12 @@ def quotas() -> None:
 )
 @options.with_options(options.watch, options.dsn, options.as_json)
 def list_(*, watch: bool, dsn: str | None, as_json: bool) -> None:
-    """List quotas with what is spent of each, and when it will be spent."""
-    from trunkline.cli.listing import list_view  # noqa: PLC0415 - see above
-    from trunkline.cli.quota_views import listed  # noqa: PLC0415 - see above
-    from trunkline.db.calls import quotas as calls  # noqa: PLC0415 - see above
-
+    """List quotas with what is spent of each and how long it lasts."""
     list_view(
         dsn,
-        calls.quotas(),
-        listed,
-        nothing="No quotas yet: make one with trunkline quotas set NAME --amount 20GiB",
+        lambda operator: operator.quotas.list(),
+        quota_table,
+        empty=_EMPTY,
         watch=watch,
         as_json=as_json,
     )
@@ -113,26 +97,23 @@ def list_(*, watch: bool, dsn: str | None, as_json: bool) -> None:
 def show(*, name: str, dsn: str | None, as_json: bool) -> None:
     """Show a quota, or one key of it, in words.
 
-    What is spent, reserved and left, at what pace, and when it will be spent if that goes on.
+    What is spent, reserved and left, at what pace, and when nothing will be left at that pace.
     """
-    from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
-    from trunkline.cli.quota_views import listed, told  # noqa: PLC0415 - see above
-    from trunkline.cli.tables import console, put  # noqa: PLC0415 - see above
-    from trunkline.db.calls import quotas as calls  # noqa: PLC0415 - see above
-
     with opened(dsn) as session:
-        found, now = session.ask(calls.quotas(name)), session.now()
-        if not found:
-            _refuse_unknown(session, name)
+        operator = session.operator
+        rows, now = operator.quotas.list(name), operator.now()
+        known = [] if rows else sorted({row.limit for row in operator.quotas.list()})
+    if not rows:
+        raise UnknownLimit(
+            "no quota of this name",
+            hint="List the quotas with: trunkline quotas list",
+            detail={"limit": name, "known": known, "server": session.address},
+        )
     if as_json:
-        print_json(found)
+        print_json(rows)
         return
     out = console()
-    if len(found) == 1:
-        put(out, told(found[0], now, out))
-    else:
-        put(out, listed(found, now, out))
+    put(out, facts_of(rows[0], now, out) if len(rows) == 1 else quota_table(rows, now, out))
 
 
 @quotas.command(
@@ -150,79 +131,82 @@ def show(*, name: str, dsn: str | None, as_json: bool) -> None:
     "--amount",
     metavar="N|none",
     callback=_amount,
-    help="How much, such as 5000000, 5M or 20GiB; none: no quota.",
+    help="For example 5000000, 5M or 20GiB; none: no quota.",
 )
 @click.option(
     "--unit",
     metavar="WORD",
-    help="requests, tokens, or a word for what the units of a job's cost are.",
+    help="requests, tokens, bytes, or a word for the units of a job's cost.",
 )
 @click.option(
     "--window",
     type=options.DURATION,
     metavar="LENGTH",
-    help="Any so long a time, 1h to 366d; 30d unless told.",
+    help="A sliding window, 1h to 366d [default: 30d].",
 )
 @click.option(
     "--period",
     type=click.Choice(["day", "month"]),
-    help="Instead of a window: a budget for each day or month of the calendar, in UTC.",
+    help="Instead of a window: a budget for each calendar day or month, in UTC.",
 )
 @click.option(
     "--buffer",
     type=click.FloatRange(0, 1, min_open=True),
     metavar="SHARE",
-    help="What share of it is given out; 0.95 of a window and 1 of a period unless told.",
+    help="The share that jobs may take [default: 0.95 of a window, 1 of a period].",
 )
 @click.option(
     "--low-share",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    help="From this share on low priorities wait; 0.75 unless told.",
+    help="Low priorities wait from this share on [default: 0.75].",
 )
 @click.option(
     "--low-below",
     type=click.IntRange(-50, 50),
     metavar="PRIORITY",
-    help="Priorities below this are low; 0 unless told.",
+    help="Priorities below this are low [default: 0].",
 )
 @click.option(
     "--refuse/--wait",
     "refuses",
     default=None,
-    help="While it is spent, refuse new jobs, which is the default, or let them wait.",
+    help="While it is spent, refuse new jobs (the default) or let them wait.",
 )
-@options.with_options(options.dsn, options.as_json)
+@options.with_options(options.reason, options.dsn, options.as_json)
 def set_(
     *,
     name: str,
     amount: tuple[int | None, bool] | None,
     unit: str | None,
     window: float | None,
+    reason: str | None,
     dsn: str | None,
     as_json: bool,
     **others: Any,
 ) -> None:
-    """Give a limit a quota, or change the parts that are given.
+    """Give a limit a quota, or change the given parts.
 
-    A limit that is not there yet is made. With keys in braces each value of them has a quota of its
-    own, and one for a filled-in name goes before it: so a tenant gets more than the others.
+    A limit that does not exist is created. If the name has keys in braces, each value of them has a
+    separate quota. A quota for a filled-in name takes precedence, for example to give one tenant
+    more than the others.
     """
-    from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
-    from trunkline.db.calls import flow  # noqa: PLC0415 - see above
+    parts = _parts(amount, unit, window, others)
 
-    given = _given(amount, unit, window, others)
-    with opened(dsn) as session:
-        if amount is None and not _has_quota(session, name):
-            raise click.UsageError(f"{name} has no quota yet: say how much with --amount.")
-        created = session.ask(flow.set_limit(name, given))
-    if as_json:
-        print_json({"limit": name, "created": created, **given})
-    elif amount is not None and amount[0] is None:
-        click.echo(f"{name} has no quota any more")
-    else:
-        click.echo(f"{name} has a quota: it counts from the next claim on")
+    def save(operator: SyncOperator) -> bool:
+        if amount is None and not _has_quota(operator, name):
+            raise click.UsageError(f"{name} has no quota yet: pass --amount.")
+        return operator.quotas.set(name, parts, reason=reason)
+
+    removed = amount is not None and amount[0] is None
+    result = "removed." if removed else "set. It applies from the next claim."
+    change(
+        save,
+        lambda _: f"Quota of {clean(name)} {result}",
+        lambda created: {"limit": name, "created": created, **parts},
+        dsn=dsn,
+        as_json=as_json,
+    )
 
 
 @quotas.command(
@@ -238,81 +222,63 @@ def set_(
     type=click.Choice(["day", "limit", "task", "tenant"]),
     default="day",
     show_default=True,
-    help="What the lines tell apart, beside the limit.",
+    help="Sum by this, and by limit.",
 )
 @click.option(
     "--since",
+    type=options.SINCE,
     metavar="DAY|LENGTH",
     default="30d",
     show_default=True,
-    callback=_since,
     help="The first day that counts, in UTC.",
 )
 @options.with_options(options.dsn, options.as_json)
 def usage(*, by: str, since: datetime | timedelta, dsn: str | None, as_json: bool) -> None:
-    """Show the books: what jobs and grants have really taken.
+    """Show the usage ledger: what jobs and grants took.
 
-    Calls, requests, tokens, units and money, as settled, or as estimated where nobody did.
-    A call that takes from several limits is told for each of them; its cost in money only once.
+    Calls, requests, tokens, units and money, as settled; otherwise as estimated. A call that takes
+    from several limits has a line for each of them; its cost in money is counted once.
     """
-    from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
-    from trunkline.cli.quota_views import books, money  # noqa: PLC0415 - see above
-    from trunkline.cli.tables import show as shown  # noqa: PLC0415 - see above
-    from trunkline.db.calls import quotas as calls  # noqa: PLC0415 - see above
-
     with opened(dsn) as session:
-        first = since if isinstance(since, datetime) else session.now() - since
-        found = session.ask(calls.usage(cast("UsageBy", by), first))
+        operator = session.operator
+        rows = operator.quotas.usage(cast("UsageBy", by), options.since_time(since, operator.now()))
     if as_json:
-        kept = {by, "limit", "calls", "requests", "tokens", "units", "cost"}
+        keys = {by, "limit", "calls", "requests", "tokens", "units", "cost"}
         print_json(
-            [{key: value for key, value in row._asdict().items() if key in kept} for row in found]
+            [{key: value for key, value in row._asdict().items() if key in keys} for row in rows]
         )
         return
-    shown(books(by), found, nothing="Nothing was spent in that time")
-    if len({row.cost for row in found}) > 1:
-        click.echo(f"\n{money(sum(row.cost for row in found))} in all")
+    show_table(
+        usage_columns(by), rows, nothing="No usage in that time. Look further back: --since 90d"
+    )
+    if len({row.cost for row in rows}) > 1:
+        click.echo(f"\nTotal cost: {money(sum(row.cost for row in rows))}")
 
 
-def _given(
+def _parts(
     amount: tuple[int | None, bool] | None,
     unit: str | None,
     window: float | None,
     others: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The parts of a limit that the options of a command mean."""
+    """Return the parts of a limit that the options stand for."""
     if amount is not None and amount[1]:
         if unit not in {None, "bytes"}:
-            raise click.UsageError(f"An amount in bytes is no amount of {unit}.")
+            raise click.UsageError(f"The amount is in bytes, but --unit is {unit}.")
         unit = "bytes"
     if window is not None and others.get("period") is not None:
         raise click.UsageError("A quota has --window or --period, not both.")
-    given: dict[str, Any] = {} if amount is None else {"quota": amount[0]}
-    said = {
+    parts: dict[str, Any] = {} if amount is None else {"quota": amount[0]}
+    values = {
         "unit": unit,
         "window": None if window is None else f"{window} seconds",
         **others,
     }
-    given |= {f"quota_{part}": value for part, value in said.items() if value is not None}
-    if not given:
-        raise click.UsageError("Say how much there is, such as --amount 5M --unit tokens.")
-    return given
+    parts |= {f"quota_{part}": value for part, value in values.items() if value is not None}
+    if not parts:
+        raise click.UsageError("Pass an amount, such as --amount 5M --unit tokens.")
+    return parts
 
 
-def _has_quota(session: Session, name: str) -> bool:
-    from trunkline.db.calls import flow  # noqa: PLC0415 - see above
-
-    return any(row.name == name and row.quota is not None for row in session.ask(flow.limits()))
-
-
-def _refuse_unknown(session: Session, name: str) -> None:
-    from trunkline.db.calls import quotas as calls  # noqa: PLC0415 - see above
-    from trunkline.errors import UnknownLimit  # noqa: PLC0415 - see above
-
-    known = sorted({row.limit for row in session.ask(calls.quotas())})
-    raise UnknownLimit(
-        "no quota of this name",
-        hint="See trunkline quotas list, or make it with trunkline quotas set NAME --amount N.",
-        detail={"limit": name, "known": known},
-    )
+def _has_quota(operator: SyncOperator, name: str) -> bool:
+    return any(row.name == name and row.quota is not None for row in operator.limits.list())

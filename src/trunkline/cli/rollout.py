@@ -1,4 +1,4 @@
-"""``trunkline profile check|steps|step|take-over``: the roll-out of a profile, on record."""
+"""``trunkline profile check|steps|step|take-over``: the recorded roll-out of a profile."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Any
 import click
 
 from trunkline.cli.options import as_json, dsn, examples, with_options
+from trunkline.cli.output import clean, moment, print_json
+from trunkline.db.dsn import resolve_ready
+from trunkline.profiles import registry, rollout
 
 __all__ = ["check", "step", "steps", "take_over"]
 
@@ -15,7 +18,9 @@ _schema = click.option(
     "--schema", metavar="NAME", help="Schema of the profile [default: the profile's own name]."
 )
 _name = click.argument("name", metavar="NAME")
-_dry_run = click.option("--dry-run", is_flag=True, help="Only say what would happen; recorded too.")
+_dry_run = click.option(
+    "--dry-run", is_flag=True, help="Only report what would happen; this is recorded too."
+)
 
 
 @click.command(epilog=examples("trunkline profile check clinical"))
@@ -24,24 +29,19 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Only say what would hap
 def check(
     ctx: click.Context, *, name: str, dsn: str | None, schema: str | None, as_json: bool
 ) -> None:
-    """Go through the checklist before a cut-over; exit code 1 unless all of it is ticked."""
-    from trunkline import profiles  # noqa: PLC0415 - see main.py
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
-    from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
-    from trunkline.profiles import rollout  # noqa: PLC0415 - see main.py
-
+    """Check every item of the checklist before a cut-over; exit code 1 unless all are ticked."""
     with resolve_ready(dsn) as target:
-        found = rollout.check(target, profiles.get(name), schema=schema)
+        items = rollout.check(target, registry.get(name), schema=schema)
     if as_json:
-        print_json([asdict(one) for one in found])
+        print_json([asdict(item) for item in items])
     else:
-        for one in found:
-            ticked = "ticked" if one.outcome == "done" else "OPEN"
-            click.echo(f"{ticked:7} {one.step:20} {one.title}")
-            _say_problems(one.detail)
-            if one.outcome is None:
-                click.echo(f"        - take it with: profile step {name} checklist {one.step}")
-    ctx.exit(0 if all(one.outcome == "done" for one in found) else 1)
+        for item in items:
+            ticked = "ticked" if item.outcome == "done" else "OPEN"
+            click.echo(f"{ticked:7} {item.step:20} {item.title}")
+            _show_problems(item.detail)
+            if item.outcome is None:
+                click.echo(f"        - run: trunkline profile step {name} checklist {item.step}")
+    ctx.exit(0 if all(item.outcome == "done" for item in items) else 1)
 
 
 @click.command(
@@ -52,20 +52,15 @@ def check(
 def steps(
     *, name: str, dsn: str | None, schema: str | None, as_json: bool, plan: str | None
 ) -> None:
-    """Show the steps of a plan, or of all, and what came of each."""
-    from trunkline import profiles  # noqa: PLC0415 - see main.py
-    from trunkline.cli.output import moment, print_json  # noqa: PLC0415 - see main.py
-    from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
-    from trunkline.profiles import rollout  # noqa: PLC0415 - see main.py
-
+    """Show the steps of a plan, or of all plans, with their outcomes."""
     with resolve_ready(dsn) as target:
-        found = rollout.steps(target, profiles.get(name), plan, schema=schema)
+        recorded = rollout.steps(target, registry.get(name), plan, schema=schema)
     if as_json:
-        print_json([asdict(one) for one in found])
+        print_json([asdict(step) for step in recorded])
         return
-    for one in found:
-        when = f"{one.outcome} {moment(one.last_at)}" if one.outcome and one.last_at else "-"
-        click.echo(f"{one.plan:10} {one.at:5} {one.step:20} {when:35} {one.title}")
+    for step in recorded:
+        when = f"{step.outcome} {moment(step.last_at)}" if step.outcome and step.last_at else "-"
+        click.echo(f"{step.plan:10} {step.at:5} {step.step:20} {when:35} {step.title}")
 
 
 @click.command(
@@ -79,8 +74,16 @@ def steps(
 @click.argument("plan", type=click.Choice(["checklist", "cutover", "rollback"]))
 @click.argument("step_name", metavar="STEP")
 @_dry_run
-@click.option("--evidence", metavar="TEXT", help="How it was seen, for what no query can see.")
-@click.option("--health", "urls", multiple=True, metavar="URL", help="Must answer 200; repeatable.")
+@click.option(
+    "--evidence", metavar="TEXT", help="What you saw, for an item that no query can check."
+)
+@click.option(
+    "--health",
+    "urls",
+    multiple=True,
+    metavar="URL",
+    help="Must respond with status 200; may be repeated.",
+)
 @click.pass_context
 def step(
     ctx: click.Context,
@@ -96,12 +99,7 @@ def step(
     urls: tuple[str, ...],
 ) -> None:
     """Take one step of the checklist, the cut-over or the roll-back; exit code 1 if refused."""
-    from trunkline import profiles  # noqa: PLC0415 - see main.py
-    from trunkline.cli.output import clean, print_json  # noqa: PLC0415 - see main.py
-    from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
-    from trunkline.profiles import rollout  # noqa: PLC0415 - see main.py
-
-    chosen = profiles.get(name)
+    chosen = registry.get(name)
     with resolve_ready(dsn) as target:
         result = rollout.run(
             target,
@@ -120,7 +118,7 @@ def step(
         for fact, value in result.detail.items():
             if fact != "problems":
                 click.echo(f"        {clean(fact)}: {clean(value)}")
-        _say_problems(result.detail)
+        _show_problems(result.detail)
     ctx.exit(1 if result.outcome == "refused" else 0)
 
 
@@ -145,24 +143,18 @@ def take_over(
     table: str,
     dry_run: bool,
 ) -> None:
-    """Take errors, files or jobs of an older table over. Repeatable: what was taken stays."""
-    from trunkline import profiles  # noqa: PLC0415 - see main.py
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see main.py
-    from trunkline.db.dsn import resolve_ready  # noqa: PLC0415 - see main.py
-    from trunkline.profiles import rollout  # noqa: PLC0415 - see main.py
-
-    chosen = profiles.get(name)
+    """Take over errors, files or jobs of an older table. Repeat it for later rows."""
+    chosen = registry.get(name)
     with resolve_ready(dsn) as target:
-        found = rollout.take_over(target, chosen, what, table, dry_run=dry_run, schema=schema)
+        taken = rollout.take_over(target, chosen, what, table, dry_run=dry_run, schema=schema)
     if as_json:
-        print_json(found | {"dry_run": dry_run})
+        print_json(taken | {"dry_run": dry_run})
         return
-    facts = ", ".join(f"{fact} {value}" for fact, value in found.items())
-    click.echo(f"{'Would take' if dry_run else 'Took'} {what} of {table} over: {facts}")
+    facts = ", ".join(f"{fact} {value}" for fact, value in taken.items())
+    outcome = "would be taken over" if dry_run else "taken over"
+    click.echo(f"{what.capitalize()} of {table} {outcome}: {facts}.")
 
 
-def _say_problems(detail: dict[str, Any] | None) -> None:
-    from trunkline.cli.output import clean  # noqa: PLC0415 - see main.py
-
+def _show_problems(detail: dict[str, Any] | None) -> None:
     for problem in (detail or {}).get("problems", ()):
         click.echo(f"        - {clean(problem)}")

@@ -1,67 +1,52 @@
-"""``trunkline schedules``: what is enqueued by the clock."""
+"""``trunkline schedules``: jobs that are enqueued by the clock."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from trunkline.cli import options
-
-# Imports of the driver and of rich wait until a command runs, so that help is quick.
-if TYPE_CHECKING:
-    from trunkline.db.call import Call
-    from trunkline.model import ScheduleChange
+from trunkline.cli.actions import change, confirm
+from trunkline.cli.connection import opened
+from trunkline.cli.listing import list_rows
+from trunkline.cli.output import clean, moment, print_json, relative
+from trunkline.cli.tables import Column
+from trunkline.model import ScheduleChange, ScheduleStatus
+from trunkline.operate import SyncOperator
 
 __all__ = ["schedules"]
+
+_EMPTY = "No schedules. Create one with: trunkline schedules set NAME CRON TASK"
 
 _name = click.argument("name", metavar="NAME")
 
 
 @click.group()
 def schedules() -> None:
-    """What is enqueued by the clock. Tasks with schedule= make theirs by themselves."""
+    """Jobs that are enqueued by the clock. Workers create the schedules of their tasks."""
 
 
 @schedules.command(
-    "list", epilog=options.examples("trunkline schedules list", "trunkline schedules list --json")
+    "list",
+    epilog=options.examples(
+        "trunkline schedules list",
+        "trunkline schedules list --watch",
+        "trunkline schedules list --json",
+    ),
 )
-@options.with_options(options.dsn, options.as_json)
-def list_(*, dsn: str | None, as_json: bool) -> None:
+@options.with_options(options.watch, options.dsn, options.as_json)
+def list_(*, watch: bool, dsn: str | None, as_json: bool) -> None:
     """List schedules with when they are due next and what they did last."""
-    from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
-    from trunkline.cli.output import clean, print_json, relative  # noqa: PLC0415 - see above
-    from trunkline.cli.tables import Column, show  # noqa: PLC0415 - see above
-    from trunkline.db.calls import views  # noqa: PLC0415 - see above
-
-    with opened(dsn) as session:
-        found, now = session.ask(views.schedules()), session.now()
-    if as_json:
-        print_json(found)
-        return
-
-    def due(row: Any) -> str:
-        return "paused" if row.paused else relative(row.next_run_at, now)
-
-    show(
-        [
-            Column("SCHEDULE", lambda row: row.schedule, elastic=True),
-            Column("CRON", lambda row: row.cron),
-            Column("ZONE", lambda row: row.time_zone, rank=3),
-            Column("TASK", lambda row: row.task, rank=1, elastic=True),
-            Column("NEXT", due, lambda row: "yellow" if row.paused else ""),
-            Column("LAST", lambda row: relative(row.last_run_at, now), rank=4),
-            Column(
-                "TROUBLE",
-                lambda row: clean(row.last_error) if row.last_error else "",
-                "red",
-                rank=2,
-                elastic=True,
-            ),
-        ],
-        found,
-        nothing="No schedules; make one with: trunkline schedules set NAME CRON TASK",
+    list_rows(
+        dsn,
+        lambda operator: operator.schedules.list(),
+        lambda now, _out: _columns(now),
+        empty=_EMPTY,
+        watch=watch,
+        as_json=as_json,
     )
 
 
@@ -79,21 +64,21 @@ def list_(*, dsn: str | None, as_json: bool) -> None:
 @click.option("--payload", type=options.PAYLOAD, metavar="JSON", help="The text, @FILE or -.")
 @click.option("--time-zone", metavar="NAME", default="UTC", show_default=True)
 @click.option("--queue", metavar="NAME", help="Instead of the queue of the task.")
-@click.option("--priority", type=click.IntRange(-50, 49), help="The larger one goes first.")
+@click.option("--priority", type=click.IntRange(-50, 49), help="Higher priorities go first.")
 @click.option("--tenant", metavar="NAME")
 @click.option(
     "--missed",
     type=click.Choice(["skip", "once", "all"]),
     default="once",
     show_default=True,
-    help="What becomes of due times nobody was there for: none, the latest, or every one.",
+    help="Due times that passed while no worker ran: enqueue none, the latest, or all of them.",
 )
 @click.option(
     "--paused/--not-paused",
     default=None,
-    help="Enqueue nothing until it is resumed [default: a new one runs, an old one stays].",
+    help="Enqueue nothing until it is resumed [default: keep the pause; a new one is active].",
 )
-@options.with_options(options.dsn, options.as_json)
+@options.with_options(options.reason, options.dsn, options.as_json)
 def set_(
     *,
     name: str,
@@ -102,52 +87,62 @@ def set_(
     payload: dict[str, Any] | None,
     dsn: str | None,
     as_json: bool,
-    **given: Any,
+    **fields: Any,
 ) -> None:
-    """Make a schedule, or change all of an existing one.
+    """Create a schedule, or replace an existing one.
 
     CRON is five fields (minute hour day month weekday) in quotes, or @hourly, @daily and so on.
     """
-    from trunkline.db.calls import admin  # noqa: PLC0415 - see above
-
     _change(
-        admin.set_schedule(name, cron, task, payload=payload or {}, **given),
+        lambda operator: operator.schedules.set(name, cron, task, payload=payload, **fields),
+        lambda schedule: "created" if schedule.created else "changed",
         dsn=dsn,
         as_json=as_json,
     )
 
 
-@schedules.command(epilog=options.examples("trunkline schedules pause nightly"))
-@options.with_options(_name, options.dsn, options.as_json)
-def pause(*, name: str, dsn: str | None, as_json: bool) -> None:
-    """Enqueue nothing of a schedule until it is resumed."""
-    from trunkline.db.calls import admin  # noqa: PLC0415 - see above
+@schedules.command(
+    epilog=options.examples("trunkline schedules pause nightly --reason 'the report is wrong'")
+)
+@options.with_options(_name, options.reason, options.dsn, options.as_json)
+def pause(*, name: str, reason: str | None, dsn: str | None, as_json: bool) -> None:
+    """Enqueue nothing for a schedule until it is resumed.
 
-    _change(admin.pause_schedule(name), dsn=dsn, as_json=as_json)
+    Jobs that it has enqueued continue.
+    """
+    change(
+        lambda operator: operator.schedules.pause(name, reason=reason),
+        lambda _: f"Schedule {clean(name)} paused. Jobs that it has enqueued continue.",
+        lambda schedule: schedule,
+        dsn=dsn,
+        as_json=as_json,
+    )
 
 
 @schedules.command(epilog=options.examples("trunkline schedules resume nightly"))
-@options.with_options(_name, options.dsn, options.as_json)
-def resume(*, name: str, dsn: str | None, as_json: bool) -> None:
-    """Go on from now; what was due during the pause is not made up for."""
-    from trunkline.db.calls import admin  # noqa: PLC0415 - see above
-
-    _change(admin.resume_schedule(name), dsn=dsn, as_json=as_json)
+@options.with_options(_name, options.reason, options.dsn, options.as_json)
+def resume(*, name: str, reason: str | None, dsn: str | None, as_json: bool) -> None:
+    """Continue from now on. Due times during the pause do not count as missed."""
+    _change(
+        lambda operator: operator.schedules.resume(name, reason=reason),
+        lambda _: "resumed",
+        dsn=dsn,
+        as_json=as_json,
+    )
 
 
 @schedules.command(epilog=options.examples("trunkline schedules remove nightly --yes"))
-@options.with_options(_name, options.yes, options.dsn, options.as_json)
-def remove(*, name: str, yes: bool, dsn: str | None, as_json: bool) -> None:
-    """Remove a schedule; jobs it enqueued stay."""
-    from trunkline.cli.actions import confirm  # noqa: PLC0415 - see above
-    from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
-    from trunkline.cli.output import print_json  # noqa: PLC0415 - see above
-    from trunkline.db.calls import admin  # noqa: PLC0415 - see above
-
-    confirm(f"Remove the schedule {name}?", yes=yes)
-    with opened(dsn) as session:
-        session.ask(admin.remove_schedule(name))
-    print_json({"schedule": name, "removed": True}) if as_json else click.echo(f"{name}  removed")
+@options.with_options(_name, options.yes, options.reason, options.dsn, options.as_json)
+def remove(*, name: str, yes: bool, reason: str | None, dsn: str | None, as_json: bool) -> None:
+    """Remove a schedule. Jobs that it has enqueued stay."""
+    confirm(f"Remove the schedule {clean(name)}?", yes=yes)
+    change(
+        lambda operator: operator.schedules.remove(name, reason=reason),
+        lambda _: f"Schedule {clean(name)} removed. Jobs that it has enqueued stay.",
+        lambda _: {"schedule": name, "removed": True},
+        dsn=dsn,
+        as_json=as_json,
+    )
 
 
 @schedules.command(
@@ -160,7 +155,7 @@ def remove(*, name: str, yes: bool, dsn: str | None, as_json: bool) -> None:
 @click.argument("name", metavar="[NAME]", required=False)
 @click.option("--cron", metavar="CRON", help="An expression to try, instead of a schedule.")
 @click.option("--time-zone", metavar="NAME", help="For --cron [default: UTC].")
-@click.option("--after", type=options.TIME, metavar="TIME", help="Reckon from then [default: now].")
+@click.option("--after", type=options.TIME, metavar="TIME", help="Start from then [default: now].")
 @click.option("--count", type=click.IntRange(1, 1000), default=5, show_default=True)
 @options.with_options(options.dsn, options.as_json)
 def next_(
@@ -174,28 +169,18 @@ def next_(
     as_json: bool,
 ) -> None:
     """Show when a schedule, or an expression, is due next."""
-    from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
-    from trunkline.cli.output import moment, print_json  # noqa: PLC0415 - see above
-    from trunkline.db.calls import admin, views  # noqa: PLC0415 - see above
-    from trunkline.errors import UnknownSchedule  # noqa: PLC0415 - see above
-
     if (name is None) == (cron is None):
         raise click.UsageError("Name a schedule, or pass --cron.")
     if name is not None and time_zone is not None:
         raise click.UsageError("--time-zone is for --cron; a schedule has its own.")
     with opened(dsn) as session:
+        operator = session.operator
         zone = time_zone or "UTC"
         if name is not None:
-            known = {row.schedule: row for row in session.ask(views.schedules())}
-            if name not in known:
-                raise UnknownSchedule(
-                    "unknown schedule",
-                    detail={"schedule": name, "known": sorted(known)},
-                    hint="See those there are with: trunkline schedules list",
-                )
-            cron, zone = known[name].cron, known[name].time_zone
-        due = session.ask(admin.next_due(cron or "", zone, after, count))
-        now = session.now()
+            schedule = operator.schedules.get(name)
+            cron, zone = schedule.cron, schedule.time_zone
+        due = operator.schedules.next_due(cron or "", time_zone=zone, after=after, count=count)
+        now = operator.now()
     if as_json:
         print_json({"cron": cron, "time_zone": zone, "due": due})
         return
@@ -203,15 +188,40 @@ def next_(
         click.echo(moment(at, now))
 
 
-def _change(call: Call[ScheduleChange], *, dsn: str | None, as_json: bool) -> None:
-    from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
-    from trunkline.cli.output import moment, print_json  # noqa: PLC0415 - see above
-
+def _change(
+    action: Callable[[SyncOperator], ScheduleChange],
+    verb: Callable[[ScheduleChange], str],
+    *,
+    dsn: str | None,
+    as_json: bool,
+) -> None:
+    """Change a schedule and print when it is due next."""
     with opened(dsn) as session:
-        found = session.ask(call)
-        now = session.now()
+        schedule, now = action(session.operator), session.operator.now()
     if as_json:
-        print_json(found)
+        print_json(schedule)
         return
-    what = "paused" if found.paused else f"next {moment(found.next_run_at, now)}"
-    click.echo(f"{found.schedule}  {'made, ' if found.created else ''}{what}")
+    due = "It is paused" if schedule.paused else f"Next due at {moment(schedule.next_run_at, now)}"
+    click.echo(f"Schedule {clean(schedule.schedule)} {verb(schedule)}. {due}.")
+
+
+def _columns(now: datetime) -> list[Column[ScheduleStatus]]:
+    return [
+        Column("SCHEDULE", lambda row: row.schedule, elastic=True),
+        Column("CRON", lambda row: row.cron),
+        Column("ZONE", lambda row: row.time_zone, rank=3),
+        Column("TASK", lambda row: row.task, rank=1, elastic=True),
+        Column(
+            "NEXT",
+            lambda row: "paused" if row.paused else relative(row.next_run_at, now),
+            lambda row: "yellow" if row.paused else "",
+        ),
+        Column("LAST", lambda row: relative(row.last_run_at, now), rank=4),
+        Column(
+            "ERROR",
+            lambda row: clean(row.last_error) if row.last_error else "",
+            "red",
+            rank=2,
+            elastic=True,
+        ),
+    ]

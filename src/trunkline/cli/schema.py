@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from dataclasses import asdict
 
 import click
 
+from trunkline import schema as tooling
 from trunkline.cli import options
 from trunkline.cli.options import with_options as _with
-
-# Imports of the driver wait until a command runs, so that help is quick.
-if TYPE_CHECKING:
-    from trunkline.schema import Report
+from trunkline.cli.output import count
+from trunkline.db.dsn import resolve
+from trunkline.profiles.verification import verify as verify_profiles
+from trunkline.schema import Report
 
 __all__ = ["schema"]
 
@@ -22,7 +23,7 @@ _lock_timeout = click.option(
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="Give up, with nothing changed, when a lock is not free for so long.",
+    help="Stop, with nothing changed, if a lock is not free within this time.",
 )
 _tenant_roles = click.option(
     "--tenant-role",
@@ -37,7 +38,7 @@ _tenant_roles = click.option(
 def schema() -> None:
     """Install, upgrade and verify the schema.
 
-    The role that runs this needs CREATEROLE and CREATE on the database, and is no superuser.
+    The role that runs it needs CREATEROLE and CREATE on the database, and need not be a superuser.
     """
 
 
@@ -51,13 +52,10 @@ def schema() -> None:
 def install(
     *, dsn: str | None, tenant_roles: tuple[str, ...], lock_timeout: float, as_json: bool
 ) -> None:
-    """Create the schema, or bring an existing one up to date. Safe to repeat."""
-    from trunkline import schema as tooling  # noqa: PLC0415 - see above
-    from trunkline.db.dsn import resolve  # noqa: PLC0415 - see above
-
+    """Create the schema, or upgrade an existing one. You can repeat it."""
     with resolve(dsn) as target:
         report = tooling.install(target, lock_timeout=lock_timeout, tenant_roles=tenant_roles)
-    _tell(report, as_json=as_json)
+    _show(report, as_json=as_json)
 
 
 @schema.command(epilog=options.examples("trunkline schema upgrade --lock-timeout 2"))
@@ -65,13 +63,10 @@ def install(
 def upgrade(
     *, dsn: str | None, tenant_roles: tuple[str, ...], lock_timeout: float, as_json: bool
 ) -> None:
-    """Bring an existing schema up to date, in one transaction."""
-    from trunkline import schema as tooling  # noqa: PLC0415 - see above
-    from trunkline.db.dsn import resolve  # noqa: PLC0415 - see above
-
+    """Upgrade an existing schema, in one transaction."""
     with resolve(dsn) as target:
         report = tooling.upgrade(target, lock_timeout=lock_timeout, tenant_roles=tenant_roles)
-    _tell(report, as_json=as_json)
+    _show(report, as_json=as_json)
 
 
 @schema.command(
@@ -84,15 +79,9 @@ def upgrade(
 def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
     """Compare a database with the shipped schema.
 
-    Profiles that are installed are compared too. Each difference is named. The exit code is 0 when
-    they are equal and 1 when they differ.
+    It compares installed profiles too and lists each difference. The exit code is 0 if there is
+    none, and 1 otherwise.
     """
-    from dataclasses import asdict  # noqa: PLC0415 - see above
-
-    from trunkline import schema as tooling  # noqa: PLC0415 - see above
-    from trunkline.db.dsn import resolve  # noqa: PLC0415 - see above
-    from trunkline.profiles.verification import verify as verify_profiles  # noqa: PLC0415
-
     with resolve(dsn) as target:
         differences = [*tooling.verify(target), *verify_profiles(target)]
         newer = tooling.newer_than_package(target) if differences else None
@@ -101,18 +90,18 @@ def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
     elif differences:
         for difference in differences:
             click.echo(str(difference))
-        click.echo(f"{_count(len(differences), 'difference')} from the shipped schema", err=True)
+        click.echo(f"{count(len(differences), 'difference')} from the shipped schema.", err=True)
         click.echo(
             f"{newer}. {newer.hint}"
             if newer
-            else "`trunkline schema upgrade` brings functions, views and grants back, and "
+            else "`trunkline schema upgrade` restores functions, views and grants, and "
             "`trunkline profile install NAME --again` those of a profile (with --phase N for "
-            "further phases). Tables, indexes and policies it leaves alone: take their statements "
-            "from `trunkline schema sql`. Memberships are revoked with `revoke ROLE from MEMBER`.",
+            "further phases). Neither changes tables, indexes and policies: copy their statements "
+            "from `trunkline schema sql`. Revoke memberships with `revoke ROLE from MEMBER`.",
             err=True,
         )
     else:
-        click.echo("The database is equal to the shipped schema")
+        click.echo("The database is equal to the shipped schema.")
     ctx.exit(1 if differences else 0)
 
 
@@ -128,21 +117,19 @@ def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Print only what a database at version N lacks [default: from nothing].",
+    help="Print only what a database at version N lacks [default: print all of it].",
 )
 @click.option("--supabase", is_flag=True, help="Map anon, authenticated and service_role.")
 @_with(_tenant_roles, _lock_timeout)
 def sql(
     *, from_version: int, supabase: bool, tenant_roles: tuple[str, ...], lock_timeout: float
 ) -> None:
-    """Print everything as SQL, without connecting.
+    """Print the installation as SQL, without connecting.
 
-    It is meant for psql or a migrations folder. The script is one transaction and refuses a
-    database that is not at the version it starts from, so that running it twice changes nothing:
-    psql -v ON_ERROR_STOP=1 -f FILE
+    Run it with `psql -v ON_ERROR_STOP=1 -f FILE`, or save it among your migrations. The script is
+    one transaction and refuses a database that is not at the version it starts from, so running it
+    twice changes nothing.
     """
-    from trunkline import schema as tooling  # noqa: PLC0415 - see above
-
     click.echo(
         tooling.script(
             from_version=from_version,
@@ -156,9 +143,11 @@ def sql(
 
 @schema.command(epilog=options.examples("trunkline schema uninstall --keep-roles"))
 @_with(options.dsn, _lock_timeout)
-@click.option("--keep-roles", is_flag=True, help="Leave the five roles even if nobody uses them.")
 @click.option(
-    "--cascade", is_flag=True, help="Also drop objects of yours that depend on the schemas."
+    "--keep-roles", is_flag=True, help="Keep the five roles even if no database uses them."
+)
+@click.option(
+    "--cascade", is_flag=True, help="Also drop your own objects that depend on the schemas."
 )
 @_with(options.yes, options.as_json)
 def uninstall(
@@ -172,17 +161,14 @@ def uninstall(
 ) -> None:
     """Remove the schemas with all jobs in them.
 
-    Refused, with a list, while views, columns or other objects of yours depend on them, or a
-    profile is installed. The roles go too, where no other database uses them. The list has no
-    functions in PL/pgSQL that call ours: PostgreSQL records no dependency for them.
+    It is refused, with a list, while your own views, columns or other objects depend on them, or a
+    profile is installed. Roles that no other database uses are dropped too. The list lacks PL/pgSQL
+    functions that call ours, because PostgreSQL records no dependency for them.
     """
-    from trunkline import schema as tooling  # noqa: PLC0415 - see above
-    from trunkline.db.dsn import resolve  # noqa: PLC0415 - see above
-
     if not yes:
         click.confirm(
             "This removes the schemas trunkline and trunkline_internal and every job in them"
-            + (", and objects of yours that depend on them" if cascade else "")
+            + (", and your own objects that depend on them" if cascade else "")
             + ". Go on?",
             abort=True,
         )
@@ -198,17 +184,17 @@ def uninstall(
         }
         click.echo(json.dumps(facts))
         return
-    click.echo("Removed the schemas trunkline and trunkline_internal")
+    click.echo("Schemas trunkline and trunkline_internal removed.")
     for dependant in report.dropped_dependants:
         verb = "No longer works" if dependant.startswith("profile ") else "Dropped"
         click.echo(f"{verb}: {dependant}")
     if report.dropped_roles:
-        click.echo(f"Removed the roles {', '.join(report.dropped_roles)}")
+        click.echo(f"Roles removed: {', '.join(report.dropped_roles)}")
     for role, reason in report.kept_roles.items():
-        click.echo(f"Left the role {role}: {reason}")
+        click.echo(f"Role {role} kept: {reason}")
 
 
-def _tell(report: Report, *, as_json: bool) -> None:
+def _show(report: Report, *, as_json: bool) -> None:
     if as_json:
         facts = {
             "before": report.before,
@@ -218,18 +204,16 @@ def _tell(report: Report, *, as_json: bool) -> None:
         }
         click.echo(json.dumps(facts))
         return
-    # Why a table was changed later tells nothing to who sees it for the first time.
+    # The reasons for migrations matter only to those who have the earlier tables.
     for migration in report.applied if report.before else ():
-        flag = " (breaking: clients of earlier releases stop)" if migration.breaking else ""
+        flag = " (breaking: clients of earlier releases stop working)" if migration.breaking else ""
         click.echo(f"  {migration.label}  {migration.why}{flag}")
-    again = f"{report.objects} functions and views applied"
+    applied = f"{report.objects} functions and views applied"
     if not report.applied:
-        click.echo(f"The schema is at version {report.version} already; {again} again")
+        click.echo(f"Schema already at version {report.version}; {applied} again.")
     elif report.before:
-        click.echo(f"Upgraded from version {report.before} to {report.version}; {again} again")
+        click.echo(
+            f"Schema upgraded from version {report.before} to {report.version}; {applied} again."
+        )
     else:
-        click.echo(f"Installed version {report.version}; {again}")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+        click.echo(f"Schema installed at version {report.version}; {applied}.")

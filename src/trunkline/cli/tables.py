@@ -1,4 +1,4 @@
-"""Tables and live views, laid out with rich; imported when a command runs."""
+"""Tables and live views, laid out with rich."""
 
 from __future__ import annotations
 
@@ -27,49 +27,57 @@ _INTERVAL = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[Row]):
-    """One column: what it shows of a row, and what becomes of it when the terminal is narrow."""
+    """One column: what it shows of a row, and what happens to it in a narrow terminal."""
 
     title: str
     text: Callable[[Row], Any]
     style: Callable[[Row], str] | str = ""
     right: bool = False
-    # Of two columns the one with the higher number is left out first; 0 always stays.
+    # The column with the highest rank is left out first; 0 always stays.
     rank: int = 0
-    # May be cut short before others are left out, to so much at least.
+    # May be cut to `least` characters. Columns of a higher rank are left out before it has less
+    # than `room`.
     elastic: bool = False
     least: int = 8
+    room: int = 8
+    # Holds ids: if not everything fits, they are cut to this length, or to more where the shown ids
+    # would not differ.
+    short: int | None = None
 
 
 def console() -> Console:
-    """Standard output: as wide as the terminal, or as wide as it takes when piped."""
-    made = Console(highlight=False, markup=False, soft_wrap=False)
-    if not made.is_terminal:
-        made = Console(highlight=False, markup=False, width=10_000, color_system=None)
-    return made
+    """Return standard output: as wide as the terminal, or without a bound if it is piped."""
+    out = Console(highlight=False, markup=False, soft_wrap=False)
+    if not out.is_terminal:
+        out = Console(highlight=False, markup=False, width=10_000, color_system=None)
+    return out
 
 
 def state_text(state: str) -> Text:
-    """A state in its colour."""
+    """Return a state in its colour."""
     return Text(clean(state), style=STATE_STYLES.get(state, ""))
 
 
 def table(columns: Sequence[Column[Row]], rows: Sequence[Row], width: int) -> Table:
-    """Lay out what fits; columns that do not are left out, by their rank."""
+    """Lay out the columns that fit; the others are left out by their rank."""
     cells = [[_cell(column, row) for row in rows] for column in columns]
-    natural = [
-        max([cell_len(column.title), *(cell.cell_len for cell in found)])
-        for column, found in zip(columns, cells, strict=True)
-    ]
-    # What is empty from top to bottom tells nothing.
+    # A column without any text is left out.
     full = [
         i
         for i, column in enumerate(columns)
         if not column.rank or any(cell.plain for cell in cells[i])
     ]
-    kept = _fitting(columns, natural, full, width)
-    made = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+    natural = _widths(columns, cells)
+    kept = full
+    if sum(natural[i] + _GAP for i in full) - _GAP > width:
+        for i, column in enumerate(columns):
+            if column.short is not None:
+                cells[i] = _shortened(cells[i], column.short)
+        natural = _widths(columns, cells)
+        kept = _fitting(columns, natural, full, width)
+    grid = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
     for i, room in _rooms(columns, natural, kept, width).items():
-        made.add_column(
+        grid.add_column(
             columns[i].title,
             justify="right" if columns[i].right else "left",
             no_wrap=True,
@@ -77,12 +85,12 @@ def table(columns: Sequence[Column[Row]], rows: Sequence[Row], width: int) -> Ta
             width=room,
         )
     for number in range(len(rows)):
-        made.add_row(*(cells[i][number] for i in kept))
-    return made
+        grid.add_row(*(cells[i][number] for i in kept))
+    return grid
 
 
 def show(columns: Sequence[Column[Row]], rows: Sequence[Row], *, nothing: str) -> None:
-    """Print a table, or a sentence when there is nothing in it."""
+    """Print a table, or a sentence if it has no rows."""
     out = console()
     if rows:
         put(out, table(columns, rows, out.width))
@@ -91,124 +99,142 @@ def show(columns: Sequence[Column[Row]], rows: Sequence[Row], *, nothing: str) -
 
 
 def put(out: Console, what: RenderableType) -> None:
-    """Print; into a file without the spaces that fill a terminal's line."""
+    """Print it; into a file, without the spaces that fill a line of a terminal."""
     if out.is_terminal:
         out.print(what)
         return
-    with out.capture() as caught:
+    with out.capture() as capture:
         out.print(what)
-    for line in caught.get().splitlines():
+    for line in capture.get().splitlines():
         click.echo(line.rstrip())
 
 
 def facts(pairs: Sequence[tuple[str, Any]]) -> Table:
-    """Names and values below each other; those without a value are left out."""
-    made = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=False)
-    made.add_column(no_wrap=True, style="bold")
-    made.add_column(overflow="fold")
+    """Return names with their values, one per line; names without a value are left out."""
+    grid = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=False)
+    grid.add_column(no_wrap=True, style="bold")
+    grid.add_column(overflow="fold")
     for name, value in pairs:
         text = (
             value if isinstance(value, Text) else Text("" if value is None else clean_lines(value))
         )
         if text.plain:
-            made.add_row(name, text)
-    return made
+            grid.add_row(name, text)
+    return grid
 
 
 def live(
-    look: Callable[[], Any],
+    ask: Callable[[], Any],
     render: Callable[[Any, Console], RenderableType],
     *,
     as_json: bool,
-    ended: Callable[[Any], bool] = lambda _found: False,
-    document: Callable[[Any], Any] = lambda found: found,
+    ended: Callable[[Any], bool] = lambda _answer: False,
+    document: Callable[[Any], Any] = lambda answer: answer,
 ) -> None:
-    """Look once a second and show what is there, until Ctrl-C or until it has ended.
+    """Ask once a second and show the answer, until Ctrl-C or until `ended` is true of it.
 
-    As JSON, or into a file, each look is one line or one table more.
+    As JSON, or into a file, each answer is printed after the last one.
     """
     out = console()
 
-    def write(found: Any) -> None:
+    def write(answer: Any) -> None:
         if as_json:
-            print_json(document(found))
+            print_json(document(answer))
         else:
-            put(out, Group(render(found, out), Text("")))
+            put(out, Group(render(answer, out), Text("")))
             sys.stdout.flush()
 
     try:
         if as_json or not out.is_terminal:
-            _repeat(look, write, ended)
+            _repeat(ask, write, ended)
         else:
-            _refresh(look, render, out, ended)
+            _refresh(ask, render, out, ended)
     except KeyboardInterrupt:
-        # The way to end it, so no failure.
+        # This is how a user ends it.
         return
 
 
 def _repeat(
-    look: Callable[[], Any], write: Callable[[Any], None], ended: Callable[[Any], bool]
+    ask: Callable[[], Any], write: Callable[[Any], None], ended: Callable[[Any], bool]
 ) -> None:
     while True:
-        found = look()
-        write(found)
-        if ended(found):
+        answer = ask()
+        write(answer)
+        if ended(answer):
             return
         time.sleep(_INTERVAL)
 
 
 def _refresh(
-    look: Callable[[], Any],
+    ask: Callable[[], Any],
     render: Callable[[Any, Console], RenderableType],
     out: Console,
     ended: Callable[[Any], bool],
 ) -> None:
-    found = look()
+    answer = ask()
     with Live(
-        render(found, out), console=out, auto_refresh=False, vertical_overflow="crop"
+        render(answer, out), console=out, auto_refresh=False, vertical_overflow="crop"
     ) as screen:
-        while not ended(found):
+        while not ended(answer):
             time.sleep(_INTERVAL)
-            found = look()
-            screen.update(render(found, out), refresh=True)
+            answer = ask()
+            screen.update(render(answer, out), refresh=True)
 
 
 def _cell(column: Column[Row], row: Row) -> Text:
-    found = column.text(row)
-    if isinstance(found, Text):
-        return found
+    value = column.text(row)
+    if isinstance(value, Text):
+        return value
     style = column.style if isinstance(column.style, str) else column.style(row)
-    return Text(clean("" if found is None else found), style=style)
+    return Text(clean("" if value is None else value), style=style)
+
+
+def _widths(columns: Sequence[Column[Any]], cells: Sequence[Sequence[Text]]) -> list[int]:
+    return [
+        max([cell_len(column.title), *(cell.cell_len for cell in texts)])
+        for column, texts in zip(columns, cells, strict=True)
+    ]
+
+
+def _shortened(cells: Sequence[Text], least: int) -> list[Text]:
+    """Cut ids to the same length at which they still differ."""
+    ids = {cell.plain for cell in cells}
+    length = least
+    while len({text[:length] for text in ids}) < len(ids):
+        length += 1
+    return [cell[:length] for cell in cells]
 
 
 def _fitting(
     columns: Sequence[Column[Any]], natural: Sequence[int], full: Sequence[int], width: int
 ) -> list[int]:
     kept = list(full)
-
-    def least() -> int:
-        return sum(
-            (min(natural[i], columns[i].least) if columns[i].elastic else natural[i]) + _GAP
-            for i in kept
-        )
-
-    while least() - _GAP > width:
+    while True:
         last = max(kept, key=lambda i: (columns[i].rank, i))
-        if columns[last].rank == 0:
-            break
+
+        def needed(i: int, rank: int = columns[last].rank) -> int:
+            column = columns[i]
+            if not column.elastic:
+                return natural[i]
+            room = max(column.room, column.least) if column.rank < rank else column.least
+            return min(natural[i], room)
+
+        if columns[last].rank == 0 or sum(needed(i) + _GAP for i in kept) - _GAP <= width:
+            return kept
         kept.remove(last)
-    return kept
 
 
 def _rooms(
     columns: Sequence[Column[Any]], natural: Sequence[int], kept: Sequence[int], width: int
 ) -> dict[int, int]:
-    """How wide each column is; those that may be cut share what the others leave."""
+    """Return the width of each column; elastic ones share what the others leave."""
     rooms = {i: natural[i] for i in kept}
     elastic = sorted((i for i in kept if columns[i].elastic), key=lambda i: natural[i])
     left = width - _GAP * (len(kept) - 1) - sum(natural[i] for i in kept if i not in elastic)
     for place, i in enumerate(elastic):
-        others = sum(min(natural[j], columns[j].least) for j in elastic[place + 1 :])
+        others = sum(
+            min(natural[j], max(columns[j].room, columns[j].least)) for j in elastic[place + 1 :]
+        )
         share = min(left // (len(elastic) - place), left - others)
         rooms[i] = max(min(natural[i], share), min(natural[i], columns[i].least))
         left -= rooms[i]

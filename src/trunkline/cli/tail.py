@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 
 from trunkline.cli import options
+from trunkline.cli.connection import opened
+from trunkline.cli.lines import printer
 
 __all__ = ["tail"]
 
@@ -17,8 +19,8 @@ __all__ = ["tail"]
         "trunkline jobs tail --json | jq 'select(.event == \"failed\") | .error'",
     )
 )
-@click.option("--queue", metavar="NAME", help="Only in this queue.")
-@click.option("--task", metavar="NAME", help="Only of this task.")
+@click.option("--queue", metavar="NAME", help="Only this queue.")
+@click.option("--task", metavar="NAME", help="Only this task.")
 @click.option(
     "--state",
     "states",
@@ -32,9 +34,9 @@ __all__ = ["tail"]
     type=click.IntRange(0, 10_000),
     default=10,
     show_default=True,
-    help="How much of the last day comes first.",
+    help="Lines of the last day that come first.",
 )
-@click.option("--follow/--no-follow", default=True, help="Go on, which is the default, or stop.")
+@click.option("--follow/--no-follow", default=True, help="Go on after these lines, or stop.")
 @options.with_options(options.dsn, options.as_json)
 def tail(
     *,
@@ -48,24 +50,23 @@ def tail(
 ) -> None:
     """Follow what happens to jobs, like a log.
 
-    Ctrl-C ends it with code 0. Each line is told once: when a job is enqueued, when an attempt
-    starts and how it ends. What a transaction committed late comes late, with its own time. The
-    start of an attempt that failed or was put off within a second is not told, its end is.
+    Ctrl-C ends it with code 0. A job has a line when it is enqueued, when an attempt starts, and
+    when the attempt ends. A line of a transaction that committed late comes late, with its own
+    time. An attempt that failed or was deferred within a second may have a line for its end only.
     """
-    from trunkline.cli.connection import opened  # noqa: PLC0415 - see main.py
-    from trunkline.cli.following import Follower  # noqa: PLC0415 - see main.py
-    from trunkline.cli.lines import printer  # noqa: PLC0415 - see main.py
-
     write = printer(as_json=as_json)
     with opened(dsn) as session:
-        follower = Follower(session, task=task, queue=queue, states=frozenset(states))
         try:
-            for line in follower.history(lines):
-                write(line)
-            while follow:
-                for line in follower.news():
+            if follow:
+                for line in session.watcher.activity.follow(
+                    lines, task=task, queue=queue, states=states
+                ):
                     write(line)
-                follower.rest()
+                return
+            for line in session.operator.activity.recent(
+                lines, task=task, queue=queue, states=states
+            ):
+                write(line)
         except KeyboardInterrupt:
-            # The way to end it, so no failure.
+            # This is how a user ends it.
             return

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from trunkline.cli import options
+from trunkline.worker.entry import WorkerOptions, run_worker
 
-# Imports of the driver wait until a command runs, so that help is quick.
-if TYPE_CHECKING:
-    from trunkline.worker.entry import WorkerOptions
-
-__all__ = ["wished", "worker", "worker_options"]
+__all__ = ["worker", "worker_options", "worker_settings"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -56,7 +53,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--memory-limit",
         type=options.SIZE,
         metavar="SIZE",
-        help="A process that takes more, such as 512MB, ends its jobs and is replaced.",
+        help="A process that uses more, such as 512MB, finishes its jobs and is replaced.",
     ),
     click.option(
         "--grace",
@@ -64,7 +61,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         default="30s",
         show_default=True,
         metavar="TIME",
-        help="What running jobs get to end after SIGTERM, SIGHUP or Ctrl-C.",
+        help="Time for running jobs to end after SIGTERM, SIGHUP or Ctrl-C.",
     ),
     click.option(
         "--log",
@@ -80,7 +77,9 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         default="info",
         show_default=True,
     ),
-    click.option("--name", metavar="TEXT", help="Begins the worker's id [default: the host's]."),
+    click.option(
+        "--name", metavar="TEXT", help="Start of the worker's id [default: the host name]."
+    ),
     options.dsn,
     click.option(
         "--listen-dsn",
@@ -91,17 +90,15 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
 
 
 def worker_options(command: Command) -> Command:
-    """All that says how workers run; `worker` and `up` share it."""
+    """Add the options of workers, which `worker` and `up` share."""
     decorated: Command = options.with_options(*_OPTIONS)(command)
     return decorated
 
 
-def wished(
+def worker_settings(
     app_path: str, *, queues: tuple[str, ...], tasks: tuple[str, ...], **given: Any
 ) -> WorkerOptions:
-    """The options as the worker takes them."""
-    from trunkline.worker.entry import WorkerOptions  # noqa: PLC0415 - see above
-
+    """Return the values of the command line as a worker takes them."""
     return WorkerOptions(
         app_path=app_path, queues=options.split(queues), tasks=options.split(tasks), **given
     )
@@ -120,10 +117,8 @@ def wished(
 def worker(ctx: click.Context, /, *, app: str, **given: Any) -> None:
     """Run the jobs of an application until SIGTERM, SIGHUP or Ctrl-C.
 
-    APP is module:variable, for example shop.jobs:app; the module is looked for in the current
-    folder too. A first signal lets running jobs end, within --grace; a second one does not. Jobs
-    that could not end are handed back and run elsewhere.
+    APP is module:variable, for example shop.jobs:app; the module may be in the current folder.
+    After the first signal, running jobs have --grace to end; a second signal ends that time. Jobs
+    that have not ended are handed back, and another worker runs them.
     """
-    from trunkline.worker.entry import run_worker  # noqa: PLC0415 - see above
-
-    ctx.exit(run_worker(wished(app, **given)))
+    ctx.exit(run_worker(worker_settings(app, **given)))

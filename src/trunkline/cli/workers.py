@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from trunkline.cli import options
-
-# Imports of the driver and of rich wait until a command runs, so that help is quick.
-if TYPE_CHECKING:
-    from trunkline.cli.tables import Column
+from trunkline.cli.actions import confirm
+from trunkline.cli.connection import opened
+from trunkline.cli.listing import list_rows
+from trunkline.cli.output import clean, count, print_json, relative
+from trunkline.cli.tables import Column
+from trunkline.model import WorkerStatus
 
 __all__ = ["workers"]
+
+_STYLES = {"active": "green", "draining": "yellow", "stopped": "dim"}
+_DRAINED = {
+    "draining": "draining. It finishes its running jobs and claims no more.",
+    "stopped": "had stopped before.",
+    "gone": "had died before. Its jobs are given to other workers.",
+}
 
 
 @click.group()
@@ -29,77 +37,77 @@ def workers() -> None:
         "trunkline workers list --all --json",
     ),
 )
-@click.option("--all", "everyone", is_flag=True, help="Also those that stopped or are gone.")
+@click.option("--all", "everyone", is_flag=True, help="Also workers that stopped or died.")
 @options.with_options(options.watch, options.dsn, options.as_json)
 def list_(*, everyone: bool, watch: bool, dsn: str | None, as_json: bool) -> None:
     """List worker processes and how many jobs each runs."""
-    from trunkline.cli.listing import list_rows  # noqa: PLC0415 - see above
-    from trunkline.db.calls import views  # noqa: PLC0415 - see above
-
     list_rows(
         dsn,
-        views.workers(everyone=everyone),
+        lambda operator: operator.workers.list(everyone=everyone),
         lambda now, _out: _columns(now),
-        nothing="No workers; start one with: trunkline worker APP",
+        empty="No workers. Start one with: trunkline worker APP",
         watch=watch,
         as_json=as_json,
     )
 
 
 @workers.command(
-    epilog=options.examples("trunkline workers drain web-1-4711", "trunkline workers drain --all")
+    epilog=options.examples(
+        "trunkline workers drain web-1-4711 --reason 'host is replaced'",
+        "trunkline workers drain --all",
+    )
 )
 @click.argument("names", metavar="[WORKER]...", nargs=-1)
-@click.option("--all", "everyone", is_flag=True, help="All that are active now.")
-@options.with_options(options.yes, options.dsn, options.as_json)
+@click.option("--all", "everyone", is_flag=True, help="All workers that are active now.")
+@options.with_options(options.yes, options.reason, options.dsn, options.as_json)
 def drain(
-    *, names: tuple[str, ...], everyone: bool, yes: bool, dsn: str | None, as_json: bool
+    *,
+    names: tuple[str, ...],
+    everyone: bool,
+    yes: bool,
+    reason: str | None,
+    dsn: str | None,
+    as_json: bool,
 ) -> None:
-    """Ask workers to finish what they run, claim no more and end."""
-    from trunkline.cli.actions import confirm  # noqa: PLC0415 - see above
-    from trunkline.cli.connection import opened  # noqa: PLC0415 - see above
-    from trunkline.cli.output import clean, count, print_json  # noqa: PLC0415 - see above
-    from trunkline.db.calls import admin, views  # noqa: PLC0415 - see above
-
+    """Ask workers to finish their running jobs, claim no more and exit."""
     if bool(names) == everyone:
         raise click.UsageError("Name workers, or pass --all.")
+    states: list[dict[str, str]] = []
     with opened(dsn) as session:
         if everyone:
-            found = session.ask(views.workers(everyone=False))
-            names = tuple(row.worker for row in found if row.state == "active")
+            active = [row for row in session.operator.workers.list() if row.state == "active"]
+            names = tuple(row.worker for row in active)
             if names:
                 confirm(f"Drain {count(len(names), 'worker')}?", yes=yes)
-        answers = [
-            {"worker": name, "state": session.ask(admin.drain_worker(name))} for name in names
-        ]
+        for name in names:
+            state = session.operator.workers.drain(name, reason=reason)
+            states.append({"worker": name, "state": state})
+            if not as_json:
+                click.echo(f"Worker {clean(name)} {_DRAINED.get(state, f'is {state}.')}")
     if as_json:
-        print_json(answers)
-        return
-    for answer in answers:
-        click.echo(f"{clean(answer['worker'])}  {answer['state']}")
-    if not answers:
-        click.echo("No worker is active", err=True)
+        print_json(states)
+    elif not states:
+        click.echo("No worker is active.", err=True)
 
 
-def _columns(now: datetime) -> list[Column[Any]]:
-    from trunkline.cli.output import relative  # noqa: PLC0415 - see above
-    from trunkline.cli.tables import Column  # noqa: PLC0415 - see above
-
-    def state(row: Any) -> str:
+def _columns(now: datetime) -> list[Column[WorkerStatus]]:
+    def state(row: WorkerStatus) -> str:
         return row.state if row.alive or row.state in {"gone", "stopped"} else "silent"
 
-    def style(row: Any) -> str:
-        colours = {"active": "green", "draining": "yellow", "stopped": "dim"}
-        return colours.get(state(row), "red")
-
     return [
-        Column("WORKER", lambda row: row.worker, elastic=True),
-        Column("STATE", state, style),
+        Column("WORKER", lambda row: row.worker, elastic=True, least=24),
+        Column("STATE", state, lambda row: _STYLES.get(state(row), "red")),
         Column("RUNNING", lambda row: row.running, right=True),
         Column("SEEN", lambda row: relative(row.seen_at, now), rank=1),
         Column("STARTED", lambda row: relative(row.started_at, now), rank=2),
-        Column("QUEUES", lambda row: ", ".join(row.queues or ["all"]), rank=3, elastic=True),
-        Column("HOST", lambda row: row.host, rank=5, elastic=True),
+        Column(
+            "QUEUES",
+            lambda row: ", ".join(row.queues or ["all"]),
+            rank=3,
+            elastic=True,
+            least=14,
+        ),
+        Column("HOST", lambda row: row.host, rank=5, elastic=True, least=16),
         Column("PID", lambda row: row.pid, right=True, rank=4),
         Column("VERSION", lambda row: row.version, rank=6),
     ]

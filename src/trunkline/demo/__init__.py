@@ -1,4 +1,4 @@
-"""`trunkline demo`: two workers, a producer, a kill in the middle, and the account at the end."""
+"""`trunkline demo`: a producer, two workers, one of which is killed, and the final account."""
 
 from trunkline.demo.account import Account
 from trunkline.demo.play import play

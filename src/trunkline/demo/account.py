@@ -1,4 +1,4 @@
-"""The books: every job that was enqueued, and what became of it."""
+"""The account of all jobs that were enqueued, and how they ended."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 
 from trunkline.db.call import Call, Row
 
-__all__ = ["Account", "Standing", "final_figures", "running_of", "standing"]
+__all__ = ["Account", "TaskCounts", "final_figures", "running_of", "task_counts"]
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What `trunkline demo --json` prints; `lost` and `duplicates` must be 0."""
+    """The output of `trunkline demo --json`; `lost` and `duplicates` must be 0."""
 
     enqueued: int
     completed: int
     cancelled: int
     dead: int
-    # Attempts that failed and were tried again.
+    # Failed attempts that were retried.
     retried: int
-    # Attempts of the killed worker that were taken back.
+    # Attempts of the killed worker that were reclaimed.
     reclaimed: int
-    # Attempts at ending those as the killed worker would have, all of which the engine refused.
+    # Late completions in the name of the killed worker; the engine must refuse all of them.
     stale_rejected: int
     lost: int
     duplicates: int
@@ -31,18 +31,18 @@ class Account:
 
     @property
     def balances(self) -> bool:
-        """Whether every job is accounted for, once."""
+        """Whether every job ended exactly once."""
         ended = self.completed + self.cancelled + self.dead
         return self.lost == 0 and self.duplicates == 0 and ended == self.enqueued
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How many jobs of a task are where, for the live view."""
+class TaskCounts:
+    """The number of jobs of a task in each state, for the live view."""
 
     task: str
     waiting: int
@@ -54,8 +54,8 @@ class Standing:
     cancelled: int
 
 
-def standing() -> Call[list[Standing]]:
-    """Counts per task, now."""
+def task_counts() -> Call[list[TaskCounts]]:
+    """Count the jobs of each task by state."""
     return Call(
         """
         select task,
@@ -71,12 +71,12 @@ def standing() -> Call[list[Standing]]:
         order by task
         """,
         (),
-        lambda rows: [Standing(*row) for row in rows],
+        lambda rows: [TaskCounts(*row) for row in rows],
     )
 
 
 def running_of(pid: int) -> Call[list[Row]]:
-    """The worker of a process and its running attempts."""
+    """Return the worker of a process and its running attempts."""
     return Call(
         """
         select w.worker, j.job_id, j.attempt
@@ -90,7 +90,7 @@ def running_of(pid: int) -> Call[list[Row]]:
 
 
 def final_figures() -> Call[dict[str, int]]:
-    """What the database says when everything has ended."""
+    """Return the figures of the account when all jobs have ended."""
 
     def decode(rows: Sequence[Row]) -> dict[str, int]:
         names = ("completed", "cancelled", "dead", "open", "effects", "effect_jobs", "unpaid")

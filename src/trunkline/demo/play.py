@@ -1,4 +1,4 @@
-"""The demo from its first to its last moment."""
+"""Runs the demo from start to end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trunkline.db.calls.admin import run_duty, set_setting
 from trunkline.db.calls.views import workers as all_workers
 from trunkline.db.dsn import DSN_VARIABLE
 from trunkline.demo import tasks
-from trunkline.demo.account import Account, Standing, final_figures, running_of, standing
+from trunkline.demo.account import Account, TaskCounts, final_figures, running_of, task_counts
 from trunkline.demo.producer import Producer
 from trunkline.demo.stage import Stage, set_stage
 from trunkline.errors import TrunklineError
@@ -24,40 +24,40 @@ from trunkline.errors import TrunklineError
 __all__ = ["Scene", "play"]
 
 _ORDERS_PER_SECOND: Final = 40.0
-# Of the time given, how much the producer gets, and when a worker is killed.
+# For which part of the time the producer runs, and after which part a worker is killed.
 _PRODUCING: Final = 0.6
 _KILL_AT: Final = 0.25
-# Beyond the time given, before the demo gives up on jobs that do not end.
+# How many seconds after the planned end the demo fails if jobs have not ended.
 _OVERTIME: Final = 180.0
-_LOOK: Final = 0.1
+_FRAME: Final = 0.1
 
-# A dead worker is noticed within two pulses and its jobs go back at once: in production 5 seconds
-# and a jitter of up to a minute are kinder to a database, here somebody is watching.
+# A dead worker is detected within two pulses, and its jobs are reclaimed at once. The defaults (5
+# seconds and a jitter of up to a minute) are easier on a database, but here somebody is watching.
 _SETTINGS: Final = {"pulse_interval": "1 second", "reclaim_jitter": "0 seconds"}
 
 
 @dataclass(slots=True)
 class Scene:
-    """What is to be seen at one moment."""
+    """The state that the screen shows at one moment."""
 
     seconds: float = 0.0
-    standing: list[Standing] = field(default_factory=list)
+    tasks: list[TaskCounts] = field(default_factory=list)
     workers: list[tuple[str, str, int]] = field(default_factory=list)
-    happened: list[str] = field(default_factory=list)
+    events: list[str] = field(default_factory=list)
     enqueued: int = 0
 
 
 class DemoFailed(TrunklineError):
-    """The demo could not be played to its end."""
+    """The demo could not be completed."""
 
     code = "demo_failed"
     hint = "The lines above are the log of its workers."
 
 
 def play(seconds: float, show: Callable[[Scene], None]) -> Account:
-    """Play it and return the account."""
+    """Run the demo and return the account."""
     opening = "a PostgreSQL server starts in a temporary folder"
-    show(Scene(happened=[opening]))
+    show(Scene(events=[opening]))
     with set_stage() as stage:
         previous = os.environ.get(DSN_VARIABLE)
         os.environ[DSN_VARIABLE] = stage.dsn
@@ -79,7 +79,7 @@ class _Demo:
         self._seconds = seconds
         self._show = show
         self._run = tasks.app.sync.run
-        self._scene = Scene(happened=[opening])
+        self._scene = Scene(events=[opening])
         self._left_behind: tuple[str, list[UUID], list[int]] | None = None
         self._stale_rejected = 0
 
@@ -88,7 +88,7 @@ class _Demo:
         for name, value in _SETTINGS.items():
             self._run(set_setting(name, value))
         Producer.prepare(self._stage.dsn)
-        self._say("two workers start")
+        self._announce("two workers start")
         victim = self._stage.start_worker()
         self._stage.start_worker()
         producer = Producer(self._stage.dsn, self._seconds * _PRODUCING, _ORDERS_PER_SECOND)
@@ -100,36 +100,38 @@ class _Demo:
             if self._left_behind is None and passed > self._seconds * _KILL_AT:
                 self._kill(victim, enough=3 if passed < self._seconds * _PRODUCING else 1)
             self._take_back()
-            self._look(passed, producer)
-            time.sleep(_LOOK)
+            self._update(passed, producer)
+            time.sleep(_FRAME)
         if producer.error is not None:
             raise DemoFailed(f"The producer failed: {producer.error}") from producer.error
-        self._say("everything has ended")
-        self._look(time.monotonic() - begin, producer)
+        self._announce("all jobs have ended")
+        self._update(time.monotonic() - begin, producer)
         return self._account(producer, time.monotonic() - begin)
 
     def _is_over(self, producer: Producer) -> bool:
         if producer.is_alive() or self._left_behind is None:
             return False
-        return all(not (one.waiting or one.running or one.retrying) for one in self._scene.standing)
+        return all(
+            not (task.waiting or task.running or task.retrying) for task in self._scene.tasks
+        )
 
     def _kill(self, victim: subprocess.Popen[bytes], *, enough: int) -> None:
-        """When it has something to lose."""
-        held = self._run(running_of(victim.pid))
-        if len(held) < enough:
+        """Kill the worker once it holds enough jobs."""
+        attempts = self._run(running_of(victim.pid))
+        if len(attempts) < enough:
             return
         victim.send_signal(signal.SIGKILL)
         victim.wait()
-        # Again: between the two it may have ended some and claimed others.
-        held = self._run(running_of(victim.pid)) or held
-        jobs = [row[1] for row in held]
-        self._left_behind = (held[0][0], jobs, [row[2] for row in held])
-        self._say(f"worker1 is killed with SIGKILL; it held {len(jobs)} jobs")
+        # Read again: until it was killed, it may have ended some jobs and claimed others.
+        attempts = self._run(running_of(victim.pid)) or attempts
+        jobs = [row[1] for row in attempts]
+        self._left_behind = (attempts[0][0], jobs, [row[2] for row in attempts])
+        self._announce(f"worker1 is killed with SIGKILL; it held {len(jobs)} jobs")
         self._stage.start_worker()
-        self._say("worker3 starts")
+        self._announce("worker3 starts")
 
     def _take_back(self) -> None:
-        """Have its jobs taken back, then try to end them as the dead worker would have."""
+        """Reclaim the jobs of the dead worker, then try to complete them in its name."""
         if self._left_behind is None or self._stale_rejected:
             return
         self._run(run_duty("reclaim"))
@@ -138,22 +140,24 @@ class _Demo:
             return
         refused = self._run(work.complete(worker, jobs, attempts))
         self._stale_rejected = sum(verdict.verdict == "lost" for verdict in refused)
-        self._say(f"{len(jobs)} jobs are taken back after two missed pulses")
-        self._say(f"worker1's ghost ends {len(jobs)} jobs late: {self._stale_rejected} refused")
+        self._announce(f"{len(jobs)} jobs are reclaimed after two missed pulses")
+        self._announce(
+            f"{len(jobs)} late completions in the name of worker1: {self._stale_rejected} refused"
+        )
 
     def _workers(self) -> list[tuple[str, str, int]]:
         rows = self._run(all_workers(everyone=True))
         return [(row.worker, row.state, row.running) for row in rows]
 
-    def _look(self, passed: float, producer: Producer) -> None:
+    def _update(self, passed: float, producer: Producer) -> None:
         self._scene.seconds = passed
-        self._scene.standing = self._run(standing())
+        self._scene.tasks = self._run(task_counts())
         self._scene.workers = self._workers()
         self._scene.enqueued = producer.enqueued
         self._show(self._scene)
 
-    def _say(self, what: str) -> None:
-        self._scene.happened.append(what)
+    def _announce(self, event: str) -> None:
+        self._scene.events.append(event)
         self._show(self._scene)
 
     def _account(self, producer: Producer, seconds: float) -> Account:
@@ -167,7 +171,7 @@ class _Demo:
             retried=figures["retried"],
             reclaimed=figures["reclaimed"],
             stale_rejected=self._stale_rejected,
-            # Jobs nobody can find, and completed ones whose effect is missing.
+            # Jobs that no longer exist, and completed ones whose effect is missing.
             lost=producer.enqueued - ended - figures["open"] + figures["unpaid"],
             duplicates=figures["effects"] - figures["effect_jobs"],
             seconds=round(seconds, 1),

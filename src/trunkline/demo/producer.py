@@ -1,4 +1,4 @@
-"""Enqueues jobs in transactions with rows of its own, as an application would."""
+"""Enqueues jobs in the transactions that write an application's own rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ create table if not exists demo_effects (
 
 
 class Producer(threading.Thread):
-    """Places orders until its time is over; `enqueued` counts what was committed."""
+    """Places orders until its time is over; `enqueued` counts the committed jobs."""
 
     def __init__(self, dsn: str, seconds: float, rate: float) -> None:
         super().__init__(name="demo producer", daemon=True)
@@ -38,16 +38,16 @@ class Producer(threading.Thread):
         self.error: Exception | None = None
 
     def run(self) -> None:
-        """The thread."""
+        """Run in the thread."""
         try:
             with psycopg.connect(self._dsn) as connection:
                 self._produce(connection)
-        except Exception as error:  # noqa: BLE001 - told by whoever joins
+        except Exception as error:  # noqa: BLE001 - the thread that joins reports it
             self.error = error
 
     @staticmethod
     def prepare(dsn: str) -> None:
-        """Make the tables of the demo's application."""
+        """Create the tables of the demo's application."""
         with psycopg.connect(dsn) as connection:
             connection.execute(_TABLES)
 
@@ -77,17 +77,17 @@ class Producer(threading.Thread):
         self.enqueued += jobs
 
     def _jobs(self, connection: psycopg.Connection[Any], number: int) -> int:
-        here: OptionArguments = {"connection": connection}
-        tasks.receipt.sync.options(**here).enqueue(order=number)
+        options: OptionArguments = {"connection": connection}
+        tasks.receipt.sync.options(**options).enqueue(order=number)
         jobs = 1
         if number % 8 == 3:
-            tasks.report.sync.options(**here).enqueue(pages=self._random.randint(6, 14))
+            tasks.report.sync.options(**options).enqueue(pages=self._random.randint(6, 14))
             jobs += 1
         if number % 15 == 4:
-            tasks.flaky.sync.options(**here).enqueue(failures=self._random.randint(1, 3))
+            tasks.flaky.sync.options(**options).enqueue(failures=self._random.randint(1, 3))
             jobs += 1
         if number % 40 == 5:
-            tasks.poison.sync.options(**here).enqueue(reason=f"order {number} has no address")
+            tasks.poison.sync.options(**options).enqueue(reason=f"order {number} has no address")
             jobs += 1
         if number % 30 == 6:
             reminder = tasks.reminder.sync.options(delay="1h").enqueue(order=number)

@@ -1,4 +1,4 @@
-"""The demo as people see it."""
+"""Renders the demo in the terminal."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _LINES = 8
 
 @contextmanager
 def live_screen(console: Console) -> Iterator[Any]:
-    """Give a function that shows a scene: live in a terminal, line by line elsewhere."""
+    """Yield a function that shows a scene: live in a terminal, line by line elsewhere."""
     if not console.is_terminal:
-        told = 0
+        printed = 0
 
-        def tell(scene: Scene) -> None:
-            nonlocal told
-            for line in scene.happened[told:]:
+        def print_new(scene: Scene) -> None:
+            nonlocal printed
+            for line in scene.events[printed:]:
                 console.print(f"{scene.seconds:6.1f} s  {line}")
-            told = len(scene.happened)
+            printed = len(scene.events)
 
-        yield tell
+        yield print_new
         return
     with Live(console=console, refresh_per_second=10) as live:
         yield lambda scene: live.update(_drawn(scene))
@@ -56,44 +56,46 @@ def _drawn(scene: Scene) -> Group:
     )
     for name in columns:
         jobs.add_column(name, justify="left" if name in {"task", "progress"} else "right")
-    for one in scene.standing:
+    for row in scene.tasks:
         bar: Any = ""
-        if one.progress is not None:
-            bar = ProgressBar(total=100, completed=one.progress, width=16)
-        dead = Text(str(one.dead), style="red" if one.dead else "dim")
-        counts = [str(number) for number in (one.waiting, one.running)]
-        ended = [str(number) for number in (one.retrying, one.completed, one.cancelled)]
-        jobs.add_row(one.task, *counts, bar, *ended, dead)
+        if row.progress is not None:
+            bar = ProgressBar(total=100, completed=row.progress, width=16)
+        dead = Text(str(row.dead), style="red" if row.dead else "dim")
+        counts = [str(number) for number in (row.waiting, row.running)]
+        ended = [str(number) for number in (row.retrying, row.completed, row.cancelled)]
+        jobs.add_row(row.task, *counts, bar, *ended, dead)
     workers = Table(expand=True, box=SIMPLE_HEAD)
     for name in ("worker", "state", "running"):
         workers.add_column(name, justify="right" if name == "running" else "left")
     for worker, state, running in scene.workers:
         style = "green" if state == "active" else "red"
         workers.add_row(worker, Text(state, style=style), str(running))
-    happened = Text("\n".join(f"• {line}" for line in scene.happened[-_LINES:]))
-    return Group(jobs, workers, Panel(happened, title="what happens", title_align="left"))
+    events = Text("\n".join(f"• {line}" for line in scene.events[-_LINES:]))
+    return Group(jobs, workers, Panel(events, title="events", title_align="left"))
 
 
 def print_account(console: Console, account: Account) -> None:
-    """The books, and whether they balance."""
+    """Print the account, and whether every job ended exactly once."""
     table = Table(title="The account", show_header=False)
     table.add_column("what")
     table.add_column("jobs", justify="right")
-    explained = {
+    labels = {
         "enqueued": "enqueued (committed)",
         "completed": "completed",
         "cancelled": "cancelled",
         "dead": "dead letters, with their errors",
         "retried": "attempts retried after an error",
-        "reclaimed": "attempts taken back from the killed worker",
-        "stale_rejected": "late ends of it, refused",
+        "reclaimed": "attempts reclaimed from the killed worker",
+        "stale_rejected": "its late completions, refused",
         "lost": "lost",
-        "duplicates": "done twice",
+        "duplicates": "run twice",
     }
     figures = account.as_json()
-    for name, text in explained.items():
+    for name, text in labels.items():
         style = "bold" if name in {"lost", "duplicates", "enqueued"} else ""
         table.add_row(text, str(figures[name]), style=style)
     console.print(table)
-    verdict = "The books balance." if account.balances else "The books do NOT balance."
+    verdict = (
+        "Every job ended exactly once." if account.balances else "NOT every job ended exactly once."
+    )
     console.print(Text(verdict, style="bold green" if account.balances else "bold red"))

@@ -1,4 +1,4 @@
-"""What the demo runs on: a disposable server and real worker processes."""
+"""The stage of the demo: a disposable server and real worker processes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Stage:
         self._workers: list[subprocess.Popen[bytes]] = []
 
     def start_worker(self) -> subprocess.Popen[bytes]:
-        """Start `trunkline worker` as anybody would."""
+        """Start `trunkline worker` as a user would."""
         number = len(self._workers) + 1
         command = [
             *(sys.executable, "-m", "trunkline", "worker", "trunkline.demo.tasks:app"),
@@ -42,11 +42,11 @@ class Stage:
         return process
 
     def living(self) -> list[subprocess.Popen[bytes]]:
-        """Workers that run."""
+        """Return the workers that still run."""
         return [worker for worker in self._workers if worker.poll() is None]
 
     def stop_workers(self) -> None:
-        """Ask them to end and wait for it."""
+        """Ask the workers to stop, and wait until they have."""
         for worker in self.living():
             worker.send_signal(signal.SIGTERM)
         for worker in self._workers:
@@ -57,13 +57,13 @@ class Stage:
                 worker.wait()
 
     def logs(self) -> str:
-        """What the workers wrote, for the case that something went wrong."""
+        """Return the logs of all workers, for the message of a failure."""
         return "\n".join(path.read_text("utf-8") for path in sorted(self._folder.glob("*.log")))
 
 
 @contextmanager
 def set_stage() -> Iterator[Stage]:
-    """Start a server in a temporary folder and install the schema; gone afterwards."""
+    """Start a server in a temporary folder and install the schema; remove both at the end."""
     with tempfile.TemporaryDirectory(prefix="trunkline-demo-") as folder:
         path = Path(folder)
         with acquire(home=path / "server") as server:

@@ -1,4 +1,4 @@
-"""The kinds of work in the demo. A handler's effect is a row that commits with its completion."""
+"""The tasks of the demo. A handler's effect is a row that commits with its completion."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 from trunkline import Backoff, Context, Trunkline
 
 QUEUE = "demo"
-# An effect is written once per completed job, whatever dies; the account counts them.
+# Each completed job has written one effect, even if workers died. The account counts the effects.
 EFFECT = "insert into demo_effects (job_id, attempt, task) values (%s, %s, %s)"
 
 _QUICK = Backoff(base="200ms", factor=2, cap="2s", jitter=0.2)
@@ -17,13 +17,13 @@ app = Trunkline()
 
 @app.task(queue=QUEUE, max_attempts=6)
 async def receipt(ctx: Context, order: int) -> None:
-    """Fast: most of the work is like this."""
+    """Fast, like most jobs."""
     await _effect(ctx, {"order": order})
 
 
 @app.task(queue=QUEUE, max_attempts=6, lease="30s")
 async def report(ctx: Context, pages: int) -> None:
-    """Slow, with progress: it is what a killed worker leaves half done."""
+    """Slow, with progress: a killed worker leaves such jobs unfinished."""
     for page in range(pages):
         await ctx.progress(100 * page // pages, f"page {page + 1} of {pages}")
         await asyncio.sleep(0.15)
@@ -32,22 +32,22 @@ async def report(ctx: Context, pages: int) -> None:
 
 @app.task(queue=QUEUE, max_attempts=6, backoff=_QUICK)
 async def flaky(ctx: Context, failures: int) -> None:
-    """Fails a few times before it succeeds, as calls of other people's servers do."""
+    """Fails a few times before it succeeds, as calls to other services do."""
     if ctx.failures < failures:
-        raise ConnectionError(f"the other side hung up ({ctx.failures + 1})")
+        raise ConnectionError(f"the service closed the connection ({ctx.failures + 1})")
     await _effect(ctx, {"failures": ctx.failures})
 
 
 @app.task(queue=QUEUE, max_attempts=3, backoff=_QUICK)
 async def poison(reason: str) -> None:
-    """Never succeeds: it ends as a dead letter with its errors, and holds nobody up."""
+    """Never succeeds: it ends as a dead letter with its errors, and delays no other job."""
     raise ValueError(reason)
 
 
 @app.task(queue=QUEUE)
 async def reminder(order: int) -> None:
-    """Due in an hour; the producer thinks better of it and cancels."""
-    raise AssertionError(f"the reminder of order {order} was cancelled and ran all the same")
+    """Due in an hour; the producer cancels it."""
+    raise AssertionError(f"the reminder of order {order} ran although it was cancelled")
 
 
 async def _effect(ctx: Context, result: object) -> None:

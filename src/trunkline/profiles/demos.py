@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from trunkline import schema
-from trunkline.embedded import acquire
 from trunkline.errors import ProfileBroken, ProfileError
 from trunkline.profiles.installer import install
 from trunkline.profiles.profile import Profile
 
-__all__ = ["Account", "Demo", "demo", "temporary_database"]
+__all__ = ["Account", "Demo", "DemoWithFiles", "demo", "temporary_database"]
 
 
 class Account(Protocol):
@@ -33,7 +32,7 @@ class Account(Protocol):
 class Demo(Protocol):
     """The module that a profile names as its ``demo``."""
 
-    # How many documents it takes unless told otherwise.
+    # Default number of documents.
     DOCUMENTS: int
 
     def run(self, documents: int, *, say: Callable[[str], None]) -> Any:
@@ -42,6 +41,17 @@ class Demo(Protocol):
 
     def lines(self, account: Any) -> Iterator[str]:
         """Return the account as text."""
+        ...
+
+
+@runtime_checkable
+class DemoWithFiles(Protocol):
+    """A demonstration that makes files, which a person can keep."""
+
+    KEEPS_FILES: bool
+
+    def run(self, documents: int, *, say: Callable[[str], None], keep: Path | None = None) -> Any:
+        """Do what `Demo.run` does; copy the files into this folder, which is empty or new."""
         ...
 
 
@@ -66,6 +76,8 @@ def demo(profile: Profile) -> Demo:
 @contextmanager
 def temporary_database(profile: Profile, phases: Iterable[str] = ()) -> Iterator[str]:
     """Start a server in a temporary folder, install the engine and the profile; yield the DSN."""
+    from trunkline.embedded import acquire  # noqa: PLC0415 - not importable on Windows
+
     # A short name, because the path of a Unix socket may not be long.
     with (
         tempfile.TemporaryDirectory(prefix="trunkline-") as folder,

@@ -1,4 +1,4 @@
--- From here on as the owner of the engine's objects. What was applied is on record beside it.
+-- From here on as the owner of the engine's objects. These tables record what was applied.
 
 set local role trunkline_owner;
 create table if not exists profile_schema.trunkline_profile_steps (
