@@ -1,4 +1,4 @@
-"""What the tests of all profiles use."""
+"""Fixtures for the tests of all profiles."""
 
 from collections.abc import Iterator
 

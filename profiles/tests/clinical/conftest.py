@@ -1,4 +1,4 @@
-"""The profile installed in a fresh database, and short calls of its outer names."""
+"""The profile installed in a fresh database, and helpers that call its public names."""
 
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -12,6 +12,8 @@ from psycopg import sql
 from psycopg.rows import namedtuple_row
 from psycopg.types.json import Jsonb
 
+from profiles.tests.templates import template_with_profile
+from tests.support import databases
 from tests.support.calls import Calls
 from tests.support.databases import Database
 from tests.support.platform_roles import PUBLIC, project
@@ -35,12 +37,12 @@ TYPES = (
 )
 AI = "ai_queue_pass1"
 PLAIN = "report_generation"
-# Roles of a platform that must not be let in.
+# Roles of a platform that must not have access.
 CLIENTS = ("anon", "authenticated")
 
 
 class Clinic:
-    """What producer, worker and operator do with the profile, each on a connection of its own."""
+    """Calls of producer, worker and operator, each on a separate connection."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -83,7 +85,7 @@ class Clinic:
     def enqueue(
         self, kind: str = PLAIN, payload: dict[str, Any] | None = None, **more: Any
     ) -> UUID:
-        """A job of that type; one of the pipeline names a file unless a payload is given."""
+        """A job of that type; a job of the pipeline names a file unless a payload is passed."""
         named = {"job_name": "test", "job_payload": None, **more}
         pipeline = kind in TYPES[:6]
         body = {"shell_file_id": str(self.file)} if pipeline else {"work": True}
@@ -95,7 +97,7 @@ class Clinic:
         return found
 
     def claim(self, worker: str = "w1", *kinds: str) -> Any:
-        """The claimed row, or nothing."""
+        """The claimed row, or None."""
         found = self.rows(
             "select * from clinical.claim_next_job_v3(%s, %s)",
             worker,
@@ -229,6 +231,15 @@ def profile() -> Profile:
 
 
 @pytest.fixture
+def database(request: pytest.FixtureRequest, server: Server, template: str) -> Iterator[Database]:
+    """A separate database; with all phases installed if the test uses ``clinic``."""
+    if "clinic" in request.fixturenames:
+        template = template_with_profile(server, "clinical")
+    with databases.fresh(server, template) as made:
+        yield made
+
+
+@pytest.fixture
 def install(database: Database, profile: Profile) -> Callable[..., tuple[str, ...]]:
     """Install phases: ``install("phase1")``; all of them without a name."""
 
@@ -240,28 +251,27 @@ def install(database: Database, profile: Profile) -> Callable[..., tuple[str, ..
 
 
 @pytest.fixture
-def clinic(database: Database, install: Callable[..., tuple[str, ...]]) -> Clinic:
+def clinic(database: Database) -> Clinic:
     """With all phases installed."""
-    install()
     return Clinic(database)
 
 
 @pytest.fixture
 def nobody() -> UUID:
-    """An id that nothing has."""
+    """An unused id."""
     return uuid4()
 
 
 @pytest.fixture
 def health() -> Iterator[str]:
-    """A health endpoint: /ok is well, everything else is not."""
+    """A health endpoint: /ok is healthy, everything else is not."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200 if self.path == "/ok" else 503)
             self.end_headers()
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as inherited
             pass
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
@@ -273,7 +283,7 @@ def health() -> Iterator[str]:
 
 @pytest.fixture
 def platform(platform_server: Server) -> Iterator[Database]:
-    """A database whose platform gives every new object to its public roles."""
+    """A database whose platform grants every new object to its public roles."""
     with project(platform_server, *PUBLIC) as database:
         database.superuser().execute("grant trunkline_producer, trunkline_worker to service_role")
         installer.install(database.dsn, profiles.get("clinical"), ["1", "2"])
@@ -283,7 +293,7 @@ def platform(platform_server: Server) -> Iterator[Database]:
 def sign_in(
     database: Database, user: UUID | None, role: str = "authenticated"
 ) -> psycopg.Connection:
-    """A connection as the gateway makes it for a signed-in user."""
+    """A connection as the gateway opens it for a signed-in user."""
     connection = database.connect(role)
     claims = sql.Literal(f'{{"sub": "{user}", "role": "authenticated"}}' if user else "")
     connection.execute(sql.SQL("set request.jwt.claims = {}").format(claims))

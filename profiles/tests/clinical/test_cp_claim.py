@@ -136,7 +136,7 @@ def test_cp_32_the_jitter_is_drawn_for_each_job(clinic: Clinic) -> None:
     assert len({row.s for row in drawn}) > 5
 
 
-def test_cp_33_a_lost_job_says_who_lost_it(clinic: Clinic) -> None:
+def test_cp_33_a_lost_job_names_the_worker_that_lost_it(clinic: Clinic) -> None:
     """CP-33: the worker that held it, not the one that claims next, and when."""
     job = clinic.start(worker="loser")
     clinic.enqueue("audit_cleanup")

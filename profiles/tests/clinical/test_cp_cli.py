@@ -49,7 +49,7 @@ def test_cp_103_health_endpoints_are_asked(clinic: Clinic, health: str) -> None:
     refused = answer(clinic.database, *step, *nobody, code=1)
     assert "did not answer" in refused["detail"]["problems"][0]
     refused = answer(clinic.database, *step, code=1)
-    assert refused["detail"]["problems"] == ["say with evidence how it was seen"]
+    assert refused["detail"]["problems"] == ["state with evidence how it was verified"]
     done = answer(clinic.database, *step, "--health", f"{health}/ok")
     assert (done["outcome"], done["evidence"]) == ("done", f"asked {health}/ok")
 
@@ -57,7 +57,7 @@ def test_cp_103_health_endpoints_are_asked(clinic: Clinic, health: str) -> None:
 def test_cp_85_an_installation_is_tried_first(database: Database) -> None:
     """CP-85, CP-90: --dry-run says what would be applied and applies nothing."""
     text = trunkline(database, "install", "clinical", "--all", "--dry-run").stdout
-    assert "Would apply" in text
+    assert "would be applied" in text
     assert "phase2/migration" in text
     assert "missing" in trunkline(database, "status", "clinical", code=1).stdout
     trunkline(database, "install", "clinical", "--all")

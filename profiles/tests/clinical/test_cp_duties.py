@@ -56,7 +56,7 @@ def test_cp_84_the_functions_of_clients(platform: Database) -> None:
     assert clinic.complete(clinic.claim().job_id)
     assert [row.correlation_id for row in clinic.rows("select * from clinical.job_queue")] == [
         str(file)
-    ] * 2
+    ] * 6
     log = "select clinical.audit_logger_v3(%s, %s, 'SELECT', 'looked at it')"
     client.execute(log, (clinic.patient, job))
     assert clinic.audit(job, "client_event")[0].job_id == job

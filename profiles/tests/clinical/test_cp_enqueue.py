@@ -223,7 +223,7 @@ def test_cp_102_the_switch_of_v3(clinic: Clinic) -> None:
     assert clinic.row(clinic.enqueue()).status == "pending"
 
 
-def test_cp_25_a_full_queue_is_a_refusal_of_its_own(clinic: Clinic) -> None:
+def test_cp_25_a_full_queue_has_its_own_refusal(clinic: Clinic) -> None:
     """CP-25: at queue_depth_limit jobs that wait for an endpoint the next one is refused."""
     clinic.operator.connection.execute(
         "update clinical.api_rate_limits set queue_depth_limit = 3 where provider_name = 'openai'"
@@ -240,11 +240,13 @@ def test_cp_25_a_full_queue_is_a_refusal_of_its_own(clinic: Clinic) -> None:
         "asked": 1,
         "depth_limit": 3,
     }
-    assert len(clinic.rows("select id from clinical.job_queue where job_type = %s", AI)) == 3
+    # Next to them is the stage of the cancelled pipeline of the file.
+    rows = clinic.rows("select status from clinical.job_queue where job_type = %s", AI)
+    assert sorted(row.status for row in rows) == ["cancelled", *["pending"] * 3]
     assert clinic.row(clinic.enqueue("fast_queue_ocr")).status == "pending"
 
 
-def test_cp_25_a_full_queue_may_put_off_instead(clinic: Clinic) -> None:
+def test_cp_25_a_full_queue_may_defer_instead(clinic: Clinic) -> None:
     """CP-25: as configured; the job is accepted and due later."""
     clinic.operator.connection.execute(
         "update clinical.api_rate_limits set queue_depth_limit = 1, queue_depth_refuses = false"

@@ -1,5 +1,6 @@
 """Jobs and files of the older tables once they are here: linked, run, rolled back like others."""
 
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -56,7 +57,7 @@ def test_cp_15_what_ran_runs_past_the_limits(older: Clinic, status: str) -> None
     for number, file in enumerate(old_files(older, 60)):
         old_stage(older, file, AI, "running", worker_id=f"old-{number}")
     assert take_all(older) == {"waiting": 0, "running": 60}
-    rows = older.rows("select * from clinical.job_queue")
+    rows = older.rows("select * from clinical.job_queue where old_id is not null")
     assert {(row.status, row.attempt) for row in rows} == {("processing", 1)}
     assert {row.worker_id for row in rows} == {f"old-{number}" for number in range(60)}
     # They are charged, and the limits are as they were.
@@ -72,7 +73,7 @@ def test_cp_15_what_ran_runs_past_the_limits(older: Clinic, status: str) -> None
     assert len(older.rows("select * from trunkline.reclaim(p_limit => 100)")) == 60
 
 
-def test_cp_15_what_cannot_run_is_told_as_waiting(older: Clinic) -> None:
+def test_cp_15_a_job_that_cannot_run_is_shown_as_waiting(older: Clinic) -> None:
     """CP-15: while claims are off nothing runs, and nothing is said to."""
     older.configure("worker.claims_enabled", "false")
     old_id = old_stage(older, old_files(older, 1)[0], AI, "running", worker_id="old")
@@ -112,6 +113,58 @@ def test_cp_106_one_job_of_a_file_carries_its_pipeline_on(older: Clinic) -> None
         assert older.complete(older.claim().job_id)
     assert older.claim() is None
     assert the_file(older, file).completed_at
+
+
+def test_cp_106_what_is_taken_over_is_a_workflow(older: Clinic) -> None:
+    """CP-106, CP-08: the stage and those behind it; no closed queue or full lane refuses it."""
+    files = old_files(older, 2)
+    later = older.operator.clock() + timedelta(hours=1)
+    waiting = old_stage(
+        older,
+        files[0],
+        AI,
+        "retrying",
+        scheduled_at=later,
+        priority=9,
+        job_name="scan",
+        retry_count=2,
+        max_retries=3,
+    )
+    running = old_stage(older, files[1], TYPES[1], "running", worker_id="old")
+    older.operator.connection.execute(
+        "update clinical.api_rate_limits set queue_depth_limit = 1;"
+        "select trunkline.pause_queue('clinical', 'x', true)"
+    )
+    assert take_all(older) == {"waiting": 1, "running": 1}
+    older.operator.connection.execute("select trunkline.resume_queue('clinical')")
+    look = (
+        "select s.name from clinical.shell_files as f"
+        " join trunkline.workflow_steps as s on s.workflow_id = f.workflow_id"
+        " where f.id = %s order by s.place"
+    )
+    for file, stages in zip(files, (TYPES[3:6], TYPES[1:6]), strict=True):
+        assert [row.name for row in older.rows(look, file)] == ["taken over", *stages]
+    row = imported(older, waiting)
+    assert abs(row.scheduled_at - later) < timedelta(seconds=5)
+    assert (row.status, row.priority, row.job_name) == ("retrying", 9, "scan")
+    assert (row.retry_count, row.max_retries) == (2, 3)
+    assert row.job_payload["shell_file_id"] == str(files[0])
+    rest = older.rows(
+        "select * from clinical.job_queue where workflow_id = %s and old_id is null",
+        row.workflow_id,
+    )
+    assert {(job.priority, job.job_name, job.status, job.waiting_reason) for job in rest} == {
+        (9, "scan", "pending", "dependency")
+    }
+    assert older.complete(imported(older, running).id, "old")
+    assert older.claim("w1", *TYPES[3:6]) is None
+    assert older.claim("w1").job_type == TYPES[2]
+    older.pass_time("1 hour")
+    for stage in TYPES[3:6]:
+        claimed = older.claim("w1", stage)
+        assert claimed.job_type == stage
+        assert older.complete(claimed.job_id)
+    assert the_file(older, files[0]).completed_at
 
 
 def test_cp_97_a_job_without_its_file_is_named(older: Clinic) -> None:

@@ -319,7 +319,7 @@ def test_cp_s08_a_late_release_leaves_the_new_window_alone(clinic: Clinic) -> No
     assert clinic.release(fresh.permit_id, None)
 
 
-def test_cp_59_a_forgotten_permit_comes_back(clinic: Clinic) -> None:
+def test_cp_59_an_unsettled_permit_comes_back(clinic: Clinic) -> None:
     """CP-59: by itself at its expiry, without an operator."""
     change(clinic, "concurrent_requests = 1")
     clinic.acquire()

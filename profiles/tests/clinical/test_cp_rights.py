@@ -44,7 +44,10 @@ def job(clinic: Clinic) -> UUID:
         "select * from clinical.require_claim(%(job)s, 1, 'w1')",
         "select * from clinical.running_attempt(%(job)s, 'w1', 1)",
         "select clinical.write_audit('job_queue', 'x', 'INSERT')",
-        "select clinical.advance(%(job)s, '{}')",
+        "select clinical.end_stage(%(job)s)",
+        "select clinical.file_of(%(job)s)",
+        "select clinical.stage_payload('{}', %(job)s, 'ai_queue_pass2')",
+        "select clinical.start_pipeline(%(job)s, 'fast_queue_ocr', '{}', '{}')",
         "select clinical.settle_tokens(%(job)s, 1, '{}')",
         "select clinical.set_file_state(%(job)s, %(job)s, null)",
         "select clinical.make_job('ai_queue_pass1', 'x', '{}')",
@@ -179,9 +182,19 @@ def test_a_result_moves_no_other_patients_file(clinic: Clinic) -> None:
     assert claimed.job_id == mine.job_id
     result = {"next_payload": {"shell_file_id": str(foreign.file_id), "note": "x"}}
     assert clinic.complete(mine.job_id, result=result)
-    (row,) = clinic.rows("select * from clinical.job_queue where job_type = %s", TYPES[1])
-    assert (row.patient_id, row.job_payload["note"]) == (clinic.patient, "x")
-    assert row.job_payload["shell_file_id"] == str(mine.file_id)
+    claimed = clinic.claim()
+    row = clinic.row(claimed.job_id)
+    assert (row.job_type, row.patient_id) == (TYPES[1], clinic.patient)
+    assert claimed.job_payload == row.job_payload
+    assert (row.job_payload["note"], row.job_payload["shell_file_id"]) == ("x", str(mine.file_id))
+    look = "select storage_path from clinical.stage_file(%s, 1, 'w1')"
+    assert clinic.worker.value(look, row.id).startswith(f"{clinic.patient}/")
+    # The rest of the pipeline ends the file of the first patient alone.
+    for _ in TYPES[1:6]:
+        assert clinic.complete(claimed.job_id, result=result)
+        claimed = clinic.claim()
+    ended = clinic.rows("select id from clinical.shell_files where completed_at is not null")
+    assert [file.id for file in ended] == [mine.file_id]
 
 
 @pytest.mark.parametrize("end", ["completed", "dead"])

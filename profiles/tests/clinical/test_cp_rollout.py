@@ -119,7 +119,7 @@ def test_cp_88_the_cut_over(clinic: Clinic, health: str) -> None:
     well = rollout.ask_health([f"{health}/ok"])
     # Nobody looked at what is deployed.
     unseen = step(clinic, "cutover", "functions_healthy")
-    assert unseen.detail["problems"] == ["say with evidence how it was seen"]
+    assert unseen.detail["problems"] == ["state with evidence how it was verified"]
     assert step(clinic, "cutover", "remove_legacy", evidence="x").outcome == "refused"
     seen = step(clinic, "cutover", "functions_healthy", problems=well, evidence="asked")
     assert seen.outcome == "done"
@@ -142,7 +142,7 @@ def test_cp_88_the_cut_over(clinic: Clinic, health: str) -> None:
     assert all(one.actor and one.last_at for one in last.values())
 
 
-def test_cp_103_a_function_that_tells_nothing_is_not_healthy(clinic: Clinic) -> None:
+def test_cp_103_a_function_without_an_answer_is_not_healthy(clinic: Clinic) -> None:
     """CP-103: the step has looked at both functions, or it is refused."""
     result = step(clinic, "cutover", "functions_healthy", evidence="seen")
     assert [one["function"] for one in result.detail["health"]] == [
@@ -308,7 +308,7 @@ def test_the_profile_is_taken_back(clinic: Clinic) -> None:
     installer.rollback(dsn, PROFILE, purge=True, force=True)
     gone = superuser.execute("select to_regnamespace('clinical')").fetchone()
     assert gone == (None,)
-    assert superuser.execute("select count(*) from trunkline.jobs").fetchone() == (2,)
+    assert superuser.execute("select count(*) from trunkline.jobs").fetchone() == (7,)
     installer.install(dsn, PROFILE)
     assert clinic.row(clinic.enqueue()).status == "pending"
 

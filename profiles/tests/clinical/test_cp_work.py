@@ -128,7 +128,7 @@ def test_cp_43_a_negative_delay_is_an_error(clinic: Clinic) -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("queue.max_deferrals", "2"), (None, None)])
-def test_cp_44_a_job_that_is_only_put_off_is_an_alert(
+def test_cp_44_a_job_that_is_only_deferred_is_an_alert(
     clinic: Clinic, key: str | None, value: str | None
 ) -> None:
     """CP-44: after so many deferrals, or after a day of them."""
@@ -338,7 +338,7 @@ def test_cp_13_running_is_not_written(clinic: Clinic) -> None:
     """CP-13: nothing writes to the view, and the old word is refused by name."""
     job = clinic.start()
     superuser = clinic.database.superuser()
-    with pytest.raises(psycopg.Error, match="running is an old word"):
+    with pytest.raises(psycopg.Error, match="running is an old status"):
         superuser.execute("update clinical.job_queue set status = 'running' where id = %s", (job,))
     with pytest.raises(psycopg.Error, match="not written to"):
         superuser.execute("delete from clinical.job_queue where id = %s", (job,))

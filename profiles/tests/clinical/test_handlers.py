@@ -69,7 +69,7 @@ def _inflating(size: int) -> bytes:
 
 
 _NO_SIZE = "the picture has no size"
-_TOO_SMALL = "the picture of the PNG is not as large as it says"
+_TOO_SMALL = "the picture of the PNG differs from its stated size"
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_sound_picture_passes(kind: str, data: bytes) -> None:
 @pytest.mark.parametrize(
     ("kind", "data", "code", "message"),
     [
-        ("png", _png(tail=b"PK"), "trailing_data", "something follows the end of the PNG"),
+        ("png", _png(tail=b"PK"), "trailing_data", "data follows the end of the PNG"),
         ("png", _png()[:-1], "damaged", "the PNG is cut short"),
         ("png", b"\x89PNG\r\n\x1a\n", "damaged", "the PNG is cut short"),
         ("png", _png()[:8] + _part(b"IEND", b""), "damaged", "the PNG has no size"),
@@ -112,8 +112,8 @@ def test_a_sound_picture_passes(kind: str, data: bytes) -> None:
         ),
         ("png", _png(0, 3), "damaged", _NO_SIZE),
         ("png", _png(4, 0), "damaged", _NO_SIZE),
-        ("png", _png(colour=5), "damaged", "the PNG has no such colours"),
-        ("png", _png(depth=3, colour=0), "damaged", "the PNG has no such colours"),
+        ("png", _png(colour=5), "damaged", "the PNG has an invalid colour type"),
+        ("png", _png(depth=3, colour=0), "damaged", "the PNG has an invalid colour type"),
         ("png", _png(rows=3 * 13 + 1), "damaged", _TOO_SMALL),
         ("png", _png(interlaced=1, rows=2 * 3 * 13 + 65), "damaged", _TOO_SMALL),
         ("png", _png(11, 100), "too_large", "the picture has 11 x 100 pixels"),

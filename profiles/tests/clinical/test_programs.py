@@ -126,7 +126,7 @@ def test_a_launcher_limits_itself_before_it_becomes_the_program(
 
 
 @pytest.mark.parametrize("arguments", [["{", "9", "/p"], ['{"CPU": 5}', "x", "/p"]])
-def test_a_launcher_that_fails_is_told_from_the_program(
+def test_a_launcher_that_fails_is_distinguished_from_the_program(
     limited: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -176,7 +176,7 @@ def test_tools_are_asked_for_their_version(tmp_path: Path, monkeypatch: pytest.M
         (Ended(3, b"", "why", _LIMITS), "p ended with 3: why"),
         (
             Ended(0, b"x" * ((16 << 20) + 1), "", _LIMITS),
-            f"p found more than {16 << 20} bytes to tell",
+            f"p printed more than {16 << 20} bytes",
         ),
         (Ended(0, b"x" * (16 << 20), "", _LIMITS), None),
     ],

@@ -1,6 +1,6 @@
-"""The profile installed in a fresh database, and short calls of its outer names."""
+"""The profile installed in a fresh database, and helpers that call its public names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
 
@@ -8,8 +8,11 @@ import psycopg
 import pytest
 from psycopg.rows import namedtuple_row
 
+from profiles.tests.templates import template_with_profile
+from tests.support import databases
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from tests.support.servers import Server
 from trunkline import profiles
 from trunkline.profiles import Profile, installer
 
@@ -24,7 +27,7 @@ TYPES = {
 
 
 class Desk:
-    """What producer, worker and operator do with the profile, each on a connection of its own."""
+    """Calls of producer, worker and operator, each on a separate connection."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -77,6 +80,15 @@ def profile() -> Profile:
 
 
 @pytest.fixture
+def database(request: pytest.FixtureRequest, server: Server, template: str) -> Iterator[Database]:
+    """A separate database; with all phases installed if the test uses ``desk``."""
+    if "desk" in request.fixturenames:
+        template = template_with_profile(server, "executor")
+    with databases.fresh(server, template) as made:
+        yield made
+
+
+@pytest.fixture
 def install(database: Database, profile: Profile) -> Callable[..., tuple[str, ...]]:
     """Install phases: ``install("phase1")``; all of them without a name."""
 
@@ -88,9 +100,8 @@ def install(database: Database, profile: Profile) -> Callable[..., tuple[str, ..
 
 
 @pytest.fixture
-def desk(database: Database, install: Callable[..., tuple[str, ...]]) -> Desk:
+def desk(database: Database) -> Desk:
     """With all phases installed."""
-    install()
     return Desk(database)
 
 

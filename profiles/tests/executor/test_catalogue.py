@@ -170,14 +170,14 @@ def test_verify_names_what_differs_in_the_clinical_profile(
 ) -> None:
     cli.text("profile", "install", "clinical")
     database.superuser().execute(change.encode())
-    expected = [named] if named else ["The database is equal to the shipped schema"]
+    expected = [named] if named else ["The database is equal to the shipped schema."]
     assert differences(cli) == expected
 
 
 @pytest.mark.parametrize("name", profiles.names())
 def test_a_grant_to_a_login_is_a_difference(cli: Cli, database: Database, name: str) -> None:
     cli.text("profile", "install", name)
-    view = {"clinical": "job_queue", "executor": "executor_jobs"}[name]
+    view = {"clinical": "job_queue", "executor": "executor_jobs", "studio": "jobs"}[name]
     # Roles belong to the server, which other tests use at the same time.
     login = f"stranger_{uuid.uuid4().hex}"
     stranger = sql.Identifier(login)
@@ -199,7 +199,7 @@ def test_a_profile_in_another_schema_is_compared_too(
 ) -> None:
     cli.text("profile", "install", name, "--all", "--schema", "other")
     assert "is equal" in cli.text("schema", "verify")
-    function = {"clinical": "configured", "executor": "enqueue_job"}[name]
+    function = {"clinical": "configured", "executor": "enqueue_job", "studio": "cancel_job"}[name]
     database.superuser().execute(
         f"revoke execute on function other.{function} from trunkline_producer".encode()
     )
@@ -213,7 +213,7 @@ def test_what_differs_is_brought_back_by_applying_the_profile_again(
     cli: Cli, database: Database, name: str
 ) -> None:
     cli.text("profile", "install", name, "--all")
-    function = {"clinical": "configured", "executor": "executor_status"}[name]
+    function = {"clinical": "configured", "executor": "executor_status", "studio": "read_job"}[name]
     connection = database.superuser()
     connection.execute(
         f"revoke execute on function {name}.{function} from trunkline_producer".encode()

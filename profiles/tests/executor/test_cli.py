@@ -58,7 +58,10 @@ def test_from_installation_to_roll_back(database: Database) -> None:
         "missing",
     }
     trunkline(database, "rollback", "executor", "--purge", "--yes")
-    assert "It was not installed" in trunkline(database, "rollback", "executor", "--yes").stdout
+    assert (
+        "The profile was not installed"
+        in trunkline(database, "rollback", "executor", "--yes").stdout
+    )
 
 
 def test_rc_56_troubleshooting_from_the_command_line(database: Database) -> None:

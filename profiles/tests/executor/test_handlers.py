@@ -160,12 +160,12 @@ def test_an_earlier_submission_is_taken_up(monkeypatch: pytest.MonkeyPatch, tmp_
         (
             [Reply(404, b""), Reply(201, b""), Reply(404, b"")],
             ServiceProblem,
-            "polygon has forgotten the transaction of k",
+            "polygon no longer has the transaction of k",
         ),
-        ([Reply(200, b"no json")], ServiceProblem, "The service did not answer with JSON"),
+        ([Reply(200, b"no json")], ServiceProblem, "The service did not return JSON"),
     ],
 )
-def test_a_chain_that_answers_badly_is_told(
+def test_a_bad_answer_of_the_chain_is_reported(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     replies: list[Reply],
@@ -183,9 +183,9 @@ _BLOCK = _transaction()["block"]
 @pytest.mark.parametrize(
     ("changes", "problem", "message"),
     [
-        ({"proof": None}, ServiceProblem, "gave an answer without its proof"),
-        ({"proof": [["left", "xy"]]}, ServiceProblem, "gave an answer without its proof"),
-        ({"block": {}}, ServiceProblem, "gave an answer without its proof: 'height'"),
+        ({"proof": None}, ServiceProblem, "returned no valid proof"),
+        ({"proof": [["left", "xy"]]}, ServiceProblem, "returned no valid proof"),
+        ({"block": {}}, ServiceProblem, "returned no valid proof: 'height'"),
         ({"digest": "e" * 64}, BadWork, "The transaction of k in polygon is for another document"),
         ({"proof": []}, BadWork, "The proof of polygon does not lead to its block"),
         ({"id": "01" * 32}, BadWork, "The proof of polygon does not lead to its block"),
@@ -266,7 +266,7 @@ def test_what_is_no_address_is_refused(wire: type[Wire], url: str) -> None:
         (http.client.HTTPException("bad"), "http://h did not answer: bad"),
     ],
 )
-def test_a_service_that_does_not_work_is_a_problem_of_its_own(
+def test_a_service_that_does_not_work_is_a_separate_problem(
     wire: type[Wire], answer: Any, message: str
 ) -> None:
     wire.answer = answer
@@ -284,7 +284,7 @@ def test_names_do_not_lead_out_of_the_store(tmp_path: Path, name: str) -> None:
     for pair in ((name, "x"), ("x", name)):
         with pytest.raises(BadWork) as told:
             store.path(*pair)
-        assert str(told.value) == f"{name!r} cannot name a document or a file of one"
+        assert str(told.value) == f"{name!r} is not a valid name of a document or a file"
     assert store.path("x" * 100, "a.b_c-d").parent.name == "x" * 100
 
 

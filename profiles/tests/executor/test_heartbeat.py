@@ -50,7 +50,7 @@ def test_rc_31_a_beat_after_the_ttl_saves_what_was_not_taken_yet(desk: Desk) -> 
     assert desk.reclaim() == []
 
 
-def test_rc_32_false_tells_the_worker_to_stop(desk: Desk) -> None:
+def test_rc_32_false_makes_the_worker_stop(desk: Desk) -> None:
     """RC-32: after a reclaim, and when the job is to be cancelled."""
     lost = desk.start()
     desk.pass_time("31 minutes")

@@ -227,7 +227,7 @@ def test_a_changed_script_is_applied_again(
     assert install() == ("phase1/record",)
 
 
-def test_the_engine_can_be_installed_anew_under_it(
+def test_the_engine_can_be_installed_again_under_it(
     database: Database, profile: Profile, install: Install
 ) -> None:
     """RC-60: its views go with the engine; what is broken is applied again, and all of it works."""

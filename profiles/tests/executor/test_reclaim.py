@@ -28,7 +28,7 @@ def lose(desk: Desk, times: int, worker: str = "w1") -> Any:
     return job
 
 
-def test_rc_10_tells_what_it_took_back(desk: Desk) -> None:
+def test_rc_10_reports_what_it_took_back(desk: Desk) -> None:
     """RC-10: id, type, old worker, new status and attempts; no arguments."""
     job = desk.start(worker="w7")
     desk.pass_time("31 minutes")
@@ -234,7 +234,7 @@ def test_rc_22_a_held_key_keeps_one_dead_job_and_not_the_others(desk: Desk) -> N
     assert desk.row(held).status == "dead"
 
 
-def test_others_are_taken_back_but_not_told(desk: Desk) -> None:
+def test_others_are_taken_back_but_not_reported(desk: Desk) -> None:
     """RC-10: jobs of other profiles are none of its rows."""
     desk.producer.register("mail", lease="1 minute")
     desk.producer.enqueue("mail")

@@ -276,7 +276,7 @@ def test_the_tasks_leave_their_times_to_the_rows(tmp_path: Path) -> None:
 def test_the_environment_must_say_what_to_work_with(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRUNKLINE_EXECUTOR_INBOX", "/tmp")  # noqa: S108 - never used
     monkeypatch.delenv("TRUNKLINE_EXECUTOR_STORE", raising=False)
-    with pytest.raises(ProfileError, match="does not say") as error:
+    with pytest.raises(ProfileError, match="are missing") as error:
         __import__("trunkline_profiles.executor.app")
     assert "TRUNKLINE_EXECUTOR_STORE" in str(error.value.hint)
     assert "TRUNKLINE_EXECUTOR_INBOX" not in str(error.value.hint)

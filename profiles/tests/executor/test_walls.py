@@ -13,7 +13,7 @@ _PROMISE = (
 )
 
 
-def test_row_security_is_forced_where_the_page_on_security_says_so(database: Database) -> None:
+def test_row_security_is_forced_where_the_page_on_security_claims_it(database: Database) -> None:
     assert _PROMISE in " ".join((ROOT / "SECURITY.md").read_text(encoding="utf-8").split())
     for name in profiles.names():
         profile = profiles.get(name)

@@ -1,6 +1,6 @@
 """Profile ``clinical``: clinical documents through screening, OCR and AI passes, within limits.
 
-What it offers and how it is run is in profiles/docs/clinical.md.
+profiles/docs/clinical.md describes what it offers and how to run it.
 """
 
 from importlib.resources import files
@@ -21,7 +21,7 @@ PROFILE: Final = Profile(
         Phase("phase2", "taking over the older tables", after=("phase1",)),
     ),
     closing="closing.sql",
-    # What clients and workers call goes first; tables only when asked for.
+    # First drop what clients and workers call; drop tables only on request.
     rollback=(
         RollbackStep(
             "drop_functions",
@@ -30,6 +30,7 @@ PROFILE: Final = Profile(
                 "phase1/capacity",
                 "phase1/enqueue",
                 "phase1/operate",
+                "phase1/pipeline",
                 "phase1/rollout",
                 "phase1/stage",
                 "phase1/upload",
@@ -55,7 +56,7 @@ PROFILE: Final = Profile(
             optional=True,
         ),
     ),
-    # By open_legacy_views, a step of the roll-back.
+    # Granted by open_legacy_views, a step of the roll-back.
     optional_grants=frozenset(
         f"select on view clinical.{name} to trunkline_producer"
         for name in ("legacy_job_queue", "legacy_shell_files")

@@ -1,8 +1,9 @@
-"""A worker of this profile alone: ``python -m trunkline_profiles.clinical``.
+"""A worker for this profile only: ``python -m trunkline_profiles.clinical``.
 
-WORKER_CONCURRENCY is how many jobs run at once (50), WORKER_NAME_PREFIX how its id begins, and
-WORKER_GRACE_SECONDS what running jobs get to end after SIGTERM (30) before they are handed back. An
-id is another one at every start. The rest is that of `trunkline_profiles.clinical.app`.
+WORKER_CONCURRENCY is how many jobs run at once (50). WORKER_NAME_PREFIX is the start of its id,
+which is new at every start. WORKER_GRACE_SECONDS is how long running jobs may continue after
+SIGTERM (30) before they are handed back. `trunkline_profiles.clinical.app` describes the other
+variables.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from trunkline.worker import WorkerOptions, run_worker
 
 
 def options(environment: Mapping[str, str]) -> WorkerOptions:
-    """How the worker runs."""
+    """Options of the worker."""
     numbers = {}
     for variable, default in {"WORKER_CONCURRENCY": "50", "WORKER_GRACE_SECONDS": "30"}.items():
-        given = environment.get(variable) or default
-        if not given.isdecimal():
-            raise ProfileError(f"{variable} is {given!r}", hint="Set it to a whole number.")
-        numbers[variable] = int(given)
+        value = environment.get(variable) or default
+        if not value.isdecimal():
+            raise ProfileError(f"{variable} is {value!r}", hint="Set it to a whole number.")
+        numbers[variable] = int(value)
     return WorkerOptions(
         app_path="trunkline_profiles.clinical.app:app",
         concurrency=numbers["WORKER_CONCURRENCY"],

@@ -1,7 +1,7 @@
-"""The profile as an application of its own: ``trunkline worker trunkline_profiles.clinical.app``.
+"""The profile as a separate application: ``trunkline worker trunkline_profiles.clinical.app``.
 
-What the handlers need is told by variables of the environment. What is not there, or not installed
-on the host, is not served: the worker says so when it starts.
+Environment variables configure the services of the handlers. A worker does not serve job types
+whose services or programs are missing, and logs them when it starts.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = ["app", "services"]
 
 
 def services(environment: Mapping[str, str]) -> Services:
-    """From the environment."""
+    """The services that the environment names."""
     store = environment.get("TRUNKLINE_CLINICAL_STORE")
     if not store:
         raise ProfileError(
-            "The environment does not say where files are kept",
-            hint="Set TRUNKLINE_CLINICAL_STORE to the folder that all workers share.",
+            "TRUNKLINE_CLINICAL_STORE is not set",
+            hint="Set TRUNKLINE_CLINICAL_STORE to the folder of files that all workers share.",
         )
     backup = environment.get("TRUNKLINE_CLINICAL_BACKUP")
     return Services(

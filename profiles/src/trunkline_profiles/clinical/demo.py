@@ -1,7 +1,7 @@
 """The pipeline end to end: scanned pages, a provider with limits, two workers, one of them killed.
 
-It runs on a PostgreSQL of its own in a temporary folder, with a lease of seconds. The provider is a
-local stand-in that counts every call, so that the account at the end is its word, not ours.
+It runs on a separate PostgreSQL in a temporary folder, with a lease of a few seconds. The provider
+is a local stub that counts every call, so the account at the end is the provider's, not ours.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ DOCUMENTS: Final = 12
 _WORKERS: Final = 2
 _PATIENTS: Final = 3
 _ENDPOINT: Final = "openai/gpt-4o-mini"
-# Small enough that jobs wait, and that a fleet which did not ask would be found out.
+# Small enough that jobs wait, and that workers without the limiter would exceed it.
 _LIMIT: Final = {"requests_per_minute": 120, "tokens_per_minute": 90_000, "concurrency": 3}
-# Calls that the provider refuses on purpose, and for how many seconds.
+# Calls that the provider refuses on purpose, and the seconds of Retry-After.
 _REFUSALS: Final = 3
 _REFUSED_FOR: Final = 2.0
 _LATENCY: Final = (0.2, 1.2)
-# Seconds for which answers are held back to find a worker in the middle of a call.
+# Seconds for which the provider holds back responses, to find a worker in the middle of a call.
 _HOLD: Final = 2.0
 _KEY: Final = "demo"
 
@@ -60,14 +60,14 @@ class Upload(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What went in, what came out, and what the provider saw of it."""
+    """The documents, their outcome, and the calls that the provider saw."""
 
     documents: int
     uploads: int
     completed: int
     stopped: int
     waiting: int
-    # Tools that are not installed here, so that nobody could read the pages.
+    # Tools that are not installed here, so OCR did not run.
     missing: tuple[str, ...]
     records: int
     jobs: int
@@ -76,7 +76,7 @@ class Account:
     reclaimed: int
     workers_killed: int
     endpoint: str
-    # What is allowed, and the most of it in any minute as the provider counted.
+    # What is allowed, and the most that the provider counted in any minute.
     allowed: dict[str, int]
     used: dict[str, int]
     calls: int
@@ -84,18 +84,18 @@ class Account:
     refused_on_purpose: int
     waited: int
     longest_wait: float
-    # Every limit that was broken, by how much.
+    # Every limit that was exceeded, and by how much.
     over: dict[str, int]
-    # Tokens of all calls: as the provider counted, and as they are charged here.
+    # Tokens of all calls: as the provider counted them, and as charged here.
     tokens: int
     tokens_charged: int
-    # Clinical data written without saying whose it is.
+    # Clinical data written without a patient.
     unaudited: int
     seconds: float
 
     @property
     def balanced(self) -> bool:
-        """Whether all documents ended as they should and no limit was broken."""
+        """Whether all documents ended as they should and no limit was exceeded."""
         settled = self.waiting == 0 and self.reclaimed > 0 and self.workers_killed == 1
         return (
             self.documents == self.completed + self.stopped + self.waiting
@@ -127,7 +127,7 @@ class _Stage:
             return opened.ask(f"demo_{question}", **parameters)
 
     def upload(self, patient: UUID, one: Upload) -> tuple[UUID, UUID]:
-        """What a client does: store the file, then tell the database."""
+        """Upload as a client does: store the file, then submit it to the database."""
         path = self.store.write(patient, f"{patient}/{one.name}", one.data)
         facts = {
             "filename": one.name,
@@ -158,11 +158,11 @@ class _Stage:
         self.processes[process.pid] = process
 
     def kill_a_busy_worker(self) -> str | None:
-        """SIGKILL for a process that waits for the provider; None while there is none."""
+        """Kill a process that waits for the provider; None if there is none yet."""
         if not self.provider.under_way():
             return None
-        # Nobody is answered meanwhile: soon every job of a pass that runs is in its call, and it
-        # still is when its worker dies.
+        # The provider sends no responses meanwhile. Soon every running pass is within its call, and
+        # it still is when its worker dies.
         self.provider.hold.clear()
         end = time.monotonic() + _HOLD
         try:
@@ -190,7 +190,7 @@ class _Stage:
 
 
 class _Play:
-    """What happens, step by step."""
+    """The steps of the demonstration."""
 
     def __init__(self, stage: _Stage, documents: int, deadline: float, say: Say) -> None:
         self._stage = stage
@@ -221,7 +221,7 @@ class _Play:
         for _ in range(_WORKERS):
             stage.start_worker()
         self._watch()
-        # As an operator's schedule would: note at the files what stopped them.
+        # As an operator's schedule would: record at the files why their pipelines stopped.
         stage.ask("maintain")
         self._watch(quietly=True)
         stage.stop()
@@ -242,7 +242,7 @@ class _Play:
         return len(answers) + 1
 
     def _watch(self, *, quietly: bool = False) -> None:
-        """Until nothing is left to do; on the way one worker dies."""
+        """Wait until no job is left, and kill one worker meanwhile."""
         stage = self._stage
         while stage.ask("open", unserved=self._unserved)[0][0]:
             if time.monotonic() - self._started > self._deadline:
@@ -258,7 +258,7 @@ class _Play:
                 self._lost = reclaimed
             time.sleep(0.2)
         if not quietly:
-            self._say("nothing is left that these workers serve")
+            self._say("no jobs are left that these workers serve")
 
     def _account(self, uploads: int) -> Account:
         stage = self._stage
@@ -307,7 +307,7 @@ class _Play:
 def run(
     documents: int = DOCUMENTS, *, deadline: float = 120.0, say: Say = lambda _: None
 ) -> Account:
-    """Take so many documents through the pipeline and kill a worker on the way."""
+    """Take documents through the pipeline and kill a worker on the way."""
     if (library := security.missing() or providers.missing()) is not None:
         raise ProfileNeedsPackages(
             f"The demonstration needs {library}",
@@ -318,7 +318,7 @@ def run(
 
 
 def lines(account: Account) -> Iterator[str]:
-    """The account for people."""
+    """The account as text."""
     yield ""
     yield f"{'limit ' + account.endpoint:28}  allowed     used   over"
     names: Mapping[str, str] = {
@@ -335,7 +335,7 @@ def lines(account: Account) -> Iterator[str]:
         f" {account.refused_on_purpose} of them on purpose",
         "waited": f"{account.waited} jobs before a call, {account.longest_wait} s at most",
         "tokens": f"{account.tokens:,} as the provider counts, {account.tokens_charged:,} charged"
-        " (what died stays charged as estimated)",
+        " (calls of the killed worker stay charged as estimated)",
         "documents": f"{account.documents}: {account.completed} completed, {account.stopped}"
         f" stopped by the security check, {account.waiting} waiting",
         "jobs": f"{account.jobs}: {account.jobs_completed} completed, {account.jobs_dead} dead,"

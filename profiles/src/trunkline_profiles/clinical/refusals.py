@@ -1,4 +1,4 @@
-"""What the functions of the profile refuse, as exceptions; docs/clinical.md has the table."""
+"""The refusals of the profile's functions as exceptions; docs/clinical.md has the table."""
 
 from typing import ClassVar, Final
 
@@ -36,7 +36,7 @@ class PayloadNotObject(ClinicalRefusal):
 
 
 class InvalidEstimate(ClinicalRefusal):
-    """``estimated_tokens`` is no whole number, negative, or more than a minute gives."""
+    """``estimated_tokens`` is not a whole number, negative, or above a minute's capacity."""
 
     code = "clinical_invalid_estimate"
     sqlstate = "CP004"
@@ -79,7 +79,7 @@ class UnknownEndpoint(ClinicalRefusal):
 
 
 class InvalidConfiguration(ClinicalRefusal):
-    """Unknown key, or a value that does not fit."""
+    """Unknown key, or a value of the wrong kind or range."""
 
     code = "clinical_invalid_configuration"
     sqlstate = "CP009"
@@ -101,12 +101,12 @@ class AuditMissing(ClinicalRefusal):
 
 
 class InvalidPath(ClinicalRefusal):
-    """Not in the folder of the patient."""
+    """The path is not in the folder of the patient."""
 
     code = "clinical_invalid_path"
     sqlstate = "CP011"
     hint = (
-        "Store the file in the folder of its patient: PATIENT/..., without the id of anybody else."
+        "Store the file in the folder of its patient: PATIENT/..., without any other patient's id."
     )
 
 
@@ -146,24 +146,24 @@ class StaleStage(ClinicalRefusal):
 
 
 class InvalidLimit(ClinicalRefusal):
-    """A limit that makes no sense."""
+    """A limit out of its range."""
 
     code = "clinical_invalid_limit"
     sqlstate = "CP016"
     hint = (
-        "requests_per_minute is a whole number from 0; leave the other limits null where "
+        "requests_per_minute is a whole number from 0; leave the other limits null if "
         "there is none."
     )
 
 
 class InvalidImport(ClinicalRefusal):
-    """An older table that cannot be taken over as it is."""
+    """An older table that cannot be imported as it is."""
 
     code = "clinical_invalid_import"
     sqlstate = "CP017"
     hint = (
-        "Correct the rows named in the detail, or drop what depends on the column and make it "
-        "again afterwards."
+        "Correct the rows named in the detail, or drop what depends on the column and recreate "
+        "it afterwards."
     )
 
 
@@ -187,7 +187,7 @@ class AuditDenied(ClinicalRefusal):
 
 
 class JobTypeKept(ClinicalRefusal):
-    """A job type is deleted or renamed, or one that must stay is deactivated."""
+    """A job type cannot be deleted or renamed, and required types cannot be deactivated."""
 
     code = "clinical_job_type_kept"
     sqlstate = "CP020"

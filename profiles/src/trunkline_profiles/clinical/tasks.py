@@ -1,8 +1,9 @@
 """The tasks of the profile: its job types as jobs of an application.
 
-A stage reads what the stage before it left in the patient's folder, does its work without holding a
-connection, and then, in one transaction, writes its record with an audit event, enqueues the next
-stage and ends. Times, limits and the order of stages are rows of the profile in the database.
+A stage reads the previous stage's results from the patient's folder and works without a database
+connection. Then, in one transaction, it writes its record with an audit event and completes its
+job, which opens the next stage of the file's workflow. Timeouts, limits and the order of stages
+are rows in the database.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _log = logging.getLogger("trunkline_profiles.clinical")
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the handlers work with; what is left out, this worker does not serve."""
+    """The services of the handlers; a worker does not serve types whose service is missing."""
 
     files: Files
     tools: Tools
@@ -70,7 +71,7 @@ def build(app: Trunkline, services: Services) -> dict[str, Task[..., Any]]:
 
 
 def unserved(services: Services) -> dict[str, str]:
-    """Job types that must not be claimed here, and why."""
+    """Job types that must not be claimed here, with the reason."""
     found = {}
     if (library := security.missing()) is not None:
         found["fast_queue_security"] = (

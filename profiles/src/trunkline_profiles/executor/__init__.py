@@ -1,6 +1,6 @@
 """Profile ``executor``: document protection whose jobs have a time-to-live by type.
 
-What it offers and how it is run is in profiles/docs/executor.md.
+profiles/docs/executor.md describes what it offers and how to run it.
 """
 
 from importlib.resources import files
@@ -17,13 +17,14 @@ PROFILE: Final = Profile(
     root=files(__package__) / "sql",
     phases=(
         Phase("phase1", "record, reclaim and wake-ups", core=True),
-        Phase("phase2", "heartbeats of workers that are not ours", after=("phase1",)),
+        Phase("phase2", "heartbeats of third-party workers", after=("phase1",)),
         Phase("phase3", "monitoring views", after=("phase1",)),
     ),
     closing="closing.sql",
-    # Wrappers first, since they call what goes; the heartbeat last, since workers call it.
+    # Wrappers first, because they call what is dropped; the heartbeat last, because workers call
+    # it.
     rollback=(
-        RollbackStep("restore_wrappers", "put the wake-ups back", ("phase1/wrappers",)),
+        RollbackStep("restore_wrappers", "restore the wake-ups", ("phase1/wrappers",)),
         RollbackStep("drop_views", "drop the monitoring views", ("phase3/views",)),
         RollbackStep("drop_reclaim", "drop reclaim_stale_jobs", ("phase1/reclaim",)),
         RollbackStep(

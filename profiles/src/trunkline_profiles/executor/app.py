@@ -1,6 +1,6 @@
-"""The profile as an application of its own: ``trunkline worker trunkline_profiles.executor.app``.
+"""The profile as a separate application: ``trunkline worker trunkline_profiles.executor.app``.
 
-What the handlers need is told by variables of the environment, see `_VARIABLES`.
+Environment variables configure the services of the handlers, see `_VARIABLES`.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ except ModuleNotFoundError as missing:
 __all__ = ["app", "services"]
 
 _VARIABLES: Final = {
-    "TRUNKLINE_EXECUTOR_INBOX": "folder that documents are read from",
-    "TRUNKLINE_EXECUTOR_STORE": "folder that evidence is kept in",
+    "TRUNKLINE_EXECUTOR_INBOX": "folder with incoming documents",
+    "TRUNKLINE_EXECUTOR_STORE": "folder where evidence is stored",
     "TRUNKLINE_EXECUTOR_TSA": "address of the time stamp authority",
-    "TRUNKLINE_EXECUTOR_TSA_CERTIFICATE": "file with the certificate to trust it by, in PEM",
+    "TRUNKLINE_EXECUTOR_TSA_CERTIFICATE": "file with the authority's trusted certificate, in PEM",
     "TRUNKLINE_EXECUTOR_CHAIN": "address of the chain gateway",
 }
 
 
 def services() -> Services:
-    """From the environment."""
+    """The services that the environment names."""
     missing = [name for name in _VARIABLES if not os.environ.get(name)]
     if missing:
         raise ProfileError(
-            "The environment does not say what the handlers work with",
+            "Environment variables for the handlers are missing",
             hint="Set " + "; ".join(f"{name} ({_VARIABLES[name]})" for name in missing) + ".",
         )
     inbox, store, authority, certificate, chain = (os.environ[name] for name in _VARIABLES)

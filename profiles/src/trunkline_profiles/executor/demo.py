@@ -1,6 +1,6 @@
 """The profile end to end: documents, two workers, one of them killed, and the account.
 
-It runs on a PostgreSQL of its own in a temporary folder, with TTLs of seconds.
+It runs on a separate PostgreSQL in a temporary folder, with TTLs of a few seconds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["DOCUMENTS", "Account", "lines", "run"]
 
 DOCUMENTS: Final = 5
 
-# Seconds. Short, so that a killed worker's jobs are back while somebody watches.
+# Seconds. Short, so that a killed worker's jobs are back soon.
 _TTL: Final = 3
 _WORKERS: Final = 2
 _APP: Final = "trunkline_profiles.executor.app:app"
@@ -41,7 +41,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What went in and what came out."""
+    """The documents and their outcome."""
 
     documents: int
     proofs: int
@@ -58,7 +58,7 @@ class Account:
 
     @property
     def balanced(self) -> bool:
-        """Whether every document has its proof and nothing happened twice."""
+        """Whether every document has its proof and no effect happened twice."""
         return (
             self.proofs == self.documents
             and self.jobs == self.succeeded
@@ -69,7 +69,7 @@ class Account:
 
 
 class _Stage:
-    """The database, the stand-ins and the folders of one demonstration."""
+    """The database, the stubs and the folders of one demonstration."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         try:
@@ -121,7 +121,7 @@ class _Stage:
         self.processes[process.pid] = process
 
     def kill_a_busy_worker(self) -> str | None:
-        """SIGKILL for a process that waits for an anchor; None while there is none."""
+        """Kill a process that waits for an anchor; None if there is none yet."""
         found = self.ask("busy_worker", pids=list(self.processes))
         if not found:
             return None
@@ -149,7 +149,7 @@ class _Stage:
 def run(
     documents: int = DOCUMENTS, *, deadline: float = 90.0, say: Say = lambda _: None
 ) -> Account:
-    """Protect so many documents and kill a worker on the way."""
+    """Protect documents and kill a worker on the way."""
     with _stage() as stage:
         started = time.monotonic()
         names = [f"document-{number}" for number in range(1, documents + 1)]
@@ -170,7 +170,7 @@ def run(
                 killed = 1
                 say(f"killed {worker} while it waited for an anchor; starting another one")
                 stage.start_worker()
-            # Every half second instead of every fifteen, to go with the short TTLs.
+            # Every half second instead of every 15, to match the short TTLs.
             taken = sum(row[0] for row in stage.ask("wake_now"))
             if taken:
                 reclaimed += taken
@@ -181,7 +181,7 @@ def run(
 
 
 def lines(account: Account) -> Iterator[str]:
-    """The account for people."""
+    """The account as text."""
     for fact, value in (asdict(account) | {"balanced": account.balanced}).items():
         yield f"{fact.replace('_', ' '):15}  {value}"
 
@@ -215,7 +215,7 @@ def _account(stage: _Stage, names: list[str], killed: int, seconds: float) -> Ac
         reclaimed=int(reclaims[0][0]),
         workers_killed=killed,
         effects=effects,
-        # A stamp and two anchors for each document, and not one more.
+        # Exactly one stamp and two anchors for each document.
         duplicates=max(0, effects - len(names) * len(ledgers)),
         refused=sum(len(ledger.refused) for ledger in ledgers),
         lost=len(names) - proofs,

@@ -1,8 +1,8 @@
 """The tasks of the profile: its handlers as jobs of an application.
 
-Six types on the queue ``orchestrator``, which may take long and are kept alive by the worker's
-heartbeats, and the decision on ``fase1-executor``, which takes less than a second. Their times are
-rows of the profile in the database; install it before a worker starts.
+Six types on the queue ``orchestrator`` may take long; the worker's heartbeats keep them alive. The
+decision on ``fase1-executor`` takes less than a second. Their timeouts are rows of the profile in
+the database; install it before you start a worker.
 """
 
 from __future__ import annotations
@@ -42,27 +42,27 @@ TYPES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the handlers work with."""
+    """The services of the handlers."""
 
-    # Where documents are read from, and where evidence is kept.
+    # The folder of incoming documents, and the folder of evidence.
     inbox: Path
     store: Store
     authority: Service
-    # The authority is trusted by this certificate.
+    # The trusted certificate of the authority.
     trusted: x509.Certificate
     chain: Service
-    # How many blocks must follow before an anchor counts, and how often that is looked at.
+    # How many blocks must follow before an anchor counts, and how often to check.
     confirmations: dict[str, int] = field(default_factory=lambda: {"polygon": 3, "bitcoin": 2})
     look_every: float = 5.0
 
 
 class _Handlers:
-    """The handlers, on the services they work with."""
+    """The handlers, with their services."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._store = services.store
-        # What handlers enqueue in their turn.
+        # Tasks that handlers enqueue.
         self.tasks: dict[str, Task[..., Any]] = {}
 
     def protect_document_v2(
@@ -75,13 +75,13 @@ class _Handlers:
         return self._end(ctx, record, ("document.protected",), document)
 
     def document_protected(self, ctx: SyncContext, document: str) -> dict[str, Any]:
-        """Confirm the hash of what was kept."""
+        """Confirm the hash of the stored copy."""
         with _judged():
             record = asdict(protect.confirm(self._store, document))
         return self._end(ctx, record, (_DECISION,), document)
 
     def run_tsa(self, ctx: SyncContext, document: str) -> dict[str, Any]:
-        """Have the hash stamped."""
+        """Get a time stamp for the hash."""
         services = self._services
         with _judged():
             found = stamp.stamp(
@@ -103,7 +103,7 @@ class _Handlers:
         return self._submit(ctx, document, "bitcoin")
 
     def build_artifact(self, document: str) -> dict[str, Any]:
-        """Put all evidence into one proof."""
+        """Combine all evidence into one proof."""
         with _judged():
             return asdict(artifact.build(self._store, document))
 
@@ -132,15 +132,15 @@ class _Handlers:
     def _end(
         self, ctx: SyncContext, result: dict[str, Any], following: Sequence[str], document: str
     ) -> dict[str, Any]:
-        """End the job and enqueue what follows, in one commit."""
+        """Complete the job and enqueue what follows, in one commit."""
         with ctx.transaction() as connection:
             ctx.result = result
             for name in following:
                 key = effect_key(name, document)
                 calls = self.tasks[name].sync.options(connection=connection, unique_key=key)
                 if name != _DECISION:
-                    # Once for a document: a decision may have looked just before the step before
-                    # it ended, when its key was held no more.
+                    # Once per document: a decision may have read the evidence just before the
+                    # previous step ended, when its key was no longer held.
                     calls = calls.options(idempotency_key=f"executor:{key}")
                 calls.enqueue(document=document)
         return result
@@ -160,25 +160,25 @@ def build(app: Trunkline, services: Services) -> dict[str, Task[..., Any]]:
     app.task(name="document.protected", queue=ORCHESTRATOR, profile="executor")(
         handlers.document_protected
     )
-    # A decision that is asked for while another one runs must not be taken for the same.
+    # A decision requested while another one runs is a separate job.
     app.task(queue=DECISIONS, profile="executor", unique_until="claim")(handlers.decide_next_step)
     handlers.tasks = {name: app.tasks[name] for name in TYPES}
     return handlers.tasks
 
 
 def effect_key(task: str, document: str) -> str:
-    """The key of a job and of its effect outside: one for a document, whatever attempt or job."""
+    """The key of a job and of its outside effect: one per document, for all attempts and jobs."""
     return f"{task}:{document}"
 
 
 def _waiter(ctx: SyncContext, needed: int, seconds: float) -> Callable[[int], None]:
     def wait(so_far: int) -> None:
-        # Raises when the job was lost or is to be cancelled: another attempt may have it by now.
+        # Raises if the job was lost or is to be cancelled; another attempt may run it by now.
         ctx.progress(100 * so_far // needed, f"{so_far} of {needed} confirmations")
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             if ctx.cancelled:
-                raise Cancel("stopped while it waited for confirmations")
+                raise Cancel("stopped while waiting for confirmations")
             time.sleep(min(left, 0.25))
 
     return wait
@@ -186,7 +186,7 @@ def _waiter(ctx: SyncContext, needed: int, seconds: float) -> Callable[[int], No
 
 @contextmanager
 def _judged() -> Iterator[None]:
-    """What no further attempt can help makes the job dead at once; the rest is tried again."""
+    """A permanent problem makes the job dead at once; others are retried."""
     try:
         yield
     except BadWork as error:

@@ -27,7 +27,7 @@ KEY = "key-of-the-provider"
 
 
 class Scene:
-    """What one test has."""
+    """The environment of one test."""
 
     def __init__(self, clinic: Clinic, folder: Path) -> None:
         self.clinic = clinic
@@ -68,7 +68,7 @@ class Scene:
         key: str | None = None,
         patient: UUID | None = None,
     ) -> Any:
-        """A file of the patient, and the answer of submit_upload."""
+        """Upload a file of the patient; return the result of submit_upload."""
         patient = patient or self.clinic.patient
         content = scan(report_lines(1)) if data is None else data
         path = self.store.write(patient, f"{patient}/{name}", content)
@@ -84,7 +84,7 @@ class Scene:
         return found
 
     def chore(self, kind: str, **payload: Any) -> UUID:
-        """A job beside the pipeline."""
+        """Enqueue a job outside the pipeline."""
         found: UUID = self.clinic.producer.value(
             "select clinical.enqueue_job_v3(%s, 'test', %s)", kind, Jsonb(payload)
         )
@@ -108,26 +108,26 @@ class Scene:
         )
 
     def records(self, file: UUID) -> dict[str, Any]:
-        """What was found in a file, by kind."""
+        """The records of a file, by kind."""
         rows = self.clinic.rows(
             "select * from clinical.clinical_records where shell_file_id = %s", file
         )
         return {row.record_kind: row.body for row in rows}
 
     def later(self, interval: str) -> None:
-        """Let time pass, and wake up who sleeps until something is due."""
+        """Let time pass, and wake workers that sleep until a job is due."""
         self.clinic.pass_time(interval)
         self.clinic.worker.connection.execute("select trunkline.run_duties()")
 
     def wait(self, condition: Callable[[], _T], what: str) -> _T:
-        """Look until it holds; a worker that ended by itself will not bring it about."""
+        """Wait until a condition holds; fail if a worker ended by itself."""
 
         def look() -> _T:
             ended = [worker.poll() for worker in self.workers]
-            # Killed or stopped by the test is no surprise.
+            # Not those that the test killed or stopped.
             if not all(code in {None, 0, -signal.SIGKILL} for code in ended):
                 raise AssertionError(f"a worker ended: {ended}\n{self.log.read_text()[-3000:]}")
-            # Looking at all jobs costs the server more than the work that is waited for.
+            # Reading all jobs costs the server more than the awaited work.
             time.sleep(0.05)
             return condition()
 
@@ -151,7 +151,7 @@ class Scene:
 
 @pytest.fixture(scope="session", params=servers.majors()[-1:], ids=lambda major: f"pg{major}")
 def server(request: pytest.FixtureRequest) -> Server:
-    """The newest alone: workers are the same on each, and what they call is tested on all."""
+    """Only the newest server: workers behave the same on each, and their SQL is tested on all."""
     found = {server.major: server for server in request.config.stash[servers.STASH]}
     return found[request.param]
 

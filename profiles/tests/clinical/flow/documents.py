@@ -1,4 +1,4 @@
-"""Documents made on the spot: ordinary ones, and such as somebody sends who means harm."""
+"""Generates documents: ordinary and malicious ones."""
 
 import struct
 import zlib
@@ -20,7 +20,7 @@ def pdf(
     headers: Mapping[int, bytes] | None = None,
     free: Collection[int] = (),
 ) -> bytes:
-    """A PDF of one empty page; objects replace those of their number or come on top.
+    """A PDF of one empty page; objects replace those with their number or are added.
 
     ``headers`` replaces the headers of these objects; ``free`` ones are missing in the table.
     """
@@ -45,7 +45,7 @@ def pdf(
 
 
 def catalog(more: bytes, objects: Mapping[int, bytes] | None = None) -> bytes:
-    """A PDF whose catalogue has this as well."""
+    """A PDF whose catalogue also has this."""
     return pdf({1: CATALOG[:-2] + more + b" >>", **(objects or {})})
 
 
@@ -60,7 +60,7 @@ def pack(
     head: bytes = b"/Type /ObjStm /Filter /FlateDecode",
     mark: bytes = b"stream\n",
 ) -> bytes:
-    """A stream with these objects in it."""
+    """A stream that contains these objects."""
     index, content = b"", b""
     for number, body in bodies.items():
         index += b"%d %d " % (number, len(content))
@@ -125,7 +125,7 @@ def png(
     more: bytes = b"",
     tail: bytes = b"",
 ) -> bytes:
-    """A grey picture; rows are its data unpacked."""
+    """A grey picture; rows are its unpacked data."""
     head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     if rows is None:
         rows = b"".join(b"\0" + b"\xff" * 2 for _ in range(2))

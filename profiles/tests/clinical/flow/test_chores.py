@@ -98,4 +98,4 @@ def test_a_report_needs_something_to_report(scene: Scene) -> None:
     scene.wait(lambda: scene.clinic.row(job).status == "failed", "the job is dead")
     row = scene.clinic.row(job)
     assert (len(row.error_details["history"]), row.dead_letter_at is not None) == (1, True)
-    assert "Nothing was found" in json.dumps(row.error_details)
+    assert "has no records" in json.dumps(row.error_details)

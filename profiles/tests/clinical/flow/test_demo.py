@@ -45,7 +45,7 @@ def test_the_demonstration_balances() -> None:
 
 
 @pytest.mark.slow
-def test_the_demonstration_without_tools_says_so(tmp_path: Path) -> None:
+def test_the_demonstration_without_tools_names_them(tmp_path: Path) -> None:
     """CP-70: OCR is left to others; the account shows what waits."""
     unshare = shutil.which("unshare")
     if unshare is not None:

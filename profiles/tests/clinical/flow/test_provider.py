@@ -155,7 +155,7 @@ def test_a_provider_that_only_counts(clients: list[Client], clock: Clock) -> Non
         assert provider.account().refused == 0
 
 
-def test_the_account_looks_at_every_window(clock: Clock) -> None:
+def test_the_account_checks_every_window(clock: Clock) -> None:
     """Two bursts around a full minute are one window; 60 seconds apart they are two."""
     window = Window(Model(requests_per_minute=5, enforced=False), clock)
     for moment, calls in ((55, 3), (65, 4), (115, 2), (125, 1)):
@@ -256,7 +256,7 @@ def test_latency_is_fixed_or_drawn(clients: list[Client]) -> None:
         assert len(set(took["drawn"])) == 3
 
 
-def test_in_a_process_of_its_own(clients: list[Client]) -> None:
+def test_the_stub_runs_in_a_separate_process(clients: list[Client]) -> None:
     """Eight callers, one count."""
     with provider_process({"m": Model(requests_per_minute=20, concurrency=8)}) as remote:
         together = threading.Barrier(8)

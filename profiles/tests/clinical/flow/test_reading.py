@@ -176,7 +176,7 @@ def test_cp_74_a_tool_ends_with_its_job(tmp_path: Path) -> None:
         os.kill(pid, 0)
 
 
-def test_the_layout_says_where_lines_are() -> None:
+def test_the_layout_has_the_positions_of_lines() -> None:
     tables = asyncio.run(ocr.read(find_tools(), "png", scan(LINES)))
     found = spatial.layout([*tables, *tables])
     assert [page.number for page in found.pages] == [1, 2]
@@ -197,8 +197,8 @@ def test_the_layout_says_where_lines_are() -> None:
 @pytest.mark.parametrize(
     ("table", "problem"),
     [
-        ("", "no table"),
-        ("a\tb\n", "no table"),
+        ("", "not a table"),
+        ("a\tb\n", "not a table"),
         ("\t".join(spatial._COLUMNS) + "\n", "no page"),  # noqa: SLF001
         ("\t".join(spatial._COLUMNS) + "\n1\tx\n", "damaged"),  # noqa: SLF001
     ],
@@ -215,7 +215,7 @@ def test_a_page_without_words_is_a_page() -> None:
     assert Tools().missing == ("ImageMagick", "poppler", "tesseract")
 
 
-def test_cp_78_programs_that_read_documents_are_told_no_keys(
+def test_cp_78_programs_that_read_documents_receive_no_keys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """CP-78: what strangers send is read by programs that could not tell a key to anybody."""

@@ -283,7 +283,7 @@ def test_a_damaged_png_is_refused(data: bytes, code: str) -> None:
         ({"sha256": "0" * 64}, "hash_mismatch"),
     ],
 )
-def test_what_the_uploader_said_must_be_true(facts: dict[str, object], code: str) -> None:
+def test_the_claims_of_the_uploader_are_verified(facts: dict[str, object], code: str) -> None:
     with pytest.raises(Rejected) as error:
         screen(png(), facts)
     assert error.value.code == code

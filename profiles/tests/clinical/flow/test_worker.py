@@ -27,7 +27,7 @@ def log_lines(scene: Scene) -> list[dict[str, Any]]:
     return [json.loads(line) for line in scene.log.read_text().splitlines()]
 
 
-def test_cp_66_the_environment_says_how_a_worker_runs() -> None:
+def test_cp_66_the_environment_configures_a_worker() -> None:
     """CP-66: 50 jobs at once unless told otherwise, and a prefix of its id."""
     assert options({}).concurrency == 50
     told = options({"WORKER_CONCURRENCY": "7", "WORKER_NAME_PREFIX": "ocr"})
@@ -50,7 +50,9 @@ def test_cp_83_a_worker_does_its_part_with_the_rights_of_a_worker(scene: Scene) 
     scene.wait(lambda: scene.clinic.row(bad.job_id).status == "failed", "the check failed")
     scene.finished(good.file_id)
     jobs = [*scene.jobs(good.file_id), *scene.jobs(bad.file_id)]
-    assert [job.correlation_id for job in jobs] == [str(good.file_id)] * 6 + [str(bad.file_id)]
+    assert [job.correlation_id for job in jobs] == [
+        str(one.file_id) for one in (good, bad) for _ in range(6)
+    ]
     for job in jobs:
         events = scene.clinic.audit(job.id)
         assert {event.patient_id for event in events} == {scene.clinic.patient}
@@ -58,7 +60,7 @@ def test_cp_83_a_worker_does_its_part_with_the_rights_of_a_worker(scene: Scene) 
     assert details["dead_letter_reason"] == "not_retryable"
     assert details["message"].startswith("damaged: ")
     told = {line.get("job_id") for line in log_lines(scene)}
-    assert told >= {str(job.id) for job in jobs}
+    assert told >= {str(job.id) for job in jobs if job.status != "cancelled"}
 
 
 def test_cp_66_ids_are_unique_and_credentials_stay_where_they_are(scene: Scene) -> None:
@@ -105,7 +107,7 @@ def test_cp_70_a_worker_without_tools_leaves_ocr_to_others(scene: Scene, tmp_pat
     bare.mkdir()
     scene.work(PATH=str(bare), WORKER_NAME_PREFIX="bare")
     made = scene.upload()
-    scene.wait(lambda: len(scene.jobs(made.file_id)) == 2, "the security check is done")
+    scene.wait(lambda: scene.jobs(made.file_id)[0].completed_at, "the security check is done")
     refusals = [line for line in log_lines(scene) if "not served" in line["message"]]
     assert any(
         line["message"].startswith("fast_queue_ocr") and "tesseract" in line["message"]
@@ -113,9 +115,10 @@ def test_cp_70_a_worker_without_tools_leaves_ocr_to_others(scene: Scene, tmp_pat
     )
     # Another document passes it by, while OCR waits.
     other = scene.upload(name="other.png")
-    scene.wait(lambda: len(scene.jobs(other.file_id)) == 2, "another check is done")
+    scene.wait(lambda: scene.jobs(other.file_id)[0].completed_at, "another check is done")
     ocr = scene.jobs(made.file_id)[1]
     assert (ocr.job_type, ocr.status) == ("fast_queue_ocr", "pending")
+    assert ocr.waiting_reason is None
     scene.work(WORKER_NAME_PREFIX="full")
     scene.finished(made.file_id, other.file_id)
     ((worker,),) = scene.clinic.rows("select worker from trunkline.jobs where job_id = %s", ocr.id)
@@ -153,6 +156,7 @@ def test_cp_74_sigterm_lets_running_jobs_end(scene: Scene) -> None:
     assert [(job.job_type, job.status) for job in scene.jobs(made.file_id)][3:] == [
         ("ai_queue_pass1", "completed"),
         ("ai_queue_pass2", "pending"),
+        ("ai_queue_pass3", "pending"),
     ]
 
 
@@ -178,7 +182,7 @@ def test_cp_59_a_killed_worker_gives_its_slot_back(scene: Scene) -> None:
     assert scene.provider.account().calls == 4
 
 
-def test_cp_40_who_was_thought_dead_writes_nothing(scene: Scene) -> None:
+def test_cp_40_a_worker_that_was_declared_dead_writes_nothing(scene: Scene) -> None:
     """CP-40, CP-47, CP-95: it wakes up after another one has done its job; that stays as it is."""
     scene.provider.hold.clear()
     frozen = scene.work(WORKER_NAME_PREFIX="frozen")

@@ -1,1 +1,1 @@
-"""What the stages do with a document; none of them knows the queue."""
+"""The work of the stages on a document, independent of the queue."""

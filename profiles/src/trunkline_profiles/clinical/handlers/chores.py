@@ -1,4 +1,4 @@
-"""The job types beside the pipeline: what operators schedule, and what is told to others."""
+"""The job types outside the pipeline: scheduled by operators, or notifying other services."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ order by r.stage, r.record_kind, r.record_key
 
 
 class Chores:
-    """The handlers, on what they work with."""
+    """The handlers, with their services."""
 
-    # Services that a type needs, by the name they have in the environment.
+    # The service that a type needs, by its name in the environment.
     NEEDS: ClassVar[Mapping[str, str]] = {
         "notification_delivery": "notifications",
         "consent_verification": "consent",
@@ -61,7 +61,7 @@ class Chores:
         estimated_tokens: int = 0,
         endpoint: str | None = None,
     ) -> dict[str, Any]:
-        """Take events about jobs over into the audit, before the engine forgets them."""
+        """Copy events about jobs into the audit before the engine drops them."""
         with at_work(ctx):
             async with ctx.transaction() as connection:
                 query = "select clinical.keep_audit(p_older_than => %s::interval)"
@@ -72,7 +72,7 @@ class Chores:
     async def system_maintenance(
         self, ctx: Context, limit: int = 100, estimated_tokens: int = 0, endpoint: str | None = None
     ) -> dict[str, Any]:
-        """Note at files that their pipeline has stopped."""
+        """Record at files that their pipeline has stopped."""
         with at_work(ctx):
             async with ctx.transaction() as connection:
                 query = "select clinical.note_stopped_files(p_limit => %s)"
@@ -87,13 +87,13 @@ class Chores:
         estimated_tokens: int = 0,
         endpoint: str | None = None,
     ) -> dict[str, Any]:
-        """Put all that was found in a file into one report, in the patient's folder."""
+        """Write all records of a file into one report in the patient's folder."""
         with at_work(ctx):
             patient = patient_of(ctx)
             async with ctx.transaction() as connection:
                 rows = await (await ask(ctx, connection, _RECORDS)).fetchall()
                 if not rows:
-                    raise BadDocument(f"Nothing was found in file {shell_file_id}")
+                    raise BadDocument(f"File {shell_file_id} has no records")
                 records = [
                     {"stage": stage, "kind": kind, "body": body} for stage, kind, body in rows
                 ]
@@ -112,7 +112,7 @@ class Chores:
         estimated_tokens: int = 0,
         endpoint: str | None = None,
     ) -> dict[str, Any]:
-        """Copy an uploaded file, and read the copy to be sure of it."""
+        """Copy an uploaded file, and verify the copy."""
         with at_work(ctx):
             path, _ = await stored_file(ctx)
             digest = await asyncio.to_thread(self._copy, patient_of(ctx), path)
@@ -126,7 +126,7 @@ class Chores:
         estimated_tokens: int = 0,
         endpoint: str | None = None,
     ) -> dict[str, Any]:
-        """Tell whoever delivers messages to patients; the job's id lets them tell it once."""
+        """Notify the service that delivers messages; it uses the job's id to deliver only once."""
         with at_work(ctx):
             answer = await self._ask(ctx, shell_file_id, {"message": message})
             return {"delivered": True, "answer": answer}
@@ -138,13 +138,13 @@ class Chores:
         estimated_tokens: int = 0,
         endpoint: str | None = None,
     ) -> dict[str, Any]:
-        """Ask whether the patient agrees, and keep the answer with the file."""
+        """Ask whether the patient consents, and store the response with the file."""
         with at_work(ctx):
             answer = await self._ask(ctx, shell_file_id, {})
             if not isinstance(answer, dict) or not isinstance(answer.get("consent"), bool):
-                raise StageProblem("The answer does not say whether there is consent")
-            found = {"consent": answer["consent"]}
-            return await finish(ctx, Outcome("consent", found))
+                raise StageProblem("The response does not state whether there is consent")
+            record = {"consent": answer["consent"]}
+            return await finish(ctx, Outcome("consent", record))
 
     async def _ask(self, ctx: Context, file: UUID, more: dict[str, Any]) -> Any:
         provider = self._providers[self.NEEDS[ctx.task]]
@@ -157,7 +157,7 @@ class Chores:
         return response.raise_for_status().json()
 
     def _copy(self, patient: UUID, path: str) -> str:
-        assert self._backup is not None  # noqa: S101 - else the type is not served
+        assert self._backup is not None  # noqa: S101 - otherwise the type is not served
         data = self._files.read(patient, path)
         self._backup.write(patient, path, data)
         digest = hashlib.sha256(data).hexdigest()

@@ -1,4 +1,4 @@
-"""How an attempt begins and ends: with log lines, and with everything it wrote in one commit."""
+"""How an attempt begins and ends: log lines, and one commit of everything it wrote."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ select clinical.write_record({_ATTEMPT}, p_kind => %(kind)s, p_body => %(body)s)
 """
 _FINISH: Final = f"select clinical.finish_stage({_ATTEMPT}, p_result => %(result)s)"
 
-# Of clinical.refuse('stale_stage').
+# The SQLSTATE of clinical.refuse('stale_stage').
 _STALE: Final = "CP015"
 # Seconds to postpone a job that this worker cannot run; another worker may take it then.
 _CANNOT_RUN: Final = 300
@@ -42,13 +42,13 @@ def at_work(ctx: Context) -> Iterator[None]:
         raise Discard(str(error)) from error
     except CannotRun as error:
         # Neither a refusal nor a failed attempt: the installation is at fault, so log it.
-        ctx.log.error("this worker cannot do it: %s", error)
+        ctx.log.error("this worker cannot run the job: %s", error)
         raise Snooze(_CANNOT_RUN, str(error)) from error
     ctx.log.info("done")
 
 
 def patient_of(ctx: Context) -> UUID:
-    """The patient whose job it is: no payload says whose folder is used."""
+    """The patient of the job. The folder follows from it, never from the payload."""
     if ctx.tenant is None:
         raise BadDocument("The job belongs to no patient")
     return UUID(ctx.tenant)
@@ -56,19 +56,19 @@ def patient_of(ctx: Context) -> UUID:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a stage came to."""
+    """The outcome of a stage."""
 
-    # The record, with its kind.
+    # The record and its kind.
     kind: str
     body: dict[str, Any]
-    # What the job tells, if it is not the record.
+    # The job's result, if it is not the record.
     result: dict[str, Any] | None = None
-    # Leaves what the following stages need, where another attempt would leave its own.
+    # Writes the files for the following stages, in the same place for every attempt.
     leave: Callable[[], Awaitable[None]] | None = None
 
 
 async def finish(ctx: Context, outcome: Outcome) -> dict[str, Any]:
-    """Write the record, enqueue the next stage and end, all or nothing."""
+    """Write the record, settle the stage and complete the job, all or nothing."""
     result = outcome.body if outcome.result is None else outcome.result
     async with ctx.transaction() as connection:
         await ask(ctx, connection, _FINISH, result=Jsonb(result))
@@ -91,8 +91,8 @@ async def stored_file(ctx: Context) -> tuple[str, dict[str, Any]]:
     if row is None:
         raise BadDocument("The patient of the job has no such file")
     path, media_type, size = row
-    said = {"mime_type": media_type, "size_bytes": size}
-    return path, {name: value for name, value in said.items() if value is not None}
+    facts = {"mime_type": media_type, "size_bytes": size}
+    return path, {name: value for name, value in facts.items() if value is not None}
 
 
 async def ask(

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 
 class Refused(Exception):
-    """The document does not pass."""
+    """The document is refused."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ _QUIET_ACTIONS: Final = frozenset({"/GoTo", "/Named", "/SetOCGState", "/Hide", "
 _BOXES: Final = ("/MediaBox", "/CropBox", "/BleedBox", "/TrimBox", "/ArtBox")
 
 # The header of an object. A comment may stand between its parts, but a reader that repairs a file
-# may also find a header within a comment, so both spellings are looked for.
+# may also find a header within a comment, so search for both spellings.
 _OBJECT: Final = re.compile(rb"(?<![0-9])[0-9]++[\0\t\n\f\r ]++[0-9]++[\0\t\n\f\r ]*+obj")
 _COMMENTED_OBJECT: Final = re.compile(
     rb"(?<![0-9])[0-9]++(?:[\0\t\n\f\r ]|%[^\r\n]*+[\r\n])++"
@@ -134,19 +134,19 @@ class Pdf:
             self._stream = BytesIO(self._data)
             self._reader = PdfReader(self._stream)
             if self._reader.is_encrypted:
-                raise Refused("encrypted", "the PDF is encrypted and cannot be looked into")
+                raise Refused("encrypted", "the PDF is encrypted and cannot be examined")
             self._check_objects()
             self._check_value(self._reader.trailer)
             self._check_pages()
         except (PyPdfError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
             raise Refused("damaged", f"the PDF cannot be read: {error}") from error
         except (NotImplementedError, AssertionError, zlib.error, RecursionError) as error:
-            raise Refused("unreadable", f"the PDF cannot be looked into: {error}") from error
+            raise Refused("unreadable", f"the PDF cannot be examined: {error}") from error
 
     @staticmethod
     def _refuse_encrypted(spelled: set[str]) -> None:
         if "Encrypt" in spelled:
-            raise Refused("encrypted", "the PDF is encrypted and cannot be looked into")
+            raise Refused("encrypted", "the PDF is encrypted and cannot be examined")
 
     def _check_objects(self) -> None:
         """Check every object that has a header or an entry in the table of contents."""
@@ -211,7 +211,7 @@ class Pdf:
         if isinstance(value, StreamObject) and spelled & {"ObjStm", "First"}:
             self._check_packed(value)
         elif "ObjStm" in spelled:
-            raise Refused("unreadable", "a stream of objects cannot be looked into")
+            raise Refused("unreadable", "a stream of objects cannot be examined")
         return after
 
     def _read(self, stream: BytesIO, data: bytes, at: int) -> Any:
@@ -240,7 +240,7 @@ class Pdf:
         spelled = names(data, 0, len(data), whole=True)
         _refuse_alive(spelled)
         if "ObjStm" in spelled:
-            raise Refused("unreadable", "streams of objects are within one another")
+            raise Refused("unreadable", "streams of objects are nested")
         first = _plain(stream.get("/First"))
         if not isinstance(first, int) or not 0 <= first <= len(data):
             return
@@ -327,11 +327,11 @@ class Pdf:
             reference, inherited = left.pop()
             node = _plain(reference)
             if not hasattr(node, "get"):
-                raise Refused("damaged", "the PDF has a page that is none")
+                raise Refused("damaged", "the page tree of the PDF has an entry that is not a page")
             box = node.get("/MediaBox", inherited)
             if "/Kids" in node:
                 if id(node) in seen:
-                    raise Refused("damaged", "the pages of the PDF go round in a circle")
+                    raise Refused("damaged", "the page tree of the PDF has a cycle")
                 seen.add(id(node))
                 left.extend((kid, box) for kid in _plain(node["/Kids"]))
                 continue

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 
 class Refused(Exception):
-    """The document does not pass."""
+    """The document is refused."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -38,12 +38,12 @@ def check_png(data: bytes, bounds: Mapping[str, Any]) -> None:
     _check_pixels((width, height), bounds)
     samples = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}.get(colour, 0)
     if not samples or depth not in {1, 2, 4, 8, 16}:
-        raise Refused("damaged", "the PNG has no such colours")
+        raise Refused("damaged", "the PNG has an invalid colour type")
     # Each row starts with one extra byte; interlaced pictures have up to seven smaller ones.
     row = (width * samples * depth + 7) // 8 + 1
     most = height * row if not interlaced else 2 * height * row + 64
     if (unpacked := _inflated(packed, most)) is None or unpacked > most:
-        raise Refused("damaged", "the picture of the PNG is not as large as it says")
+        raise Refused("damaged", "the picture of the PNG differs from its stated size")
 
 
 def _parts_of_png(data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -62,7 +62,7 @@ def _parts_of_png(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         at += 12 + length
     if at != len(data):
         # Such a file may be a picture for one program and an archive or a page for another.
-        raise Refused("trailing_data", "something follows the end of the PNG")
+        raise Refused("trailing_data", "data follows the end of the PNG")
 
 
 def _refuse_bomb(name: bytes, body: bytes, most: int) -> None:

@@ -1,6 +1,6 @@
-"""Where uploads and what is made of them are kept: in a folder per user, whatever stands behind it.
+"""Storage of uploads and of files derived from them, in a folder per user.
 
-An object store has the same two calls; this one is a plain folder that all workers share.
+An object store has the same two calls. This one is a plain folder that all workers share.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _PART: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class Files(Protocol):
-    """A store of whole files by their paths, each below the id of its user."""
+    """A store of complete files by path; each path begins with the id of its user."""
 
     def read(self, patient: UUID, path: str) -> bytes:
-        """The content; BadDocument if it is not there or not this user's."""
+        """The content; BadDocument if it does not exist or belongs to another user."""
 
     def write(self, patient: UUID, path: str, data: bytes) -> str:
-        """Keep it, whole or not at all, and return the path."""
+        """Store the file atomically, and return its path."""
 
 
 class Folder:
@@ -44,7 +44,7 @@ class Folder:
     def write(self, patient: UUID, path: str, data: bytes) -> str:
         target = self._place(patient, path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        # The dot makes it a name that no path can have.
+        # The dot makes it a name that no stored path can have.
         descriptor, draft = tempfile.mkstemp(prefix=".", dir=target.parent)
         try:
             with os.fdopen(descriptor, "wb") as stream:
@@ -58,7 +58,7 @@ class Folder:
         return path
 
     def _place(self, patient: UUID, path: str) -> Path:
-        """Paths come from payloads and rows: none may lead into another user's folder."""
+        """Refuse a path into another user's folder, because paths come from payloads and rows."""
         first, *rest = path.split("/")
         if first != str(patient) or not rest:
             raise BadDocument(f"{path!r} is not in the folder of its patient")
@@ -69,5 +69,5 @@ class Folder:
 
 
 def left_by(patient: UUID, file: UUID, stage: str) -> str:
-    """Where a stage leaves what it found in a file, for the stages that follow."""
+    """The path of a stage's results for a file, which the following stages read."""
     return f"{patient}/{file}/{stage}.json"

@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def _limit(limits: dict[str, int]) -> None:
-    # Missing on Windows, where nothing is run because nothing would be limited.
+    # Missing on Windows, where no program is run because it would have no limits.
     import resource  # noqa: PLC0415
 
     for name, value in limits.items():

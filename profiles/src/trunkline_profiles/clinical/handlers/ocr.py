@@ -1,4 +1,4 @@
-"""From a document to words and their places: pages are made even, then read by tesseract."""
+"""Reads words and their positions: pages are rasterised, then tesseract reads them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LIMITS: Final = Limits(cpu=300, wall=1800.0, memory=512)
 
 
 async def read(tools: Tools, kind: str, data: bytes) -> list[str]:
-    """The tables of words that tesseract makes, one for a page."""
+    """The tables of words that tesseract writes, one per page."""
     if tools.missing:
         raise BadDocument(f"This worker cannot read documents: {', '.join(tools.missing)}")
     with tempfile.TemporaryDirectory(prefix="trunkline-ocr-") as name:
@@ -54,7 +54,8 @@ async def _of_pdf(tools: Tools, _kind: str, folder: Path) -> list[Path]:
 
 
 async def _of_picture(tools: Tools, kind: str, folder: Path) -> list[Path]:
-    # The format is named: the program must not guess it from the bytes. Photos are turned upright.
+    # The format is stated, so the program does not guess it from the bytes. Photos are turned
+    # upright.
     even = ["-auto-orient", "-colorspace", "Gray", "-depth", "8", "-strip"]
     bounds = ["-limit", "memory", "512MiB", "-limit", "disk", "1GiB"]
     source = f"{kind}:document[0]"

@@ -1,7 +1,7 @@
-"""The three passes over a document: what is asked of a model, and what of its answer is taken.
+"""The three passes over a document: the request to a model, and the parsing of its response.
 
-Each pass has a form that the answer must have; what does not have it is not taken. A model that
-answers nonsense may do better next time, so that is no fault of the document.
+Each pass has a schema, and a response that does not match it is refused. A model may respond better
+next time, so a bad response does not count against the document.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["PASSES", "Answered", "Entities", "Facts", "Narrative", "Pass", "answ
 
 
 class Entity(msgspec.Struct, frozen=True):
-    """Something named in the document, and in which line."""
+    """Something that the document names, and its line."""
 
     kind: str
     text: str
@@ -27,7 +27,7 @@ class Entity(msgspec.Struct, frozen=True):
 
 
 class Entities(msgspec.Struct, frozen=True):
-    """What the first pass finds."""
+    """The result of the first pass."""
 
     entities: tuple[Entity, ...]
 
@@ -42,29 +42,29 @@ class Fact(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What the second pass makes of the entities."""
+    """The result of the second pass, derived from the entities."""
 
     facts: tuple[Fact, ...]
 
 
 class Narrative(msgspec.Struct, frozen=True):
-    """What the third pass writes for people."""
+    """The result of the third pass, a text for people."""
 
     summary: str
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One pass: its instruction, and the form of its answer, whose name is that of the record."""
+    """One pass: its instruction, and the schema of its response, which also names the record."""
 
     record: str
     instruction: str
     form: type[Entities | Facts | Narrative]
-    # Of which stage it reads the result.
+    # The stage whose result it reads.
     reads: str
 
     def request(self, model: str, text: str) -> dict[str, Any]:
-        """The body of the call."""
+        """The body of the request."""
         schema = msgspec.json.schema(self.form)
         return {
             "model": model,
@@ -82,7 +82,7 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer that has its form, and what it cost; None: the provider did not say."""
+    """A valid response and its tokens; None if the provider did not state them."""
 
     value: Any
     tokens_used: int | None
@@ -105,14 +105,14 @@ PASSES: Final[Mapping[str, Pass]] = {
         "narrative",
         "Write one sentence for the patient about what was found in the document.",
         Narrative,
-        # Not of the second, which may be switched off.
+        # Not the second stage, which may be switched off.
         "ai_queue_pass1",
     ),
 }
 
 
 def as_text(left: Mapping[str, Any]) -> str:
-    """What a stage left, as a model reads it: numbered lines of a layout, or JSON."""
+    """The result of a stage as text for the model: numbered lines of a layout, or JSON."""
     if "pages" not in left:
         return json.dumps(left)
     lines = [line["text"] for page in left["pages"] for line in page["lines"]]
@@ -120,22 +120,24 @@ def as_text(left: Mapping[str, Any]) -> str:
 
 
 def answered(asked: Pass, body: Any) -> Answered:
-    """Take an answer apart: the text of the model must have the form that was asked for."""
+    """Parse a response; the text of the model must match the schema."""
     try:
         content = body["choices"][0]["message"]["content"]
     except (KeyError, IndexError, TypeError) as error:
-        raise StageProblem("The provider's answer has no message") from error
+        raise StageProblem("The provider's response has no message") from error
     try:
         value = msgspec.json.decode(str(content), type=asked.form)
     except msgspec.DecodeError as error:
-        raise StageProblem(f"The model's answer is not what was asked for: {error}") from error
+        raise StageProblem(f"The model's response does not match the schema: {error}") from error
     return Answered(json.loads(msgspec.json.encode(value)), tokens_used(body))
 
 
 def tokens_used(body: Any) -> int | None:
-    """What the provider says the call took; None if it does not say so clearly."""
+    """The tokens that the provider reports for the call; None if it reports no valid number."""
     try:
-        found = body["usage"]["total_tokens"]
+        tokens = body["usage"]["total_tokens"]
     except (KeyError, TypeError):
         return None
-    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
+    return (
+        tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens >= 0 else None
+    )

@@ -1,14 +1,14 @@
-"""What can go wrong in a stage, by what should become of the job."""
+"""Failures of a stage, by their effect on the job."""
 
 __all__ = ["BadDocument", "CannotRun", "Rejected", "StageProblem"]
 
 
 class BadDocument(Exception):
-    """No further attempt can help: the document or what was made of it is wrong."""
+    """No further attempt can help: the document, or data derived from it, is wrong."""
 
 
 class Rejected(BadDocument):
-    """The security check does not let the document pass; ``code`` is stable."""
+    """The security check refused the document; ``code`` is stable."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}")
@@ -16,8 +16,8 @@ class Rejected(BadDocument):
 
 
 class StageProblem(Exception):
-    """A tool or a provider failed in a way that may pass: try again later."""
+    """A tool or a provider failed temporarily: try again later."""
 
 
 class CannotRun(Exception):
-    """This installation cannot do the work; no document is refused and no retry is counted."""
+    """This installation cannot run the job; the document is not refused, no retry is counted."""

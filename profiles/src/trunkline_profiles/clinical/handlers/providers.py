@@ -1,4 +1,4 @@
-"""Providers by name: where they are, and the key that only workers have."""
+"""Providers by name: their addresses, and the keys that only workers have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _URL: Final = re.compile(r"TRUNKLINE_CLINICAL_URL_([A-Z0-9_]+)")
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """One provider; its key shows up in no log."""
+    """One provider; its key is never logged."""
 
     url: str
     key: str | None = field(default=None, repr=False)
@@ -35,11 +35,11 @@ def missing() -> str | None:
 
 def providers(environment: Mapping[str, str]) -> dict[str, Provider]:
     """From TRUNKLINE_CLINICAL_URL_OPENAI and TRUNKLINE_CLINICAL_KEY_OPENAI, and so on."""
-    found = {}
+    providers = {}
     for variable, url in environment.items():
         match = _URL.fullmatch(variable)
         if match and url:
             name = match[1].lower().replace("_", "-")
             key = environment.get(f"TRUNKLINE_CLINICAL_KEY_{match[1]}") or None
-            found[name] = Provider(url, key)
-    return found
+            providers[name] = Provider(url, key)
+    return providers

@@ -1,4 +1,4 @@
-"""The security check: what a file really is, that it is whole, and that nothing in it is alive.
+"""The security check: a file's real type, its integrity, and the absence of active content.
 
 A document is judged by its bytes. The type and size that the uploader stated matter only if they
 are wrong. This process reads only the first bytes. A child process with limits examines documents;
@@ -68,7 +68,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """What the check found out about a file that passed."""
+    """The facts about a file that passed the check."""
 
     kind: str
     media_type: str
@@ -105,22 +105,22 @@ async def screen(
     bounds: Bounds | None = None,
     limits: Limits = LIMITS,
 ) -> Screened:
-    """Let a file pass, or raise Rejected with a stable code.
+    """Return the facts about a file, or raise Rejected with a stable code.
 
     Raises CannotRun if this installation cannot examine any document.
     """
-    found = await asyncio.to_thread(identify, data, facts)
-    ended = await _examine(found.kind, data, bounds or Bounds(), limits)
+    screening = await asyncio.to_thread(identify, data, facts)
+    ended = await _examine(screening.kind, data, bounds or Bounds(), limits)
     refused = _refusal(ended)
     if refused is not None:
         raise Rejected(*refused)
-    return found
+    return screening
 
 
 def _compare(facts: Mapping[str, Any], kind: str, size: int, digest: str) -> None:
-    said = facts.get("mime_type")
-    if said is not None and said != _MEDIA[kind]:
-        raise Rejected("type_mismatch", f"the file is {_MEDIA[kind]} and not {said}")
+    media_type = facts.get("mime_type")
+    if media_type is not None and media_type != _MEDIA[kind]:
+        raise Rejected("type_mismatch", f"the file is {_MEDIA[kind]} and not {media_type}")
     if facts.get("size_bytes", size) != size:
         raise Rejected("size_mismatch", f"the file has {size} bytes, not {facts['size_bytes']}")
     if facts.get("sha256", digest) != digest:
@@ -180,4 +180,4 @@ def _refusal(ended: Ended) -> tuple[str, str] | None:
             return code, message
         case {"passed": _}:
             return None
-    return "unreadable", "examining the file gave no verdict"
+    return "unreadable", "examining the file returned no verdict"

@@ -1,4 +1,4 @@
-"""The layout of pages: which words make a line, where it stands, how sure the reading is."""
+"""The layout of pages: lines of words, their positions, and the confidence of the OCR."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WORD: Final = 5
 
 
 class Line(msgspec.Struct, frozen=True):
-    """A line of text; its box is in shares of the page, from the upper left corner."""
+    """A line of text; its box is in fractions of the page, from the upper left corner."""
 
     text: str
     block: int
@@ -32,7 +32,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """A page with its lines in the order of reading."""
+    """A page with its lines in reading order."""
 
     number: int
     width: int
@@ -41,7 +41,7 @@ class Page(msgspec.Struct, frozen=True):
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """A document as text with places."""
+    """A document as text with positions."""
 
     pages: tuple[Page, ...]
 
@@ -56,7 +56,7 @@ class Layout(msgspec.Struct, frozen=True):
 
     @property
     def confidence(self) -> float:
-        """How sure the reading is on average, from 0 to 100."""
+        """The average confidence, from 0 to 100."""
         sure = [line.confidence for page in self.pages for line in page.lines]
         return round(sum(sure) / len(sure), 1) if sure else 0.0
 
@@ -71,7 +71,7 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 def layout(tables: Sequence[str]) -> Layout:
-    """From the tables of tesseract, one for a page."""
+    """The layout from tesseract's tables, one per page."""
     return Layout(tuple(_page(number, table) for number, table in enumerate(tables, 1)))
 
 
@@ -109,10 +109,10 @@ def _shares(box: Iterable[int], width: int, height: int) -> tuple[float, float, 
 
 
 def _rows(table: str) -> Iterator[_Row]:
-    # A word may be a quotation mark: nothing is quoted in these tables.
+    # These tables have no quoting; a quotation mark may be a word.
     reader = csv.reader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE)
     if tuple(next(reader, ())) != _COLUMNS:
-        raise BadDocument("That is no table of words")
+        raise BadDocument("This is not a table of words")
     for fields in reader:
         try:
             level, _, block, paragraph, line, _, left, top, width, height = map(int, fields[:10])

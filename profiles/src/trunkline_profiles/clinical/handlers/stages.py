@@ -30,7 +30,7 @@ __all__ = ["Stages"]
 
 
 class Stages:
-    """The handlers, on what they work with."""
+    """The handlers, with their services."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Stages:
         self._tools = tools
         self._providers = providers
         self._timeout = timeout
-        # How many programs may read documents at once: each may use its full memory limit.
+        # How many programs may read documents at once, because each may use its full memory limit.
         self._children = asyncio.Semaphore(max(2, os.cpu_count() or 1))
 
     async def fast_queue_security(
@@ -54,15 +54,15 @@ class Stages:
         estimated_tokens: int = 0,
         endpoint: str | None = None,
     ) -> dict[str, Any]:
-        """Let a file into the pipeline, or not."""
+        """Check a file, and refuse it if it is unsafe."""
         with at_work(ctx):
             patient = patient_of(ctx)
             path, facts = await stored_file(ctx)
             data = await asyncio.to_thread(self._files.read, patient, path)
             async with self._children:
-                found = asdict(await security.screen(data, facts))
-            leave = self._leaving(ctx, patient, shell_file_id, found | {"path": path})
-            return await finish(ctx, Outcome("screening", found, leave=leave))
+                screening = asdict(await security.screen(data, facts))
+            leave = self._leaving(ctx, patient, shell_file_id, screening | {"path": path})
+            return await finish(ctx, Outcome("screening", screening, leave=leave))
 
     async def fast_queue_ocr(
         self,
@@ -71,18 +71,18 @@ class Stages:
         estimated_tokens: int = 0,
         endpoint: str | None = None,
     ) -> dict[str, Any]:
-        """Read the pages."""
+        """Read the pages by OCR."""
         with at_work(ctx):
             patient = patient_of(ctx)
             screened = await self._left(patient, shell_file_id, "fast_queue_security")
             data = await asyncio.to_thread(self._files.read, patient, screened["path"])
-            found = await asyncio.to_thread(security.identify, data)
-            if found.sha256 != screened["sha256"]:
+            screening = await asyncio.to_thread(security.identify, data)
+            if screening.sha256 != screened["sha256"]:
                 raise BadDocument("The file is not the one that was checked")
             async with self._children:
-                tables = await ocr.read(self._tools, found.kind, data)
+                tables = await ocr.read(self._tools, screening.kind, data)
             leave = self._leaving(ctx, patient, shell_file_id, {"tables": tables})
-            # Read on this host: no tokens of a provider were used.
+            # The OCR runs on this host and uses no tokens.
             facts = {"pages": len(tables), "tokens_used": 0}
             return await finish(ctx, Outcome("pages", facts, leave=leave))
 
@@ -93,18 +93,18 @@ class Stages:
         estimated_tokens: int = 0,
         endpoint: str | None = None,
     ) -> dict[str, Any]:
-        """Find lines and their places."""
+        """Extract lines and their positions."""
         with at_work(ctx):
             patient = patient_of(ctx)
             read = await self._left(patient, shell_file_id, "fast_queue_ocr")
-            found = await asyncio.to_thread(spatial.layout, read["tables"])
-            if not found.words:
+            layout = await asyncio.to_thread(spatial.layout, read["tables"])
+            if not layout.words:
                 raise BadDocument("There is no text on any page")
-            leave = self._leaving(ctx, patient, shell_file_id, found)
+            leave = self._leaving(ctx, patient, shell_file_id, layout)
             facts = {
-                "pages": len(found.pages),
-                "words": found.words,
-                "confidence": found.confidence,
+                "pages": len(layout.pages),
+                "words": layout.words,
+                "confidence": layout.confidence,
             }
             return await finish(ctx, Outcome("layout", facts, leave=leave))
 
@@ -115,7 +115,7 @@ class Stages:
         estimated_tokens: int = 1000,
         endpoint: str | None = None,
     ) -> dict[str, Any]:
-        """Find what the document names."""
+        """Extract the entities that the document names."""
         return await self._pass(ctx, shell_file_id, estimated_tokens, endpoint)
 
     async def ai_queue_pass2(
@@ -125,7 +125,7 @@ class Stages:
         estimated_tokens: int = 1000,
         endpoint: str | None = None,
     ) -> dict[str, Any]:
-        """Make clinical facts of it."""
+        """Derive clinical facts from the entities."""
         return await self._pass(ctx, shell_file_id, estimated_tokens, endpoint)
 
     async def ai_queue_pass3(
@@ -135,7 +135,7 @@ class Stages:
         estimated_tokens: int = 1000,
         endpoint: str | None = None,
     ) -> dict[str, Any]:
-        """Tell the patient."""
+        """Write a summary for the patient."""
         return await self._pass(ctx, shell_file_id, estimated_tokens, endpoint)
 
     async def _pass(
@@ -144,11 +144,11 @@ class Stages:
         asked = PASSES[ctx.task]
         with at_work(ctx):
             if endpoint is None:
-                raise BadDocument(f"The registry named no endpoint for {ctx.task}")
+                raise BadDocument(f"The registry has no endpoint for {ctx.task}")
             name, _, model = endpoint.partition("/")
             provider = self._providers.get(name)
             if provider is None:
-                # Another worker may know it; nothing is wrong with the document.
+                # Another worker may know it; the document is not at fault.
                 raise StageProblem(f"This worker does not know the provider {name}")
             patient = patient_of(ctx)
             text = as_text(await self._left(patient, file, asked.reads))
@@ -168,7 +168,7 @@ class Stages:
     def _leaving(
         self, ctx: Context, patient: UUID, file: UUID, value: Any
     ) -> Callable[[], Awaitable[None]]:
-        """For the stages that follow."""
+        """Store results for the following stages."""
         data, path = msgspec.json.encode(value), left_by(patient, file, ctx.task)
 
         async def leave() -> None:
@@ -178,7 +178,7 @@ class Stages:
 
     async def _left(self, patient: UUID, file: UUID, stage: str) -> dict[str, Any]:
         path = left_by(patient, file, stage)
-        found: dict[str, Any] = msgspec.json.decode(
+        result: dict[str, Any] = msgspec.json.decode(
             await asyncio.to_thread(self._files.read, patient, path)
         )
-        return found
+        return result

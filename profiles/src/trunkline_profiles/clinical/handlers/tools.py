@@ -1,6 +1,6 @@
-"""The programs of the host that documents are read with, and calls of them.
+"""The programs of the host that read documents, and calls of them.
 
-A worker looks for them at start and does not claim jobs that it could not do without them.
+A worker searches for them when it starts, and does not claim jobs that need a missing one.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ __all__ = ["Tools", "find_tools", "run"]
 
 # For one page of one document.
 _LIMITS: Final = Limits(cpu=120, wall=600.0, memory=2048)
-# Bytes: a page full of small print has some hundred thousand.
+# Bytes; a page full of small print has some hundred thousand.
 _MOST_PRINTED: Final = 16 << 20
 _LANGUAGE: Final = "eng"
-# Of the worker's environment: the rest holds keys of providers and the way to the database, and
-# these programs read what strangers have sent.
+# The variables of the worker's environment that programs get. Others contain keys of providers and
+# the database's address, and these programs read untrusted documents.
 _TOLD: Final = ("PATH", "HOME", "LANG", "LC_", "TMPDIR", "MAGICK_", "TESSDATA_", "FONTCONFIG_")
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Where the programs are; None: not on this host."""
+    """Paths of the programs; None: not on this host."""
 
     magick: str | None = None
     pdftoppm: str | None = None
@@ -39,18 +39,18 @@ class Tools:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What must be installed, in the words of packages."""
+        """The packages that must be installed."""
         names = {"ImageMagick": self.magick, "poppler": self.pdftoppm, "tesseract": self.tesseract}
         return tuple(name for name, place in names.items() if place is None)
 
 
 def find_tools() -> Tools:
-    """Look for them by asking each for its version: a name alone proves little."""
+    """Find them, and run each for its version, because a file name alone proves little."""
     return Tools(
         magick=_asked("magick", "-version", "ImageMagick")
         or _asked("convert", "-version", "ImageMagick"),
         pdftoppm=_asked("pdftoppm", "-v", "pdftoppm"),
-        # Without the data of the language it reads nothing.
+        # Without the language's data it cannot read text.
         tesseract=_asked("tesseract", "--list-langs", _LANGUAGE),
     )
 
@@ -81,11 +81,11 @@ async def run(command: Sequence[str | Path], *, folder: Path, limits: Limits = _
     if ended.code != 0:
         raise BadDocument(f"{name} ended with {ended.code}: {ended.complaint}")
     if len(ended.printed) > _MOST_PRINTED:
-        raise BadDocument(f"{name} found more than {_MOST_PRINTED} bytes to tell")
+        raise BadDocument(f"{name} printed more than {_MOST_PRINTED} bytes")
     return ended.printed
 
 
 def _environment() -> dict[str, str]:
-    told = {name: value for name, value in os.environ.items() if name.startswith(_TOLD)}
-    # One core for a page: the worker runs several pages at once.
-    return told | {"OMP_THREAD_LIMIT": "1", "MAGICK_THREAD_LIMIT": "1"}
+    variables = {name: value for name, value in os.environ.items() if name.startswith(_TOLD)}
+    # One core per page, because the worker reads several pages at once.
+    return variables | {"OMP_THREAD_LIMIT": "1", "MAGICK_THREAD_LIMIT": "1"}

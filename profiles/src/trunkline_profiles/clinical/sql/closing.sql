@@ -1,5 +1,5 @@
--- Grants to each role what it may do: first nothing to anybody, then object by object.
--- A platform's default privileges may have opened objects to its roles by name, which a revoke from public leaves.
+-- Revokes all privileges, then grants each role its own, object by object.
+-- A platform's default privileges may have granted access to its roles by name; a revoke from public keeps those grants.
 
 do $closing$
 declare
@@ -29,7 +29,7 @@ begin
         ('f', 'submit_upload', array['trunkline_producer', 'trunkline_operator', 'authenticated']),
         ('f', 'audit_logger_v3', array['trunkline_producer', 'trunkline_operator', 'authenticated']),
         ('f', 'client_health', c_service || array['trunkline_reader', 'authenticated', 'anon']),
-        -- What the policies and the client functions ask for the caller.
+        -- Called by the policies and the client functions as the caller.
         ('f', 'has_profile_access', c_service || array['authenticated']),
         ('f', 'user_id', c_service || array['authenticated']),
         ('f', 'as_uuid', c_service || array['authenticated', 'trunkline_reader']),
@@ -58,9 +58,10 @@ begin
         ('f', 'run_step', array['trunkline_operator']),
         ('f', 'open_to_clients', array['trunkline_operator']),
         ('f', 'alive_workers', array['trunkline_operator']),
-        -- Helpers of views, called with the rights of whoever reads them.
+        -- Helpers of views, called with the rights of the reader.
         ('f', 'job_status', c_jobs),
         ('f', 'error_details', c_jobs),
+        ('f', 'stage_payload', c_jobs),
         ('f', 'tag', c_jobs),
         ('r', 'job_queue', c_jobs),
         ('r', 'api_rate_limits', c_service || array['trunkline_reader']),

@@ -1,1 +1,1 @@
-"""Local stand-ins for the providers: real HTTP and real limits, nothing leaves this machine."""
+"""Local stubs of the providers: real HTTP and real limits, and no data leaves this machine."""

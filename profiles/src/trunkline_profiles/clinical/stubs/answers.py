@@ -1,4 +1,4 @@
-"""What the stand-in for a model answers: it finds by rules what a real one finds by reading.
+"""The responses of the model's stub, which extracts by rules what a real model extracts by reading.
 
 So a test can follow a value from the scanned page to the clinical record.
 """
@@ -24,30 +24,30 @@ _KINDS: Final = {
 
 
 def write(request: Mapping[str, Any]) -> str:
-    """The text of the answer, in the form that was asked for; without one, what was read."""
+    """The text of the response in the requested schema; without a schema, the text it read."""
     form = (request.get("response_format") or {}).get("json_schema") or {}
     text = str(request["messages"][-1]["content"])
     return json.dumps(_ANSWERS.get(form.get("name"), _echo)(text))
 
 
 def _entities(text: str) -> dict[str, Any]:
-    found = []
+    entities = []
     for match in map(_LINE.fullmatch, text.splitlines()):
         if match:
             kind = _KINDS.get(match["name"].lower(), "text")
             said = f"{match['name']}: {match['value']}"
-            found.append({"kind": kind, "text": said, "line": int(match["number"])})
-    return {"entities": found}
+            entities.append({"kind": kind, "text": said, "line": int(match["number"])})
+    return {"entities": entities}
 
 
 def _facts(text: str) -> dict[str, Any]:
-    found = []
+    facts = []
     for entity in json.loads(text)["entities"]:
         name, _, said = entity["text"].partition(": ")
         amount = _AMOUNT.fullmatch(said)
         fact = {"kind": entity["kind"], "name": name, "value": said, "unit": None}
-        found.append(fact | (amount.groupdict() if amount else {}))
-    return {"facts": [fact for fact in found if fact["kind"] != "text"]}
+        facts.append(fact | (amount.groupdict() if amount else {}))
+    return {"facts": [fact for fact in facts if fact["kind"] != "text"]}
 
 
 def _narrative(text: str) -> dict[str, Any]:

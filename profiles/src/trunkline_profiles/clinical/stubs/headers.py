@@ -1,4 +1,4 @@
-"""What a provider tells about its limits in the headers of an answer, sense and nonsense."""
+"""The headers in which a provider reports its limits, valid and invalid ones."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Final
 
 from trunkline_profiles.clinical.stubs.limits import Model, Room
 
-__all__ = ["ALL", "NONSENSE", "duration", "retry_after", "told"]
+__all__ = ["ALL", "NONSENSE", "current", "duration", "retry_after"]
 
-# What headers may hold in place of sense.
+# Invalid values of headers.
 NONSENSE: Final[dict[str, str]] = {
     "words": "soon",
     "negative": "-5",
@@ -47,8 +47,8 @@ def duration(seconds: float) -> str:
     return f"{minutes}m{tail}s" if minutes else f"{tail}s"
 
 
-def told(model: Model, room: Room) -> dict[str, str]:
-    """What is left of the limits of a minute."""
+def current(model: Model, room: Room) -> dict[str, str]:
+    """What is left of the minute's limits."""
     headers = {}
     for unit, limit, left in (
         ("requests", model.requests_per_minute, room.requests_left),
@@ -62,8 +62,8 @@ def told(model: Model, room: Room) -> dict[str, str]:
 
 
 def retry_after(wait: float, *, as_date: bool) -> str:
-    """A time to wait in seconds, or as a moment."""
-    # Whole seconds, upwards: who comes back when told to must find room.
+    """The time to wait, in seconds or as a date."""
+    # Rounded up to whole seconds, so that a caller that waits this long finds room.
     if as_date:
         moment = datetime.now(UTC) + timedelta(seconds=wait)
         if moment.microsecond:

@@ -1,7 +1,7 @@
-"""What a provider allows for one model, and the exact account of what was asked of it.
+"""A provider's limits for one model, and the exact account of the requests.
 
-A provider counts what arrives, whoever sent it. So the account here is the judge of every promise
-about limits: it looks at all windows, not only at those that begin on a full minute.
+A provider counts all arriving requests. So this account verifies every promise about limits: it
+checks all windows, not only those that begin on a full minute.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ __all__ = ["HOUR", "MINUTE", "Account", "Call", "Model", "Room", "Verdict", "Win
 
 MINUTE: Final = 60.0
 HOUR: Final = 3600.0
-# What a provider tells a caller who has too many calls under way: nobody knows when one ends.
+# Retry-After for too many concurrent calls, because the end of a call cannot be predicted.
 _BUSY_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The settings of one model; None is no limit."""
+    """The settings of one model; None means no limit."""
 
     requests_per_minute: int | None = None
     requests_per_hour: int | None = None
     tokens_per_minute: int | None = None
     tokens_per_hour: int | None = None
     concurrency: int | None = None
-    # Seconds, or a pair to draw from evenly.
+    # Seconds, or the bounds of a uniform distribution.
     latency: float | tuple[float, float] = 0.0
-    # Tokens a call uses, or a pair to draw from; None: counted from the texts.
+    # Tokens of a call, or the bounds of a uniform distribution; None: counted from the texts.
     tokens: int | tuple[int, int] | None = None
-    # Whether Retry-After is told as a moment and not in seconds.
+    # Whether Retry-After is a date instead of seconds.
     date: bool = False
     # Whether calls over the limit are refused; otherwise they are only counted.
     enforced: bool = True
@@ -41,20 +41,20 @@ class Model:
 
 @dataclass(slots=True)
 class Call:
-    """One call as it arrived; ``ended`` is when its answer was ready to be sent."""
+    """One call; ``ended`` is when its response was ready to be sent."""
 
     at: float
     tokens: int
-    # How many were under way with it.
+    # The number of concurrent calls, including this one.
     at_once: int
-    # Empty: it was served. Otherwise why not.
+    # Empty if it was served; otherwise the reason.
     refused: str = ""
     ended: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a call may be served, and if not, why and for how long."""
+    """Whether a call may be served; if not, the reason and for how long."""
 
     call: Call
     retry_after: float | None = None
@@ -62,7 +62,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What is left in the minute, and after how many seconds there is more."""
+    """What is left in the minute, and the seconds until there is more."""
 
     requests_left: int | None
     tokens_left: int | None
@@ -71,7 +71,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What one model saw. Arrivals count whether they were served or refused."""
+    """The account of one model. Arrivals count whether they were served or refused."""
 
     calls: int
     served: int
@@ -104,12 +104,12 @@ class _Recent:
         self.tokens += call.tokens
 
     def forget(self, now: float) -> None:
-        """Leave out what is older than the window."""
+        """Remove calls that are older than the window."""
         while self.calls and self.calls[0].at <= now - self.seconds:
             self.tokens -= self.calls.popleft().tokens
 
     def refusal(self, model: Model, call: Call) -> tuple[str, float] | None:
-        """Which limit the call would break, and for how many seconds."""
+        """The limit that the call would exceed, and for how many seconds."""
         for unit, used, needed in (
             ("requests", len(self.calls), 1),
             ("tokens", self.tokens, call.tokens),
@@ -121,7 +121,7 @@ class _Recent:
         return None
 
     def _until_free(self, unit: str, excess: int, now: float) -> float:
-        """After how many seconds enough has left; what never fits waits for all of it."""
+        """Seconds until enough has left the window; a call that never fits waits for all of it."""
         for call in self.calls:
             excess -= 1 if unit == "requests" else call.tokens
             if excess <= 0:
@@ -142,7 +142,7 @@ class Window:
         self._active = 0
 
     def arrive(self, tokens: int, *, demanded: bool = False) -> Verdict:
-        """Take a call in and judge it; one that is ``demanded`` is refused whatever there is."""
+        """Record a call and decide; one with ``demanded`` is refused even if there is room."""
         with self._lock:
             now = self._clock()
             call = Call(now, tokens, self._active + 1)
@@ -160,13 +160,13 @@ class Window:
             return Verdict(call)
 
     def end(self, call: Call) -> None:
-        """The answer of a call that was served is ready."""
+        """Record that the response of a served call is ready."""
         with self._lock:
             call.ended = self._clock()
             self._active -= 1
 
     def room(self) -> Room:
-        """What the headers tell."""
+        """The values for the headers."""
         with self._lock:
             now = self._clock()
             recent = self._minute
@@ -184,14 +184,14 @@ class Window:
             return list(self._calls)
 
     def under_way(self) -> int:
-        """How many calls have no answer yet."""
+        """How many calls have no response yet."""
         with self._lock:
             return self._active
 
     def account(self) -> Account:
         """The exact account of all calls so far."""
         calls = self.calls()
-        # What was refused was not worked on: it used no tokens.
+        # Refused calls use no tokens.
         served = [call for call in calls if not call.refused]
         refused = [call.refused for call in calls if call.refused]
         most = {
@@ -230,12 +230,12 @@ class Window:
 
 
 def _most(calls: list[Call], window: float, size: Callable[[Call], int]) -> int:
-    """The largest sum in any window; one that ends with a call is as full as one can be."""
-    found = inside = first = 0
+    """The largest sum in any window; windows that end with a call are the fullest."""
+    largest = inside = first = 0
     for call in calls:
         inside += size(call)
         while calls[first].at <= call.at - window:
             inside -= size(calls[first])
             first += 1
-        found = max(found, inside)
-    return found
+        largest = max(largest, inside)
+    return largest

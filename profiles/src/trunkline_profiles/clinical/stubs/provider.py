@@ -1,9 +1,9 @@
 """A provider of models with rate limits: real HTTP, real windows, an exact account.
 
-POST /v1/chat/completions answers as OpenAI's does. GET /stub/account tells what arrived, by model;
-POST /stub/refuse, /stub/confuse, /stub/fail and /stub/models make trouble or set limits.
+POST /v1/chat/completions responds as OpenAI's. GET /stub/account returns the accounts by model.
+POST /stub/refuse, /stub/confuse and /stub/fail cause errors, and /stub/models sets limits.
 
-In a process of its own, for several workers to call:
+To run it in a separate process for several workers:
 
     python -m trunkline_profiles.clinical.stubs.provider --model gpt-4o-mini='{"concurrency": 4}'
 """
@@ -30,12 +30,12 @@ __all__ = ["DEFAULT_MODEL", "Account", "Call", "Model", "Provider", "model_from"
 DEFAULT_MODEL: Final = "gpt-4o-mini"
 
 Answer = tuple[int, dict[str, str], bytes]
-# The text that a model answers to a request.
+# The text of a model's response to a request.
 Write = Callable[[Mapping[str, Any]], str]
 
 
 class _Trouble:
-    """What was ordered for coming calls: each order is used up by one of them."""
+    """Orders for coming calls; each order applies to one call."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,9 +56,9 @@ class _Trouble:
 
 
 class Provider:
-    """Serves until closed, on a port of this machine.
+    """Serves on a local port until closed.
 
-    While ``hold`` is cleared no answer is sent: a test can stop the world inside a call.
+    While ``hold`` is cleared, no response is sent, so a test can stop within a call.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Provider:
         self._windows = {name: Window(model, clock) for name, model in models.items()}
         self._key = key
         self._write = write
-        self._random = random.Random(seed)  # noqa: S311 - latencies, no secrets
+        self._random = random.Random(seed)  # noqa: S311 - latencies, not secrets
         self._refusals, self._confusions, self._failures = _Trouble(), _Trouble(), _Trouble()
         self._closing = threading.Event()
         self._server = _Server(("127.0.0.1", port), _handler(self))
@@ -93,11 +93,11 @@ class Provider:
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def account(self, model: str | None = None) -> Account:
-        """What arrived for a model; without a name, for the only one."""
+        """The account of a model; without a name, of the only one."""
         return self._window(model).account()
 
     def accounts(self) -> dict[str, Account]:
-        """What arrived, by model."""
+        """The accounts by model."""
         return {name: window.account() for name, window in self._windows.items()}
 
     def calls(self, model: str | None = None) -> list[Call]:
@@ -105,11 +105,11 @@ class Provider:
         return self._window(model).calls()
 
     def under_way(self, model: str | None = None) -> int:
-        """How many calls have no answer yet."""
+        """How many calls have no response yet."""
         return self._window(model).under_way()
 
     def set_model(self, name: str, model: Model) -> None:
-        """Other settings from now on; earlier calls stay in the account."""
+        """Change the settings from now on; earlier calls stay in the account."""
         if name in self._windows:
             self._windows[name].model = model
         else:
@@ -118,19 +118,19 @@ class Provider:
     def refuse(
         self, times: int = 1, *, retry_after: float | None = 1.0, model: str | None = None
     ) -> None:
-        """Answer the next calls with 429, whatever room there is; None leaves Retry-After out."""
+        """Refuse the next calls with 429 even if there is room; None omits Retry-After."""
         self._refusals.order(model, times, (retry_after,))
 
     def confuse(self, times: int = 1, kind: str = "words", *, model: str | None = None) -> None:
-        """Put nonsense into the headers of the next answers, see `headers.NONSENSE`."""
+        """Put invalid values into the headers of the next responses, see `headers.NONSENSE`."""
         self._confusions.order(model, times, headers.NONSENSE[kind])
 
     def fail(self, times: int = 1, *, status: int = 503, model: str | None = None) -> None:
-        """Answer the next calls with an error of the server."""
+        """Respond to the next calls with a server error."""
         self._failures.order(model, times, status)
 
     def handle(self, method: str, path: str, given: Mapping[str, str], body: bytes) -> Answer:
-        """Answer one request."""
+        """Respond to one request."""
         match method, path:
             case "POST", "/v1/chat/completions":
                 if self._key is not None and given.get("authorization") != f"Bearer {self._key}":
@@ -184,15 +184,15 @@ class Provider:
         call = verdict.call
         if call.refused:
             wait = refusal[0] if refusal is not None else verdict.retry_after
-            told = self._headers(name, window, wait)
-            return _problem(429, "rate_limit_exceeded", f"Too many: {call.refused}", told)
+            reply_headers = self._headers(name, window, wait)
+            return _problem(429, "rate_limit_exceeded", f"Too many: {call.refused}", reply_headers)
         status = self._failures.take(name)
         self._closing.wait(self._drawn(window.model.latency) or 0.0)
         self.hold.wait()
         window.end(call)
-        told = self._headers(name, window)
+        reply_headers = self._headers(name, window)
         if status is not None:
-            return _problem(status, "server_error", "The model is not well", told)
+            return _problem(status, "server_error", "The model is not well", reply_headers)
         usage = {"prompt_tokens": min(prompt, total), "completion_tokens": max(total - prompt, 0)}
         return _json(
             200,
@@ -210,16 +210,16 @@ class Provider:
                 ],
                 "usage": usage | {"total_tokens": total},
             },
-            told,
+            reply_headers,
         )
 
     def _headers(self, name: str, window: Window, wait: float | None = None) -> dict[str, str]:
-        """What is told about limits, or the nonsense that was ordered in its place."""
-        found = headers.told(window.model, window.room())
+        """The headers about limits, or the ordered invalid ones."""
+        values = headers.current(window.model, window.room())
         if wait is not None:
-            found["Retry-After"] = headers.retry_after(wait, as_date=window.model.date)
+            values["Retry-After"] = headers.retry_after(wait, as_date=window.model.date)
         nonsense = self._confusions.take(name)
-        return found if nonsense is None else dict.fromkeys(headers.ALL, nonsense)
+        return values if nonsense is None else dict.fromkeys(headers.ALL, nonsense)
 
     def _drawn(self, setting: float | tuple[float, float] | None) -> float | None:
         if isinstance(setting, tuple):
@@ -227,7 +227,7 @@ class Provider:
         return setting
 
     def _obey(self, order: str, body: bytes) -> Answer:
-        """An order by HTTP, for a provider in a process of its own."""
+        """Accept an order over HTTP, for a provider in a separate process."""
         try:
             given = json.loads(body or b"{}")
             match order:
@@ -256,7 +256,7 @@ def model_from(settings: Mapping[str, Any]) -> Model:
 
 
 def _request(body: bytes) -> dict[str, Any] | None:
-    """What was asked, if it has a model and messages."""
+    """The request, if it has a model and messages."""
     try:
         request: dict[str, Any] = json.loads(body)
         known = isinstance(request["model"], str) and request["messages"][0]["content"]
@@ -267,17 +267,17 @@ def _request(body: bytes) -> dict[str, Any] | None:
 
 
 def _tokens(text: str) -> int:
-    """About as many as a real tokenizer finds in English."""
+    """About as many tokens as a real tokenizer finds in English."""
     return ceil(len(text) / 4)
 
 
-def _json(status: int, value: Any, told: Mapping[str, str] | None = None) -> Answer:
-    found = {"Content-Type": "application/json", **(told or {})}
+def _json(status: int, value: Any, more: Mapping[str, str] | None = None) -> Answer:
+    found = {"Content-Type": "application/json", **(more or {})}
     return status, found, json.dumps(value).encode()
 
 
-def _problem(status: int, code: str, message: str, told: Mapping[str, str] | None = None) -> Answer:
-    return _json(status, {"error": {"type": code, "code": code, "message": message}}, told)
+def _problem(status: int, code: str, message: str, more: Mapping[str, str] | None = None) -> Answer:
+    return _json(status, {"error": {"type": code, "code": code, "message": message}}, more)
 
 
 class _Server(ThreadingHTTPServer):
@@ -288,7 +288,7 @@ class _Server(ThreadingHTTPServer):
 
 def _handler(provider: Provider) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        # Connections are kept, as real clients keep them.
+        # Keep-alive, because real clients use it.
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
         wbufsize = -1
@@ -303,20 +303,20 @@ def _handler(provider: Provider) -> type[BaseHTTPRequestHandler]:
             try:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 given = {name.lower(): value for name, value in self.headers.items()}
-                status, told, data = provider.handle(method, self.path, given, body)
+                status, more, data = provider.handle(method, self.path, given, body)
                 self.send_response(status)
-                for name, value in told.items():
+                for name, value in more.items():
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)
                 self.wfile.flush()
             except OSError:
-                # The client died while it waited: that is what the tests do to it.
+                # The client died while it waited; tests do this on purpose.
                 self.close_connection = True
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as inherited
-            """Say nothing: the account tells it."""
+            """Log nothing; the account has every call."""
 
     return Handler
 

@@ -1,4 +1,4 @@
-"""Scanned pages made on the spot: a page is typeset as a PDF and rasterised, as a scanner would."""
+"""Generates scanned pages: a page is typeset as a PDF and rasterised, as a scanner would do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 __all__ = ["report_lines", "scan", "typeset"]
 
-# Points: A4, and a size of letters that faxes have.
+# In points: A4, and a font size that is usual in faxes.
 _WIDTH: Final = 595
 _HEIGHT: Final = 842
 _SIZE: Final = 14
@@ -55,7 +55,7 @@ def scan(lines: Sequence[str], *, dots_per_inch: int = 150) -> bytes:
 
 
 def report_lines(number: int) -> list[str]:
-    """A laboratory report; each number gives other values."""
+    """A laboratory report; the number determines the values."""
     return [
         "LABORATORY REPORT",
         f"Report number: {1000 + number}",

@@ -1,1 +1,1 @@
-"""What the tasks of the profile do, as plain functions that know no job and no worker."""
+"""The work of the profile's tasks, as plain functions that are independent of jobs and workers."""

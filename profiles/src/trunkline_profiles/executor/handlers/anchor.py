@@ -1,4 +1,4 @@
-"""The anchor of a document in a chain: one confirmed transaction and the proof of it."""
+"""The anchor of a document in a chain: one confirmed transaction and its proof."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Anchor", "anchor", "checked"]
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A confirmed transaction and its way to the root of a block."""
+    """A confirmed transaction and its path to the root of a block."""
 
     chain: str
     transaction: str
@@ -43,8 +43,8 @@ def anchor(
 ) -> Anchor:
     """Anchor a protected document, or wait for the anchor that an earlier attempt submitted.
 
-    `wait` is called with the confirmations so far whenever there are too few; it takes its time,
-    and raises where the attempt is to end.
+    `wait` is called with the confirmations so far whenever there are too few. It waits before the
+    next check, or raises to end the attempt.
     """
     digest = read_record(store, document).sha256
     found = _look(service, chain, key)
@@ -55,7 +55,7 @@ def anchor(
             wait(int(found["confirmations"]))
         found = _look(service, chain, key)
         if found is None:
-            raise ServiceProblem(f"{chain} has forgotten the transaction of {key}")
+            raise ServiceProblem(f"{chain} no longer has the transaction of {key}")
     made = checked(found, chain, key, digest)
     store.put(document, anchor_in(chain), json.dumps(asdict(made), sort_keys=True).encode())
     return made
@@ -79,13 +79,13 @@ def _submit(service: Service, chain: str, key: str, digest: str) -> None:
         body=body,
         headers={"Content-Type": "application/json", KEY_HEADER: key},
     )
-    # A refused key is no problem: another attempt was quicker, after we had looked.
+    # A refused key is fine: another attempt submitted after our lookup.
     if reply.status not in {201, 409}:
         raise BadWork(f"{chain} answered {reply.status}")
 
 
 def checked(found: dict[str, Any], chain: str, key: str, digest: str) -> Anchor:
-    """The anchor that a chain told of, if it is for this document and its proof holds."""
+    """The anchor from a chain's response, if it is for this document and its proof is valid."""
     try:
         block = found["block"]
         made = Anchor(
@@ -102,7 +102,7 @@ def checked(found: dict[str, Any], chain: str, key: str, digest: str) -> Anchor:
         leaf, root = bytes.fromhex(made.transaction), bytes.fromhex(made.root)
         header = merkle.block_hash(made.height, block["previous"], made.root)
     except (KeyError, TypeError, ValueError) as error:
-        raise ServiceProblem(f"{chain} gave an answer without its proof: {error}") from error
+        raise ServiceProblem(f"{chain} returned no valid proof: {error}") from error
     if made.digest != digest:
         raise BadWork(f"The transaction of {key} in {chain} is for another document")
     if header != made.block or not merkle.proves(leaf, steps, root):

@@ -1,4 +1,4 @@
-"""The proof of a document: all evidence about it in one archive, the same bytes at every build."""
+"""The proof of a document: all its evidence in one archive, with the same bytes at every build."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from trunkline_profiles.executor.handlers.store import Store
 
 __all__ = ["Bundle", "build", "contents"]
 
-# The first moment that a ZIP can name: the time of the build must not be in it.
+# The earliest time of a ZIP, so that the build time is not part of the bytes.
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A proof as it was stored."""
+    """A stored proof."""
 
     sha256: str
     size: int
@@ -30,7 +30,7 @@ class Bundle:
 
 
 def build(store: Store, document: str) -> Bundle:
-    """Put the evidence into an archive with a manifest of hashes, and keep it."""
+    """Store the evidence as an archive with a manifest of hashes."""
     record = confirm(store, document)
     parts = {name: store.need(document, name) for name in PARTS}
     manifest = {
@@ -45,7 +45,7 @@ def build(store: Store, document: str) -> Bundle:
             entry = zipfile.ZipInfo(name, _EPOCH)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
-            # Else the platform of the builder would be in it.
+            # Otherwise the bytes would depend on the builder's platform.
             entry.create_system = 3
             archive.writestr(entry, parts[name])
     data = stream.getvalue()
@@ -60,5 +60,5 @@ def contents(data: bytes) -> dict[str, bytes]:
     manifest = json.loads(parts["manifest.json"])
     for name, expected in manifest["parts"].items():
         if hashlib.sha256(parts.get(name, b"")).hexdigest() != expected:
-            raise BadWork(f"{name} in the proof is not what its manifest says")
+            raise BadWork(f"{name} in the proof does not match its manifest")
     return parts

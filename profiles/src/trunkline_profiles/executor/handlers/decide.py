@@ -1,4 +1,4 @@
-"""What a document needs next, decided from what there is about it, without any service."""
+"""Decides from the existing evidence what a document needs next, without any service."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trunkline_profiles.executor.handlers.evidence import BUNDLE, RECORD, STAMP,
 
 __all__ = ["next_steps"]
 
-# The evidence that each of the slow types leaves.
+# The evidence that each of the slow types produces.
 _MISSING: Final = {
     "run_tsa": STAMP,
     "submit_anchor_polygon": anchor_in("polygon"),
@@ -18,7 +18,7 @@ _MISSING: Final = {
 
 
 def next_steps(evidence: AbstractSet[str]) -> tuple[str, ...]:
-    """The types to run now; none when the proof is there or the document is unknown."""
+    """The types to run now; none if the proof exists or the document is unknown."""
     if RECORD not in evidence or BUNDLE in evidence:
         return ()
     missing = tuple(kind for kind, name in _MISSING.items() if name not in evidence)

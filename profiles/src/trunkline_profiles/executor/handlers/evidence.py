@@ -1,4 +1,4 @@
-"""The names under which evidence about a document is kept."""
+"""The names under which evidence about a document is stored."""
 
 from typing import Final
 
@@ -19,5 +19,5 @@ def anchor_in(chain: str) -> str:
     return f"anchor-{chain}.json"
 
 
-# What a proof consists of, apart from the document, which its owner has.
+# The parts of a proof, without the document, which its owner has.
 PARTS: Final = (RECORD, REQUEST, RESPONSE, STAMP, *(anchor_in(chain) for chain in CHAINS))

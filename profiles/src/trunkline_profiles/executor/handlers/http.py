@@ -1,4 +1,4 @@
-"""Small requests to the services that the handlers use, with an answer or a clear problem."""
+"""Small requests to the services of the handlers, which return a reply or raise a clear problem."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LARGEST = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a service answered."""
+    """The reply of a service."""
 
     status: int
     body: bytes
@@ -29,7 +29,7 @@ class Reply:
         try:
             return json.loads(self.body)
         except ValueError as error:
-            raise ServiceProblem("The service did not answer with JSON") from error
+            raise ServiceProblem("The service did not return JSON") from error
 
 
 @dataclass(frozen=True, slots=True)

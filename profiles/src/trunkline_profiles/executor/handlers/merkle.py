@@ -9,7 +9,7 @@ __all__ = ["block_hash", "path", "proves", "root"]
 
 
 def _pair(left: bytes, right: bytes) -> bytes:
-    # Leaves and nodes are hashed apart, so that a node cannot be passed off as a leaf.
+    # Leaves and nodes are hashed differently, so that a node cannot be presented as a leaf.
     return hashlib.sha256(b"\x01" + left + right).digest()
 
 
@@ -18,7 +18,7 @@ def _leaf(data: bytes) -> bytes:
 
 
 def _level(nodes: Sequence[bytes]) -> list[bytes]:
-    # The last of an odd number moves up alone.
+    # With an odd number, the last one moves up alone.
     pairs = [_pair(nodes[n], nodes[n + 1]) for n in range(0, len(nodes) - 1, 2)]
     return pairs + ([nodes[-1]] if len(nodes) % 2 else [])
 
@@ -32,7 +32,7 @@ def root(leaves: Sequence[bytes]) -> bytes:
 
 
 def path(leaves: Sequence[bytes], index: int) -> list[tuple[str, bytes]]:
-    """The neighbours from a leaf up to the root, each with the side it stands on."""
+    """The neighbours from a leaf up to the root, each with its side."""
     nodes = [_leaf(leaf) for leaf in leaves]
     steps = []
     while len(nodes) > 1:

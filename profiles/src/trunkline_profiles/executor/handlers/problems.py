@@ -1,4 +1,4 @@
-"""What can go wrong in a handler, by what should become of the job."""
+"""Failures of a handler, by their effect on the job."""
 
 
 class BadWork(Exception):
@@ -6,4 +6,4 @@ class BadWork(Exception):
 
 
 class ServiceProblem(Exception):
-    """An outside service is away or refused for a reason that may pass: try again later."""
+    """An outside service is unavailable or refused temporarily: try again later."""

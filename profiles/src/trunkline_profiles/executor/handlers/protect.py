@@ -1,4 +1,4 @@
-"""Protection: the SHA-256 of a document, kept with a copy of it."""
+"""Protection: stores the SHA-256 of a document and a copy of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CHUNK: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is known about a protected document."""
+    """The record of a protected document."""
 
     document: str
     algorithm: str
@@ -35,9 +35,9 @@ class Record:
 
 
 def open_document(inbox: Path, *, path: str | None, content: str | None) -> BinaryIO:
-    """The document as a stream: a file of the inbox, or base64 text out of the payload."""
+    """The document as a stream: a file of the inbox, or base64 text from the payload."""
     if (path is None) == (content is None):
-        raise BadWork("Give either the path of a file in the inbox or its content in base64")
+        raise BadWork("Pass either the path of a file in the inbox or its content in base64")
     if content is not None:
         try:
             return io.BytesIO(base64.b64decode(content, validate=True))
@@ -54,7 +54,7 @@ def open_document(inbox: Path, *, path: str | None, content: str | None) -> Bina
 
 
 def protect(store: Store, document: str, stream: BinaryIO) -> Record:
-    """Keep a copy of the document and the record of its hash; to repeat it changes nothing."""
+    """Store a copy of the document and the record of its hash; a repetition changes nothing."""
     digest = hashlib.sha256()
     size = 0
     with store.writing(document, DOCUMENT) as copy:
@@ -65,7 +65,7 @@ def protect(store: Store, document: str, stream: BinaryIO) -> Record:
         record = Record(document, "sha256", digest.hexdigest(), size)
         earlier = store.get(document, RECORD)
         if earlier is not None and _decode(earlier) != record:
-            # Raised in the block, so that the kept copy stays.
+            # Raised within the block, so that the stored copy stays.
             raise BadWork(f"Document {document} is protected already, with another content")
     store.put(document, RECORD, json.dumps(asdict(record), sort_keys=True).encode())
     return record
@@ -77,7 +77,7 @@ def read_record(store: Store, document: str) -> Record:
 
 
 def confirm(store: Store, document: str) -> Record:
-    """Hash the kept copy once more; it must be what the record says."""
+    """Hash the stored copy again; it must match the record."""
     record = read_record(store, document)
     found = hashlib.sha256()
     try:

@@ -1,4 +1,4 @@
-"""RFC 3161: the request for a time stamp, and the proof that an answer to it is one."""
+"""RFC 3161: the request for a time stamp, and the verification of its response."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Response", "Stamp", "build_request", "read_request", "verify"]
 
 
 class Response(core.Sequence):  # type: ignore[misc]
-    """TimeStampResp: a rejection carries no token, which the library's own class insists on."""
+    """TimeStampResp: a rejection has no token, which the library's own class requires."""
 
     _fields: ClassVar = [
         ("status", tsp.PKIStatusInfo),
@@ -38,7 +38,7 @@ class Stamp:
 
 
 def build_request(digest: bytes, nonce: int) -> bytes:
-    """A TimeStampReq in DER for a SHA-256 digest; the answer shall carry the certificate."""
+    """A TimeStampReq in DER for a SHA-256 digest; the response must include the certificate."""
     return bytes(
         tsp.TimeStampReq(
             {
@@ -62,7 +62,7 @@ def read_request(data: bytes) -> tuple[bytes, int]:
 
 
 def verify(response: bytes, request: bytes, trusted: x509.Certificate) -> Stamp:
-    """Check that a TimeStampResp answers this request and was signed by the trusted authority."""
+    """Check that a TimeStampResp is for this request and was signed by the trusted authority."""
     digest, nonce = read_request(request)
     try:
         answer = Response.load(response, strict=True)
@@ -82,7 +82,7 @@ def verify(response: bytes, request: bytes, trusted: x509.Certificate) -> Stamp:
             authority=trusted.subject.rfc4514_string(),
         )
     except (ValueError, TypeError, KeyError, IndexError) as error:
-        raise ServiceProblem(f"The answer is not a time stamp: {error}") from error
+        raise ServiceProblem(f"The response is not a time stamp: {error}") from error
 
 
 def _check_info(info: Any, digest: bytes, nonce: int) -> None:
@@ -92,13 +92,13 @@ def _check_info(info: Any, digest: bytes, nonce: int) -> None:
     if imprint["hashed_message"].native != digest:
         raise BadWork("The time stamp is for another document")
     if info["nonce"].native != nonce:
-        raise BadWork("The time stamp answers another request: the nonce differs")
+        raise BadWork("The time stamp is for another request: the nonce differs")
 
 
 def _check_signature(signed: Any, signer: Any, trusted: x509.Certificate) -> None:
     attributes = {a["type"].native: a["values"] for a in signer["signed_attrs"]}
     if attributes["content_type"][0].native != "tst_info":
-        raise BadWork("The signature is over something else than a time stamp")
+        raise BadWork("The signed content is not a time stamp")
     content = hashes.Hash(hashes.SHA256())
     content.update(signed["encap_content_info"]["content"].contents)
     if attributes["message_digest"][0].native != content.finalize():
@@ -106,7 +106,8 @@ def _check_signature(signed: Any, signer: Any, trusted: x509.Certificate) -> Non
     certificate = attributes["signing_certificate_v2"][0]["certs"][0]["cert_hash"].native
     if certificate != trusted.fingerprint(hashes.SHA256()):
         raise BadWork("The time stamp was signed by an authority that is not trusted")
-    # RFC 5652 5.4: what is signed is the DER of a SET, not the implicit tag of the structure.
+    # RFC 5652 5.4: the signature is over the DER of a SET, not over the implicit tag of the
+    # structure.
     data = signer["signed_attrs"].untag().dump()
     key = trusted.public_key()
     try:
@@ -123,6 +124,6 @@ def _check_signature(signed: Any, signer: Any, trusted: x509.Certificate) -> Non
 def _check_authority(trusted: x509.Certificate, at: datetime) -> None:
     usage = trusted.extensions.get_extension_for_class(x509.ExtendedKeyUsage)
     if not usage.critical or list(usage.value) != [ExtendedKeyUsageOID.TIME_STAMPING]:
-        raise BadWork("The certificate of the authority is not for time stamps alone")
+        raise BadWork("The certificate of the authority is not limited to time stamps")
     if not trusted.not_valid_before_utc <= at <= trusted.not_valid_after_utc:
         raise BadWork("The certificate of the authority was not valid at that time")

@@ -1,4 +1,4 @@
-"""The time stamp of a document: asked for once, whatever happens to the worker."""
+"""The time stamp of a document, requested once even if the worker crashes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["stamp", "trust"]
 
 
 def trust(authority: Service) -> x509.Certificate:
-    """The certificate of the authority, as it hands it out.
+    """The certificate that the authority itself returns.
 
-    For the stand-in on this machine; a real one is trusted by a certificate from elsewhere.
+    Only for the local stub; trust a real authority by a certificate from another source.
     """
     return x509.load_pem_x509_certificate(authority.get("certificate").body)
 
@@ -29,11 +29,12 @@ def trust(authority: Service) -> x509.Certificate:
 def stamp(
     store: Store, document: str, authority: Service, trusted: x509.Certificate, key: str
 ) -> Stamp:
-    """Get the time stamp of a protected document, or the one an earlier attempt got."""
+    """Request the time stamp of a protected document, or return that of an earlier attempt."""
     digest = read_record(store, document).digest
     request = store.get(document, REQUEST)
     if request is None or rfc3161.read_request(request)[0] != digest:
-        # Kept before it is sent: an attempt after a crash must know the nonce to check the answer.
+        # Stored before it is sent, because an attempt after a crash needs the nonce to check the
+        # response.
         request = rfc3161.build_request(digest, secrets.randbits(64))
         store.put(document, REQUEST, request)
     response = _earlier(authority, key) or _ask(authority, key, request)
@@ -46,7 +47,7 @@ def stamp(
 
 
 def _earlier(authority: Service, key: str) -> bytes | None:
-    """The answer that was given under this key; looked up first, since each effect costs money."""
+    """The earlier response for this key; looked up first, because each effect costs money."""
     reply = authority.get("effects", key)
     return reply.body if reply.status == 200 else None
 
@@ -55,10 +56,10 @@ def _ask(authority: Service, key: str, request: bytes) -> bytes:
     headers = {"Content-Type": "application/timestamp-query", KEY_HEADER: key}
     reply = authority.post("", body=request, headers=headers)
     if reply.status == 409:
-        # Another attempt was quicker, after we had looked.
+        # Another attempt sent its request after our lookup.
         found = _earlier(authority, key)
         if found is None:
-            raise ServiceProblem("The authority refused a repeated key and knows no answer to it")
+            raise ServiceProblem("The authority refused a repeated key and has no response for it")
         return found
     if reply.status != 200:
         raise BadWork(f"The authority answered {reply.status}")

@@ -1,4 +1,4 @@
-"""Evidence about documents in a folder that all workers share; a file is there whole or not."""
+"""Evidence about documents in a folder that all workers share; files appear atomically."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class Store:
-    """One folder a document, one file a piece of evidence."""
+    """One folder per document, one file per piece of evidence."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def path(self, document: str, name: str) -> Path:
-        """Where a piece of evidence is kept."""
+        """The path of a piece of evidence."""
         for part in (document, name):
-            # Names come from payloads: none may lead out of the folder.
+            # Names come from payloads, and none may lead out of the folder.
             if not _NAME.fullmatch(part):
-                raise BadWork(f"{part!r} cannot name a document or a file of one")
+                raise BadWork(f"{part!r} is not a valid name of a document or a file")
         return self.root / document / name
 
     def names(self, document: str) -> frozenset[str]:
-        """What there is about a document."""
+        """The names of the evidence about a document."""
         folder = self.path(document, "x").parent
         if not folder.is_dir():
             return frozenset()
@@ -46,24 +46,24 @@ class Store:
             return None
 
     def need(self, document: str, name: str) -> bytes:
-        """A piece of evidence that must be there by now."""
+        """A piece of evidence that must exist by now."""
         found = self.get(document, name)
         if found is None:
             raise BadWork(f"Document {document} has no {name}: it was not protected here")
         return found
 
     def put(self, document: str, name: str, data: bytes) -> Path:
-        """Keep a piece of evidence; a reader sees the old one or the new one, whole."""
+        """Store a piece of evidence; a reader sees the complete old or the complete new one."""
         with self.writing(document, name) as stream:
             stream.write(data)
         return self.path(document, name)
 
     @contextmanager
     def writing(self, document: str, name: str) -> Iterator[BinaryIO]:
-        """A stream whose content takes its place when the block ends well."""
+        """A stream whose content replaces the file when the block succeeds."""
         target = self.path(document, name)
         target.parent.mkdir(parents=True, exist_ok=True)
-        # The dot keeps a half-written file out of what names() tells.
+        # The dot excludes an incomplete file from the result of names().
         descriptor, draft = tempfile.mkstemp(prefix=".", dir=target.parent)
         try:
             with os.fdopen(descriptor, "wb") as stream:

@@ -1,5 +1,5 @@
--- Closes every object of this profile, by its name, to everybody and to the roles of a platform.
--- A platform's default privileges may have opened it to them, which a revoke from public leaves.
+-- Revokes all privileges on every object of this profile from public and from a platform's roles.
+-- A platform's default privileges may have granted them access; a revoke from public keeps those grants.
 
 do $closing$
 declare

@@ -1,1 +1,1 @@
-"""Local stand-ins for the outside services: real protocols, nothing leaves this machine."""
+"""Local stubs of the outside services: real protocols, and no data leaves this machine."""

@@ -1,7 +1,7 @@
-"""A time stamp authority: a self-made certificate, and real tokens signed with its key.
+"""A time stamp authority: a self-signed certificate, and real tokens signed with its key.
 
-POST / with a TimeStampReq answers with a TimeStampResp; GET /effects/KEY tells the answer that was
-given under an idempotency key; GET /certificate gives the certificate to trust.
+POST / with a TimeStampReq returns a TimeStampResp. GET /effects/KEY returns the earlier response
+for an idempotency key. GET /certificate returns the certificate to trust.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from trunkline_profiles.executor.stubs.server import Answer, StubServer, as_json
 
 __all__ = ["StubAuthority"]
 
-# Under 1.3.6.1.4.1.99999, which belongs to nobody.
+# Under 1.3.6.1.4.1.99999, which is not assigned.
 POLICY = "1.3.6.1.4.1.99999.1"
 REPLY = "application/timestamp-reply"
 
 
 class StubAuthority(StubServer):
-    """Stamps whatever it is asked to, once per idempotency key."""
+    """Stamps every request, once per idempotency key."""
 
     def __init__(self) -> None:
         self.ledger: Ledger[bytes] = Ledger()
@@ -58,7 +58,7 @@ class StubAuthority(StubServer):
                 return as_json(404, {})
 
     def stamp(self, request: bytes) -> bytes:
-        """A TimeStampResp in DER: a token, or a rejection of what is no request."""
+        """A TimeStampResp in DER: a token, or a rejection of an invalid request."""
         try:
             asked = tsp.TimeStampReq.load(request, strict=True)
             imprint = asked["message_imprint"].copy()

@@ -1,7 +1,7 @@
-"""A chain per name: transactions, blocks over them, and a ledger that refuses a repeated key.
+"""Chains by name: transactions, their blocks, and a ledger that refuses a repeated key.
 
 POST /CHAIN/transactions, GET /CHAIN/transactions/KEY, GET /CHAIN/blocks/HEIGHT, GET /CHAIN/ledger.
-A block is made when somebody looks after `block_seconds`; zero makes one at every look.
+A read creates a block if `block_seconds` have passed; with zero, every read creates one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a service did, by idempotency key: a second effect under the same key is refused."""
+"""A service's effects by idempotency key; a second effect with the same key is refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Ledger(Generic[T]):
-    """Effects by key, for many threads."""
+    """Effects by key; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -20,7 +20,7 @@ class Ledger(Generic[T]):
         self.refused: list[str] = []
 
     def record(self, key: str, make: Callable[[], T]) -> T | None:
-        """Cause the effect and keep it; None, and nothing done, if the key was used before."""
+        """Cause the effect and store it; None, without an effect, if the key was used before."""
         with self._lock:
             if key in self._effects:
                 self.refused.append(key)
@@ -29,7 +29,7 @@ class Ledger(Generic[T]):
             return self._effects[key]
 
     def find(self, key: str) -> T | None:
-        """The effect under a key."""
+        """The effect of a key."""
         with self._lock:
             return self._effects.get(key)
 

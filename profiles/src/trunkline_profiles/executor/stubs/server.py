@@ -1,4 +1,4 @@
-"""A small HTTP server in a thread, for the stand-ins."""
+"""A small HTTP server in a thread, for the stubs."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Handle = Callable[[str, list[str], dict[str, str], bytes], Answer]
 
 
 def as_json(status: int, value: Any) -> Answer:
-    """An answer in JSON."""
+    """A JSON response."""
     return status, "application/json", json.dumps(value).encode()
 
 
 class StubServer(ABC):
-    """Serves until closed, on a free port of this machine.
+    """Serves on a free local port until closed.
 
-    While ``hold`` is cleared, the answer to a POST waits: a test can stop the world between an
-    effect and its answer.
+    While ``hold`` is cleared, the response to a POST waits, so a test can stop between an effect
+    and its response.
     """
 
     def __init__(self) -> None:
@@ -55,11 +55,11 @@ class StubServer(ABC):
                     self.end_headers()
                     self.wfile.write(data)
                 except OSError:
-                    # The client died while it waited: that is what the tests do to it.
+                    # The client died while it waited; tests do this on purpose.
                     self.close_connection = True
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as inherited
-                """Say nothing: the account is in the ledger."""
+                """Log nothing; the ledger has the account."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -74,7 +74,7 @@ class StubServer(ABC):
 
     @abstractmethod
     def handle(self, method: str, path: list[str], headers: dict[str, str], body: bytes) -> Answer:
-        """Answer one request."""
+        """Respond to one request."""
 
     def close(self) -> None:
         self.hold.set()

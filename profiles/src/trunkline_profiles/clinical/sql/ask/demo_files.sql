@@ -1,4 +1,4 @@
--- Every document, and what became of it.
+-- Every document and its outcome.
 
 select
   f.filename,

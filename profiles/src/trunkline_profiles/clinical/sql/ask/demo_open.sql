@@ -1,4 +1,4 @@
--- How many jobs are still to be done, of types that somebody serves.
+-- The number of open jobs of types that a worker serves.
 
 select count(*)
 from trunkline.jobs as j

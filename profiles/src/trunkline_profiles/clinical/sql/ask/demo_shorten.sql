@@ -1,4 +1,4 @@
--- For the demonstration: a dead worker's jobs are back while somebody watches.
+-- For the demonstration: a dead worker's jobs are back within seconds.
 
 select clinical.set_configuration(p_key => k.config_key, p_value => k.config_value)
 from (

@@ -15,7 +15,7 @@ create table if not exists clinical.audit_entries (
   patient_id uuid,
   job_id uuid,
   actor text not null,
-  -- Of an event of the engine that was taken over: what it was.
+  -- For a copied event of the engine: its identity.
   kind text,
   attempt integer,
   xid xid8 not null default pg_current_xact_id()
@@ -24,7 +24,7 @@ create index if not exists audit_entries_by_record on clinical.audit_entries (re
 create index if not exists audit_entries_by_patient on clinical.audit_entries (patient_id, at);
 create index if not exists audit_entries_by_time on clinical.audit_entries (at);
 create unique index if not exists audit_entries_of_jobs on clinical.audit_entries (job_id, at, attempt, kind) where kind is not null;
-comment on table clinical.audit_entries is 'Audit events that this profile keeps itself; rows are added, never changed and never removed.';
+comment on table clinical.audit_entries is 'Audit events that this profile stores itself; rows are only added, never changed or removed.';
 alter table clinical.audit_entries enable row level security;
 alter table clinical.audit_entries force row level security;
 drop policy if exists service_only on clinical.audit_entries;
@@ -42,7 +42,7 @@ begin
   return null;
 end;
 $$;
-comment on function clinical.refuse_audit_change() is 'Keeps the audit as it was written, also from its owner.';
+comment on function clinical.refuse_audit_change() is 'Refuses every change of written audit events, even by their owner.';
 drop trigger if exists refuse_audit_change on clinical.audit_entries;
 create trigger refuse_audit_change
 before update or delete or truncate on clinical.audit_entries
@@ -72,7 +72,7 @@ select
   e.attempt
 from trunkline.events as e
 join clinical.job_types as t on t.job_type = e.task;
-comment on view clinical.audit_of_jobs is 'Events of the engine about jobs of this profile, in the words of the audit; each was written in the transaction of its change.';
+comment on view clinical.audit_of_jobs is 'Events of the engine about jobs of this profile, with the names of the audit; each was written in the transaction of its change.';
 
 create or replace view clinical.audit_log with (security_barrier = true) as
 select
@@ -123,7 +123,7 @@ begin
   return v_count;
 end;
 $$;
-comment on function clinical.keep_events(timestamptz) is 'Copies events about jobs before this time into the audit, for good; returns how many.';
+comment on function clinical.keep_events(timestamptz) is 'Copies events about jobs before this time into the audit permanently; returns how many.';
 
 create or replace function clinical.keep_audit(p_older_than interval default interval '1 hour')
 returns bigint
@@ -135,14 +135,14 @@ as $$
 begin
   if p_older_than is null or p_older_than < interval '0' or p_older_than > interval '1 day' then
     perform clinical.refuse(
-      p_code => 'invalid_argument', p_message => format('events are taken over when they are up to a day old, not %L', p_older_than),
+      p_code => 'invalid_argument', p_message => format('p_older_than must be between 0 and 1 day, not %L', p_older_than),
       p_detail => jsonb_build_object('argument', 'p_older_than', 'minimum', '0', 'maximum', '1 day')
     );
   end if;
   return clinical.keep_events(p_before => trunkline.clock() - p_older_than);
 end;
 $$;
-comment on function clinical.keep_audit(interval) is 'Takes over events about jobs before the engine''s retention ends, for good; the task audit_cleanup calls it. Tells how many.';
+comment on function clinical.keep_audit(interval) is 'Copies events about jobs into the audit permanently, before the engine''s retention ends; the task audit_cleanup calls it. Returns how many.';
 
 create or replace function clinical.write_audit(
   p_table_name text,
@@ -198,7 +198,7 @@ begin
     where a.record_id = v_row ->> 'id'
       and a.table_name = tg_table_name
       and a.patient_id::text = v_row ->> 'patient_id'
-      -- A row that this transaction made may be changed by it without saying so again.
+      -- A row that this transaction inserted may be changed by it without a second event.
       and a.action in (tg_op, 'INSERT')
       and a.xid = pg_current_xact_id()
       -- In a restored database an old event may have this transaction's id, but its row was written earlier.
@@ -231,4 +231,4 @@ begin
   return old;
 end;
 $$;
-comment on function clinical.audit_removal() is 'Writes the audit event of a removed row, also of one that goes with its patient.';
+comment on function clinical.audit_removal() is 'Writes the audit event of a removed row, also if its patient is removed.';

@@ -1,4 +1,4 @@
--- What the rest stands on: refusals in one place, and who is calling.
+-- The base of the other scripts: refusals in one place, and the caller's identity.
 -- requires:
 -- source: 9 (roles)
 
@@ -34,7 +34,7 @@ begin
         'audit_missing', 'CP010',
         'Write through clinical.write_record, or call clinical.log_audit_event for the row in the same transaction.'
       ),
-      ('invalid_path', 'CP011', 'Store the file in the folder of its patient: PATIENT/..., without the id of anybody else.'),
+      ('invalid_path', 'CP011', 'Store the file in the folder of its patient: PATIENT/..., without any other patient''s id.'),
       (
         'not_writable', 'CP012',
         'Change jobs by the functions of this schema: enqueue_job_v3, cancel_job, requeue_dead_letter and the like.'
@@ -42,8 +42,8 @@ begin
       ('job_id_missing', 'CP013', 'Pass the id of a job of that patient: every event is about a job.'),
       ('patient_missing', 'CP014', 'Pass p_patient_id: an event about clinical data names its patient.'),
       ('stale_stage', 'CP015', 'Stop the work and discard its result: another attempt owns the job or it has ended.'),
-      ('invalid_limit', 'CP016', 'requests_per_minute is a whole number from 0; leave the other limits null where there is none.'),
-      ('invalid_import', 'CP017', 'Correct the rows named in the detail, or drop what depends on the column and make it again afterwards.'),
+      ('invalid_limit', 'CP016', 'requests_per_minute is a whole number from 0; leave the other limits null if there is none.'),
+      ('invalid_import', 'CP017', 'Correct the rows named in the detail, or drop what depends on the column and recreate it afterwards.'),
       ('step_refused', 'CP018', 'Do what the detail names first, then repeat the step.'),
       (
         'audit_denied', 'CP019',
@@ -56,7 +56,7 @@ begin
       ),
       ('job_type_inactive', 'CP021', 'Let an operator set is_active of the row of clinical.job_types to true.'),
       ('invalid_argument', 'CP022', 'Pass a value within the range that the detail names.'),
-      ('access_denied', '42501', 'Ask whoever holds the profile to grant access to it.')
+      ('access_denied', '42501', 'Ask the owner of the profile to grant access to it.')
   ) as r (code, state, hint)
   where r.code = p_code;
   raise exception using
@@ -64,7 +64,7 @@ begin
     detail = (jsonb_build_object('code', p_code) || coalesce(p_detail, '{}'::jsonb))::text;
 end;
 $$;
-comment on function clinical.refuse(text, text, jsonb) is 'Refuses a call: a stable code, a message, the facts as JSON and what to do.';
+comment on function clinical.refuse(text, text, jsonb) is 'Refuses a call with a stable code, a message, the facts as JSON, and a hint on what to do.';
 
 create or replace function clinical.is_service_role()
 returns boolean
@@ -72,15 +72,15 @@ language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  -- The role in force outside of definer functions. Membership is given by an administrator; a
-  -- setting that any session can write, such as request.jwt.claims, gives no right.
+  -- The current role outside of definer functions. An administrator grants membership. A setting that
+  -- any session can write, such as request.jwt.claims, gives no rights.
   select pg_has_role(c.caller, 'trunkline_producer', 'usage')
     or pg_has_role(c.caller, 'trunkline_worker', 'usage')
     or pg_has_role(c.caller, 'trunkline_operator', 'usage')
     or pg_has_role(c.caller, 'trunkline_owner', 'usage')
   from (select coalesce(nullif(current_setting('role'), 'none')::name, session_user) as caller) as c
 $$;
-comment on function clinical.is_service_role() is 'Tells whether the caller is a service: a member of the producer, worker or operator role, whatever its settings say.';
+comment on function clinical.is_service_role() is 'Returns whether the caller is a service: a member of the producer, worker or operator role. Settings of the session have no effect.';
 
 create or replace function clinical.is_operator()
 returns boolean
@@ -101,7 +101,7 @@ set search_path = pg_catalog, pg_temp
 as $$
   select case when p_text ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then p_text::uuid end
 $$;
-comment on function clinical.as_uuid(text) is 'Reads a text as an id; null where it is none.';
+comment on function clinical.as_uuid(text) is 'Parses a text as an id; null if it is not one.';
 
 create or replace function clinical.user_id()
 returns uuid
@@ -110,11 +110,11 @@ stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  -- An empty text is what is left of the setting on a pooled connection.
+  -- On a pooled connection, the setting is empty after the transaction that set it.
   return clinical.as_uuid(p_text => nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub');
 exception
   when data_exception then
     return null;
 end;
 $$;
-comment on function clinical.user_id() is 'The signed-in user as the gateway names it in the claims; null where the claims are missing, empty or not readable.';
+comment on function clinical.user_id() is 'Returns the signed-in user that the gateway names in the claims; null if the claims are missing, empty or invalid.';

@@ -1,4 +1,4 @@
--- Capacity of endpoints for calls beyond those that a job's claim was given; permits are grants of the engine.
+-- Capacity of endpoints for calls in addition to those charged by a job's claim; permits are grants of the engine.
 -- requires: base, limits
 -- source: 8
 
@@ -12,7 +12,7 @@ as $$
     select from clinical.api_endpoints as e where e.provider_name = p_provider_name and e.api_endpoint = p_api_endpoint
   )
 $$;
-comment on function clinical.known_endpoint(text, text) is 'Tells whether there is a row for a provider and an endpoint.';
+comment on function clinical.known_endpoint(text, text) is 'Returns whether there is a row for a provider and an endpoint.';
 
 create or replace function clinical.acquire_api_capacity(
   p_provider_name text,
@@ -44,7 +44,7 @@ begin
   ) as g;
 end;
 $$;
-comment on function clinical.acquire_api_capacity(text, text, integer, uuid, integer) is 'Asks an endpoint for one call with its tokens: granted with a permit that ends by itself, or not, with the reason and when to ask again.';
+comment on function clinical.acquire_api_capacity(text, text, integer, uuid, integer) is 'Requests capacity for one call and its tokens: returns a permit that expires by itself, or a refusal with the reason and the time to retry.';
 
 create or replace function clinical.release_api_capacity(
   p_provider_name text,
@@ -65,7 +65,7 @@ begin
     return false;
   end if;
   if p_grant is null then
-    raise warning 'a release without the permit changes nothing: it ends by itself (provider %, endpoint %, estimate %)',
+    raise warning 'a release without the permit changes nothing: the permit expires by itself (provider %, endpoint %, estimate %)',
       p_provider_name, p_api_endpoint, p_estimated_tokens;
     return false;
   end if;
@@ -75,4 +75,4 @@ begin
   ) = 'settled';
 end;
 $$;
-comment on function clinical.release_api_capacity(text, text, integer, integer, uuid) is 'Gives a permit back and corrects its tokens where they were charged; true once, and nothing changes the second time.';
+comment on function clinical.release_api_capacity(text, text, integer, integer, uuid) is 'Releases a permit and adjusts its charged tokens to the actual number; true once, a second call changes nothing.';

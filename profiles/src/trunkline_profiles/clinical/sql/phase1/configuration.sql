@@ -1,4 +1,4 @@
--- Configuration: known keys, checked when they are written, in force at once; kept by the engine where it has the setting.
+-- Configuration: known keys, checked on write and in force at once; the engine stores those for which it has a setting.
 -- requires: base
 -- source: 7
 
@@ -6,7 +6,7 @@ create or replace view clinical.configuration_keys as
 select *
 from (
   values
-    ('worker.heartbeat_interval_seconds', 'seconds', '30', 1, 86400, 'heartbeat_interval', 'How often a worker says that its jobs live.'),
+    ('worker.heartbeat_interval_seconds', 'seconds', '30', 1, 86400, 'heartbeat_interval', 'How often a worker sends heartbeats.'),
     (
       'worker.timeout_seconds', 'seconds', '300', 3, 2592000, null,
       'A job without a heartbeat for this long is lost; three heartbeats or more.'
@@ -17,7 +17,7 @@ from (
     ),
     (
       'worker.claims_enabled', 'boolean', 'true', null, null, null,
-      'Whether jobs of this profile are claimed; the maintenance mode switches it, and it can be switched during one.'
+      'Whether jobs of this profile are claimed. The maintenance mode switches it; you can also switch it during maintenance.'
     ),
     (
       'queue.backpressure_delay_seconds', 'seconds', '30', 1, 86400, 'backpressure_delay',
@@ -27,17 +27,17 @@ from (
       'queue.v3_enqueue_enabled', 'boolean', 'true', null, null, null,
       'Whether enqueue_job_v3 and submit_upload accept work; a roll-back switches it off.'
     ),
-    ('queue.max_deferrals', 'number', '100', 1, 1000000, null, 'A job that was put off more often than this without progress is an alert.'),
+    ('queue.max_deferrals', 'number', '100', 1, 1000000, null, 'A job deferred more often than this without progress is an alert.'),
     (
       'queue.max_deferral_age_hours', 'number', '24', 1, 8760, null,
-      'A job that has been put off for longer than this without progress is an alert.'
+      'A job deferred for longer than this without progress is an alert.'
     ),
     ('maintenance.mode', 'boolean', 'false', null, null, null, 'Maintenance: switching it on stops claims, switching it off starts them.'),
     ('maintenance.stop_uploads', 'boolean', 'false', null, null, null, 'Whether the maintenance mode stops uploads as well.'),
     ('pipeline.pass2_enabled', 'boolean', 'true', null, null, null, 'Whether the second AI pass is part of the pipeline.'),
     ('pipeline.pass3_enabled', 'boolean', 'true', null, null, null, 'Whether the third AI pass is part of the pipeline.')
 ) as k (config_key, kind, default_value, minimum, maximum, engine_setting, description);
-comment on view clinical.configuration_keys is 'The keys there are, the kind and range of their values, and the setting of the engine that keeps one.';
+comment on view clinical.configuration_keys is 'All keys, the kind and range of their values, and the engine''s setting that stores a key.';
 
 create table if not exists clinical.configuration (
   config_key text primary key,
@@ -45,7 +45,7 @@ create table if not exists clinical.configuration (
   updated_at timestamptz not null default clock_timestamp(),
   updated_by text not null default session_user
 );
-comment on table clinical.configuration is 'What was configured here; a key without a row has its default.';
+comment on table clinical.configuration is 'Configured values; a key without a row has its default.';
 alter table clinical.configuration enable row level security;
 alter table clinical.configuration force row level security;
 drop policy if exists service_only on clinical.configuration;
@@ -67,7 +67,7 @@ as $$
   from clinical.configuration_keys as k
   where k.config_key = p_key
 $$;
-comment on function clinical.configured(text) is 'The value of a key that is in force: what was written, or the default.';
+comment on function clinical.configured(text) is 'Returns the value of a key that is in force: the written value or the default.';
 
 create or replace function clinical.check_configuration(p_key text, p_value text)
 returns void
@@ -91,7 +91,7 @@ begin
   end if;
   v_fits := case
     when v_key.kind = 'boolean' then p_value in ('true', 'false')
-    -- Digits first: what is no number must not become an error of a cast.
+    -- Checks for digits first, because a cast of other text would fail.
     when p_value ~ '^[0-9]{1,9}$' then p_value::integer between v_key.minimum and v_key.maximum
     else false
   end;
@@ -112,7 +112,7 @@ begin
   end if;
 end;
 $$;
-comment on function clinical.check_configuration(text, text) is 'Refuses an unknown key, and a value that is not of its kind or out of range.';
+comment on function clinical.check_configuration(text, text) is 'Refuses an unknown key, and a value of the wrong kind or out of range.';
 
 create or replace function clinical.apply_configuration(p_key text)
 returns void
@@ -140,7 +140,7 @@ begin
         from unnest(clinical.queues()) as q (queue);
       end if;
     when 'maintenance.mode' then
-      -- Claims go the other way, unless they are there already.
+      -- Switch claims to the opposite value, unless they already have it.
       if clinical.configured(p_key => 'worker.claims_enabled') = clinical.configured(p_key => p_key) then
         perform clinical.set_configuration(
           p_key => 'worker.claims_enabled',
@@ -152,7 +152,7 @@ begin
   end case;
 end;
 $$;
-comment on function clinical.apply_configuration(text) is 'Puts a key that was written into force: in the engine''s settings, in the policy of the tasks, or by pausing the queues.';
+comment on function clinical.apply_configuration(text) is 'Applies a written key: in the engine''s settings, in the policy of the tasks, or by pausing the queues.';
 
 create or replace function clinical.queues()
 returns text[]
@@ -160,10 +160,10 @@ language sql
 immutable
 set search_path = pg_catalog, pg_temp
 as $$
-  -- The second one holds jobs that an import found running: nobody else may claim them meanwhile.
+  -- The second queue has jobs that were running at an import, so that no other worker claims them meanwhile.
   select array['clinical', 'clinical-import']
 $$;
-comment on function clinical.queues() is 'The queues of this profile.';
+comment on function clinical.queues() is 'Returns the queues of this profile.';
 
 create or replace function clinical.set_configuration(p_key text, p_value text)
 returns text
@@ -186,7 +186,7 @@ begin
   return clinical.configured(p_key => p_key);
 end;
 $$;
-comment on function clinical.set_configuration(text, text) is 'Writes a key and puts it into force at once; null gives it its default back. Tells the value in force.';
+comment on function clinical.set_configuration(text, text) is 'Writes a key and applies it at once; null restores its default. Returns the value in force.';
 
 create or replace view clinical.system_configuration with (security_barrier = true) as
 select
@@ -198,7 +198,7 @@ select
   c.updated_at
 from clinical.configuration as c
 join clinical.configuration_keys as k on k.config_key = c.config_key;
-comment on view clinical.system_configuration is 'Keys with their values in force; writing checks the value and applies it at once.';
+comment on view clinical.system_configuration is 'Keys with their values in force; a write checks the value and applies it at once.';
 
 create or replace function clinical.write_configuration()
 returns trigger
@@ -222,14 +222,14 @@ begin
   return new;
 end;
 $$;
-comment on function clinical.write_configuration() is 'Writes of the view system_configuration: checked and applied one by one.';
+comment on function clinical.write_configuration() is 'Checks and applies each write to the view system_configuration.';
 
 drop trigger if exists write_configuration on clinical.system_configuration;
 create trigger write_configuration
 instead of insert or update or delete on clinical.system_configuration
 for each row execute function clinical.write_configuration();
 
--- Insert if missing: what an operator wrote is kept at every installation.
+-- Insert only if missing: an installation keeps what an operator wrote.
 insert into clinical.configuration (config_key, config_value)
 select k.config_key, k.default_value
 from clinical.configuration_keys as k

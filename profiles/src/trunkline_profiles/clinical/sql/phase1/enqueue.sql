@@ -1,4 +1,4 @@
--- The way in: enqueue_job_v3, and the one function that makes jobs of this profile.
+-- Enqueue: enqueue_job_v3, and the function that creates single jobs of this profile.
 -- requires: base, configuration, limits, job_types, files
 -- source: 8
 
@@ -17,13 +17,13 @@ begin
   if v_given is null then
     return 1000::bigint;
   end if;
-  -- A whole number, also as text; 5.0 is one, 5.5, "abc", true and [5] are none.
+  -- Accepts whole numbers, also as text and as 5.0, but not 5.5, "abc", true and [5].
   if jsonb_typeof(p_payload -> 'estimated_tokens') in ('number', 'string') and v_given ~ '^-?[0-9]{1,13}(\.0+)?$' then
     v_tokens := v_given::numeric;
   end if;
   if v_tokens is null or v_tokens < 0 or v_tokens > c_most then
     perform clinical.refuse(
-      p_code => 'invalid_estimate', p_message => format('estimated_tokens is not a whole number from 0 on: %s', left(v_given, 100)),
+      p_code => 'invalid_estimate', p_message => format('estimated_tokens is not a whole number from 0: %s', left(v_given, 100)),
       p_detail => jsonb_build_object('estimated_tokens', left(v_given, 100))
     );
   end if;
@@ -42,7 +42,7 @@ begin
   return v_tokens::bigint;
 end;
 $$;
-comment on function clinical.checked_estimate(jsonb, text, text) is 'The estimated tokens of a payload as a whole number, 1000 where it names none; refuses what is none, negative or more than the endpoint can ever allow.';
+comment on function clinical.checked_estimate(jsonb, text, text) is 'Returns the estimated tokens of a payload, by default 1000; refuses a value that is not a whole number, is negative, or is more than the endpoint can ever allow.';
 
 create or replace function clinical.job_payload(p_payload jsonb, p_type clinical.job_types, p_tokens bigint)
 returns jsonb
@@ -50,15 +50,26 @@ language sql
 immutable
 set search_path = pg_catalog, pg_temp
 as $$
-  -- What the job calls is what its claim waits for: decided here for both, whatever a caller or the stage before says.
+  -- The job calls the endpoint that its claim waits for. Both are set here, whatever the caller or the previous stage passes.
   select (p_payload - 'endpoint') || jsonb_strip_nulls(jsonb_build_object(
     'estimated_tokens', p_tokens, 'endpoint', p_type.provider_name || '/' || p_type.api_endpoint
   ))
 $$;
-comment on function clinical.job_payload(jsonb, clinical.job_types, bigint) is 'A payload as it is stored: with its estimate, and the endpoint that the registry names for its type.';
+comment on function clinical.job_payload(jsonb, clinical.job_types, bigint) is 'Returns the payload to store: with its estimate, and the endpoint that the registry has for its type.';
 
--- With one argument less in earlier versions, which create or replace would leave beside this one.
+-- Earlier versions have other arguments; create or replace would keep those functions too.
 drop function if exists clinical.make_job(text, text, jsonb, text, integer, timestamptz, uuid, text);
+drop function if exists clinical.make_job(text, text, jsonb, text, integer, timestamptz, uuid, text, boolean);
+
+create or replace function clinical.job_tags(p_name text, p_category text)
+returns text[]
+language sql
+immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select array['job_name:' || p_name, 'job_category:' || coalesce(p_category, 'standard')]
+$$;
+comment on function clinical.job_tags(text, text) is 'Returns the tags of a job with this name and category.';
 
 create or replace function clinical.make_job(
   p_type text,
@@ -66,10 +77,7 @@ create or replace function clinical.make_job(
   p_payload jsonb,
   p_category text default null,
   p_priority integer default null,
-  p_run_at timestamptz default null,
-  p_workflow uuid default null,
-  p_idempotency_key text default null,
-  p_accepted boolean default false
+  p_run_at timestamptz default null
 )
 returns uuid
 language plpgsql
@@ -93,7 +101,7 @@ begin
       p_detail => jsonb_build_object('job_type', p_type)
     );
   end if;
-  if not v_type.is_active and not p_accepted then
+  if not v_type.is_active then
     perform clinical.refuse(
       p_code => 'job_type_inactive', p_message => format('job type %s is not active', p_type),
       p_detail => jsonb_build_object('job_type', p_type)
@@ -126,18 +134,13 @@ begin
     p_priority => coalesce(p_priority, 5),
     p_run_at => p_run_at,
     p_tenant => v_patient::text,
-    p_idempotency_key => p_idempotency_key,
-    p_correlation_id => coalesce(p_workflow, v_file)::text,
-    p_tags => array_remove(array[
-      'job_name:' || coalesce(p_name, p_type), 'job_category:' || coalesce(p_category, 'standard'), 'workflow:' || p_workflow
-    ], null),
-    p_cost => case when v_type.api_endpoint is not null then jsonb_build_object('tokens', v_tokens) end,
-    -- What was taken in once waits for room; it is not sent away in the middle.
-    p_accepted => p_accepted
+    p_correlation_id => v_file::text,
+    p_tags => clinical.job_tags(p_name => coalesce(p_name, p_type), p_category => p_category),
+    p_cost => case when v_type.api_endpoint is not null then jsonb_build_object('tokens', v_tokens) end
   )).job_id;
 end;
 $$;
-comment on function clinical.make_job(text, text, jsonb, text, integer, timestamptz, uuid, text, boolean) is 'Checks a request and makes a job of it, for the patient of its file, at the estimated cost; the engine writes its audit event.';
+comment on function clinical.make_job(text, text, jsonb, text, integer, timestamptz) is 'Checks a request and creates its job, for the patient of its file, with the estimated cost; the engine writes its audit event.';
 
 create or replace function clinical.require_enqueue()
 returns void
@@ -175,4 +178,4 @@ begin
   );
 end;
 $$;
-comment on function clinical.enqueue_job_v3(text, text, jsonb, text, integer, timestamptz) is 'Enqueues one job of a known type in the caller''s transaction; answers with its id.';
+comment on function clinical.enqueue_job_v3(text, text, jsonb, text, integer, timestamptz) is 'Enqueues one job of a known type in the caller''s transaction; returns its id.';

@@ -1,4 +1,4 @@
--- Uploaded files and what the pipeline found in them.
+-- Uploaded files, and the records that the pipeline writes about them.
 -- requires: base, patients, audit
 -- source: 1, 2
 
@@ -20,12 +20,15 @@ create table if not exists clinical.shell_files (
     starts_with(storage_path, patient_id::text || '/') and storage_path !~ '(^|/)\.{1,2}(/|$)' and length(storage_path) <= 1000
   )
 );
--- By patient: a key of one patient neither collides with nor tells of another's.
+-- The workflow whose jobs are the stages of the file.
+alter table clinical.shell_files add column if not exists workflow_id uuid;
+create unique index if not exists shell_files_by_workflow on clinical.shell_files (workflow_id) where workflow_id is not null;
+-- Per patient: a key of one patient neither collides with nor reveals another's.
 create unique index if not exists idx_shell_files_idempotency_key
 on clinical.shell_files (patient_id, idempotency_key)
 where idempotency_key is not null;
 create index if not exists shell_files_by_patient on clinical.shell_files (patient_id, created_at);
-comment on table clinical.shell_files is 'Uploaded files, each in the folder of its patient, with the first job of its pipeline.';
+comment on table clinical.shell_files is 'Uploaded files, each in the folder of its patient, with the workflow of its stages and the first of their jobs.';
 
 create table if not exists clinical.clinical_records (
   id uuid primary key default gen_random_uuid(),
@@ -38,13 +41,13 @@ create table if not exists clinical.clinical_records (
   body jsonb not null,
   created_at timestamptz not null default clock_timestamp(),
   updated_at timestamptz not null default clock_timestamp(),
-  -- A stage that runs again writes over what it wrote before.
+  -- A stage that runs again replaces its earlier record.
   unique (shell_file_id, stage, record_kind, record_key)
 );
 create index if not exists clinical_records_by_patient on clinical.clinical_records (patient_id, created_at);
-comment on table clinical.clinical_records is 'What stages of the pipeline found in a file; written with an audit event or not at all.';
+comment on table clinical.clinical_records is 'Records that stages of the pipeline write about a file, always with an audit event.';
 
--- Refused at the end of its transaction: a write without an audit event. A removal writes its own.
+-- A write without an audit event is refused at the end of its transaction. A removal writes its event itself.
 drop trigger if exists require_audit on clinical.shell_files;
 create constraint trigger require_audit
 after insert or update on clinical.shell_files deferrable initially deferred
@@ -111,7 +114,49 @@ begin
   return true;
 end;
 $$;
-comment on function clinical.set_file_state(uuid, uuid, jsonb) is 'Notes at a file that its pipeline is complete, or the error at which it stopped, with an audit event.';
+comment on function clinical.set_file_state(uuid, uuid, jsonb) is 'Records at a file that its pipeline is complete, or the error at which it stopped, with an audit event.';
+
+create or replace function clinical.file_of(p_workflow uuid)
+returns uuid
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  -- Only this table links files to workflows: payloads, tags and tenants may come from any producer.
+  with recursive runs (workflow_id) as (
+    select p_workflow
+    union
+    select w.rerun_of
+    from runs as r
+    join trunkline.workflows as w on w.workflow_id = r.workflow_id
+    where w.rerun_of is not null
+  )
+  select f.id from runs as r join clinical.shell_files as f on f.workflow_id = r.workflow_id limit 1
+$$;
+comment on function clinical.file_of(uuid) is 'Returns the file of a pipeline, also for a workflow that an operator started from it again; null for any other workflow.';
+
+create or replace function clinical.note_stopped_file(p_job uuid)
+returns boolean
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_dead record;
+begin
+  select
+    clinical.file_of(p_workflow => q.workflow_id) as file,
+    q.error_details - 'history' || jsonb_build_object('job_id', q.id, 'job_type', q.job_type) as error
+  into v_dead
+  from clinical.job_queue as q
+  where q.id = p_job and q.status = 'failed';
+  if v_dead.file is null then
+    return false;
+  end if;
+  return clinical.set_file_state(p_file => v_dead.file, p_job => p_job, p_error => v_dead.error);
+end;
+$$;
+comment on function clinical.note_stopped_file(uuid) is 'Records the error of a dead stage at its file; returns whether it did.';
 
 create or replace function clinical.note_stopped_files(p_limit integer default 100)
 returns integer
@@ -122,7 +167,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_changed integer := 0;
-  v_dead record;
+  v_ended record;
 begin
   if p_limit is null or p_limit not between 1 and 10000 then
     perform clinical.refuse(
@@ -130,20 +175,28 @@ begin
       p_detail => jsonb_build_object('argument', 'p_limit', 'minimum', 1, 'maximum', 10000)
     );
   end if;
-  for v_dead in
-    select q.id, q.error_details - 'history' || jsonb_build_object('job_id', q.id, 'job_type', q.job_type) as error, f.id as file
+  for v_ended in
+    select d.job_id
     from trunkline.dead_letters as d
-    join clinical.job_queue as q on q.id = d.job_id
-    -- Must be the same patient: the payload that names the file may come from any producer.
-    join clinical.shell_files as f
-      on f.id = clinical.as_uuid(p_text => q.job_payload ->> 'shell_file_id') and f.patient_id = q.patient_id
-    where f.processing_error ->> 'job_id' is distinct from q.id::text and f.completed_at is null
+    join trunkline.jobs as j on j.job_id = d.job_id
+    join clinical.shell_files as f on f.id = clinical.file_of(p_workflow => j.workflow_id)
+    where f.processing_error ->> 'job_id' is distinct from d.job_id::text and f.completed_at is null
     order by d.died_at desc
     limit p_limit
   loop
-    v_changed := v_changed + clinical.set_file_state(p_file => v_dead.file, p_job => v_dead.id, p_error => v_dead.error)::integer;
+    v_changed := v_changed + clinical.note_stopped_file(p_job => v_ended.job_id)::integer;
+  end loop;
+  -- Of stages that were completed without a function of this profile, for example by an operator.
+  for v_ended in
+    select f.id, f.job_id
+    from clinical.shell_files as f
+    join trunkline.workflows as w on w.workflow_id = f.workflow_id
+    where f.completed_at is null and w.ended_at is not null and w.state = 'completed'
+    limit p_limit
+  loop
+    v_changed := v_changed + clinical.set_file_state(p_file => v_ended.id, p_job => v_ended.job_id, p_error => null)::integer;
   end loop;
   return v_changed;
 end;
 $$;
-comment on function clinical.note_stopped_files(integer) is 'Notes the errors of dead letters at their files; the task system_maintenance calls it. Tells how many files it changed.';
+comment on function clinical.note_stopped_files(integer) is 'Records at files that their pipelines have ended: the errors of dead stages, and completions that no worker has reported here; the task system_maintenance calls it. Returns how many files it changed.';

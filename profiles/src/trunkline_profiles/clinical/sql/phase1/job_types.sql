@@ -1,4 +1,4 @@
--- The registry of job types, the one place that says what may be enqueued, what it calls and what comes next.
+-- The registry of job types, the only place that defines what may be enqueued, what it calls and what comes next.
 -- requires: base, configuration, limits
 -- source: 4
 
@@ -20,7 +20,7 @@ create table if not exists clinical.job_types (
 );
 -- Views of jobs and of the audit join this table, so rows are never deleted; an unwanted type is deactivated.
 alter table clinical.job_types add column if not exists is_active boolean not null default true;
-comment on table clinical.job_types is 'Job types with the endpoint they call, their place in the pipeline and their budget; a row is all that a new type needs. Rows are deactivated, never deleted.';
+comment on table clinical.job_types is 'Job types with the endpoint they call, their place in the pipeline and their budget. To add a type, insert a row. Rows are deactivated, never deleted.';
 
 create or replace function clinical.required_job_types()
 returns text[]
@@ -95,14 +95,14 @@ as $$
       'lease', coalesce(t.lease, make_interval(secs => clinical.configured(p_key => 'worker.timeout_seconds')::integer)),
       'hard_limit', t.hard_limit, 'max_attempts', t.max_retries + 1, 'crash_limit', t.max_retries + 1,
       'backoff', jsonb_build_object('base', 30, 'factor', 2, 'cap', 3600, 'jitter', 0.2),
-      -- Times of this profile are exact: a job is lost at its timeout, not when its worker dies.
+      -- Timeouts of this profile are exact: a job is lost at its timeout, not when its worker dies.
       'reclaim_on_worker_death', false, 'lost_backoff', false,
       'limits', case when t.api_endpoint is null then '[]'::jsonb else jsonb_build_array(t.provider_name || '/' || t.api_endpoint) end
     )
   ), '[]'::jsonb))
   from clinical.job_types as t
 $$;
-comment on function clinical.register_job_types() is 'Tells the engine the policy of every type; tells how many were new or changed.';
+comment on function clinical.register_job_types() is 'Registers the policy of every type with the engine; returns how many were new or changed.';
 
 create or replace function clinical.job_types_changed()
 returns trigger
@@ -116,7 +116,7 @@ begin
   return null;
 end;
 $$;
-comment on function clinical.job_types_changed() is 'Keeps the engine''s tasks in step with the registry.';
+comment on function clinical.job_types_changed() is 'Updates the engine''s tasks when the registry changes.';
 
 drop trigger if exists job_types_changed on clinical.job_types;
 create trigger job_types_changed
@@ -133,30 +133,31 @@ after update on clinical.job_types
 referencing old table as old_types
 for each statement execute function clinical.keep_job_types();
 
-create or replace function clinical.next_stage(p_job_type text)
-returns text
+-- The earlier version returned one stage, which was enqueued when the one before it completed.
+drop function if exists clinical.next_stage(text);
+
+create or replace function clinical.stages(p_first text)
+returns table (place bigint, job_type text)
 language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  with recursive stages (job_type, depth) as (
-    select t.next_stage, 1 from clinical.job_types as t where t.job_type = p_job_type
+  with recursive chain (job_type, place, seen) as (
+    select p_first, 1, array[p_first]
     union all
-    select t.next_stage, s.depth + 1
-    from stages as s
-    join clinical.job_types as t on t.job_type = s.job_type
-    where (clinical.configured(p_key => t.optional) = 'false' or not t.is_active) and s.depth < 100
+    select t.next_stage, c.place + 1, c.seen || t.next_stage
+    from chain as c
+    join clinical.job_types as t on t.job_type = c.job_type
+    where t.next_stage <> all (c.seen)
   )
-  select s.job_type
-  from stages as s
-  left join clinical.job_types as t on t.job_type = s.job_type
-  where clinical.configured(p_key => t.optional) is distinct from 'false' and t.is_active is not false
-  order by s.depth
-  limit 1
+  select row_number() over (order by c.place), c.job_type
+  from chain as c
+  join clinical.job_types as t on t.job_type = c.job_type
+  where c.place = 1 or (t.is_active and clinical.configured(p_key => t.optional) is distinct from 'false')
 $$;
-comment on function clinical.next_stage(text) is 'Returns the next stage, skipping those that are switched off or inactive; null after the last.';
+comment on function clinical.stages(text) is 'Returns this stage and those that follow it, in their order, without stages that are switched off or inactive.';
 
--- Insert if missing: what an operator changed is kept at every installation.
+-- Insert only if missing: an installation keeps what an operator changed.
 insert into clinical.job_types (job_type, provider_name, api_endpoint, is_first_stage, next_stage, optional, needs_file)
 values
   ('fast_queue_security', null, null, true, 'fast_queue_ocr', null, true),
@@ -173,7 +174,7 @@ values
   ('consent_verification', null, null, false, null, null, false)
 on conflict (job_type) do nothing;
 
--- Also when nothing was missing: the engine may have been installed anew.
+-- Also if no row was missing, because the engine may have been reinstalled.
 do $register$
 begin
   perform clinical.register_job_types();

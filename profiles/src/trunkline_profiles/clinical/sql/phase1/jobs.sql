@@ -1,4 +1,4 @@
--- Jobs in the words of the source: the one rule for statuses, the details of errors, and the view job_queue.
+-- Jobs with the names of the source system: the rule for statuses, the details of errors, and the view job_queue.
 -- requires: base, job_types
 -- source: 3, 5
 
@@ -9,7 +9,7 @@ create table if not exists clinical.imported_jobs (
   retry_count integer not null,
   imported_at timestamptz not null default clock_timestamp()
 );
-comment on table clinical.imported_jobs is 'Jobs taken over from the older table: what they are here, and the retries they had used there.';
+comment on table clinical.imported_jobs is 'Jobs imported from the older table: their new ids, and the retries they had used there.';
 
 -- Jobs themselves are in the engine's tables, where row security is forced, too.
 alter table clinical.imported_jobs enable row level security;
@@ -33,7 +33,7 @@ as $$
     else 'pending'
   end
 $$;
-comment on function clinical.job_status(text, text) is 'The shown status of a state and the reason of its waiting: the one rule for the view, the audit and imports.';
+comment on function clinical.job_status(text, text) is 'Returns the displayed status for a state and its reason: the only rule for the view, the audit and imports.';
 
 create or replace function clinical.error_details(p_job uuid, p_since timestamptz)
 returns jsonb
@@ -94,7 +94,7 @@ as $$
     order by e.at desc
     limit 50
   )
-  -- What came last is in front, and nothing of what came before is lost.
+  -- The last entry comes first, and earlier entries are kept.
   select
     coalesce((select h.entry from happened as h where h.is_error order by h.at desc limit 1), '{}'::jsonb)
     || coalesce((select h.entry from happened as h where not h.is_error order by h.at desc limit 1), '{}'::jsonb)
@@ -102,7 +102,7 @@ as $$
   from happened as h
   having count(*) > 0
 $$;
-comment on function clinical.error_details(uuid, timestamptz) is 'What went wrong with a job and how it was put off: the last of each, and the history of its attempts.';
+comment on function clinical.error_details(uuid, timestamptz) is 'Returns a job''s last error and last deferral, and the history of its attempts.';
 
 create or replace function clinical.tag(p_tags text[], p_name text)
 returns text
@@ -112,14 +112,42 @@ set search_path = pg_catalog, pg_temp
 as $$
   select substr(t.tag, length(p_name) + 2) from unnest(p_tags) as t (tag) where starts_with(t.tag, p_name || ':') limit 1
 $$;
-comment on function clinical.tag(text[], text) is 'Reads what the engine keeps as a tag NAME:VALUE.';
+comment on function clinical.tag(text[], text) is 'Returns the value of a tag NAME:VALUE.';
+
+create or replace function clinical.stage_payload(p_payload jsonb, p_workflow uuid, p_stage text)
+returns jsonb
+language sql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select p_payload || coalesce(
+    (
+      -- What a later stage says replaces what an earlier one said. File, endpoint and estimate were fixed at the upload:
+      -- no result moves a pipeline to another file, or makes its claim charge something else.
+      select jsonb_object_agg(e.key, e.value order by b.place)
+      from trunkline.workflow_steps as s
+      join trunkline.workflow_steps as b on b.workflow_id = s.workflow_id and b.place < s.place and b.state = 'completed'
+      cross join lateral trunkline.workflow_results(p_workflow => p_workflow, p_step => b.name, p_limit => 1) as r
+      cross join lateral jsonb_each(
+        case when jsonb_typeof(r.result -> 'next_payload') = 'object' then r.result -> 'next_payload' else '{}'::jsonb end
+      ) as e
+      where s.workflow_id = p_workflow and s.name = p_stage and e.key not in ('shell_file_id', 'endpoint', 'estimated_tokens')
+    ),
+    '{}'::jsonb
+  )
+$$;
+comment on function clinical.stage_payload(jsonb, uuid, text) is 'Returns the payload of a stage with what the stages before it passed on as next_payload of their results.';
 
 create or replace view clinical.job_queue with (security_barrier = true) as
 select
   j.job_id as id,
   j.task as job_type,
   coalesce(clinical.tag(p_tags => j.tags, p_name => 'job_name'), j.task) as job_name,
-  j.payload as job_payload,
+  case
+    when j.workflow_id is null or j.workflow_step = 0 then j.payload
+    else clinical.stage_payload(p_payload => j.payload, p_workflow => j.workflow_id, p_stage => j.task)
+  end as job_payload,
   coalesce(clinical.tag(p_tags => j.tags, p_name => 'job_category'), 'standard') as job_category,
   j.priority,
   j.run_at as scheduled_at,
@@ -141,12 +169,13 @@ select
   j.deferrals,
   case when j.state in ('ready', 'scheduled', 'blocked') then j.reason end as waiting_reason,
   j.correlation_id,
-  i.old_id
+  i.old_id,
+  j.workflow_id
 from trunkline.jobs as j
 join clinical.job_types as t on t.job_type = j.task
 left join clinical.imported_jobs as i on i.job_id = j.job_id
 cross join lateral (
-  -- An old word is shown until something happens to the job here.
+  -- The old status is shown until the first event of the job here.
   select case
     when j.attempt = 0 and j.state in ('ready', 'scheduled', 'blocked') then coalesce(i.old_status, j.state)
     else j.state
@@ -157,7 +186,7 @@ left join lateral (
   from trunkline.events as e
   where e.job_id = j.job_id and e.at >= j.created_at - interval '1 minute'
 ) as v on true;
-comment on view clinical.job_queue is 'Jobs of this profile in the words of the source; they are changed by functions only.';
+comment on view clinical.job_queue is 'Jobs of this profile with the names of the source system; only functions change them.';
 -- Dropped because it returned the payload of any job to any worker.
 drop function if exists clinical.job_bodies(uuid);
 
@@ -172,7 +201,7 @@ begin
   perform clinical.refuse(
     p_code => 'not_writable',
     p_message => case
-      when tg_op <> 'DELETE' and new.status = 'running' then 'running is an old word: it is read as processing and never written'
+      when tg_op <> 'DELETE' and new.status = 'running' then 'running is an old status: it is read as processing and never written'
       else 'job_queue is not written to'
     end,
     p_detail => jsonb_build_object('operation', tg_op)

@@ -1,4 +1,4 @@
--- The old form, for readers of the older system after a roll-back: status running, errors as text.
+-- The old format, for readers of the older system after a roll-back: status running, errors as text.
 -- requires: jobs, files
 -- source: added (roll-back)
 
@@ -10,8 +10,10 @@ select
   q.worker_id, q.started_at, q.completed_at, q.retry_count, q.max_retries,
   coalesce(q.error_details ->> 'message', q.error_details ->> 'error_type', q.error_details ->> 'reschedule_reason') as error_message,
   q.job_result, q.created_at, q.updated_at
-from clinical.job_queue as q;
-comment on view clinical.legacy_job_queue is 'Jobs as the older system knew them: running instead of processing, the error as a text.';
+from clinical.job_queue as q
+-- In the older system a stage had no job before its turn.
+where q.waiting_reason is distinct from 'dependency';
+comment on view clinical.legacy_job_queue is 'Jobs in the format of the older system: running instead of processing, the error as text, and no stages that wait for an earlier one.';
 
 create or replace view clinical.legacy_shell_files with (security_barrier = true) as
 select
@@ -21,7 +23,7 @@ select
   ) as processing_error,
   f.completed_at, f.created_at, f.updated_at
 from clinical.shell_files as f;
-comment on view clinical.legacy_shell_files is 'Files as the older system knew them: the error as a text.';
+comment on view clinical.legacy_shell_files is 'Files in the format of the older system: the error as text.';
 
 create or replace function clinical.open_legacy_views()
 returns bigint

@@ -1,4 +1,4 @@
--- Limits of providers: the view api_rate_limits over the limits of the engine, with the rows every installation starts with.
+-- Limits of providers: the view api_rate_limits over the limits of the engine, with the initial rows.
 -- requires: base, configuration
 -- source: 6
 
@@ -11,7 +11,7 @@ create table if not exists clinical.api_endpoints (
   constraint api_rate_limits_provider_endpoint unique (provider_name, api_endpoint),
   unique (limit_name)
 );
-comment on table clinical.api_endpoints is 'Endpoints of providers; what is allowed and used is kept by the engine''s limit of the same name.';
+comment on table clinical.api_endpoints is 'Endpoints of providers; the engine''s limit of the same name stores capacity and use.';
 
 -- Limits themselves are in the engine's tables, where row security is forced, too.
 alter table clinical.api_endpoints enable row level security;
@@ -34,7 +34,7 @@ select
   l.tokens_of_minute as current_tokens_minute,
   l.tokens_of_hour as current_tokens_hour,
   l.in_use as active_requests,
-  -- The windows slide: they began this long ago, whenever one looks.
+  -- The windows slide, so each began this long ago at any time.
   trunkline.clock() - interval '1 minute' as minute_reset_at,
   trunkline.clock() - interval '1 hour' as hour_reset_at,
   l.refused_at as last_rate_limit_hit,
@@ -44,7 +44,7 @@ select
   l.depth_refuses as queue_depth_refuses
 from clinical.api_endpoints as e
 join trunkline.limits as l on l.name = e.limit_name;
-comment on view clinical.api_rate_limits is 'What providers allow and what is used of it now, as sums of sliding windows; limits are changed by writing here.';
+comment on view clinical.api_rate_limits is 'Capacity of providers and its current use, as sums of sliding windows; write to this view to change limits.';
 
 alter view clinical.api_rate_limits alter column requests_per_minute set default 60;
 alter view clinical.api_rate_limits alter column concurrent_requests set default 10;
@@ -95,14 +95,14 @@ begin
   return new;
 end;
 $$;
-comment on function clinical.write_rate_limit() is 'Writes of the view api_rate_limits: set as limits of the engine, which checks them.';
+comment on function clinical.write_rate_limit() is 'Applies writes to the view api_rate_limits as limits of the engine, which checks them.';
 
 drop trigger if exists write_rate_limit on clinical.api_rate_limits;
 create trigger write_rate_limit
 instead of insert or update or delete on clinical.api_rate_limits
 for each row execute function clinical.write_rate_limit();
 
--- Insert if missing: what an operator set is kept at every installation.
+-- Insert only if missing: an installation keeps what an operator set.
 do $seed$
 declare
   v_seed record;

@@ -1,4 +1,4 @@
--- What operators do: dead letters, cancellation, and the numbers to watch.
+-- Functions for operators: dead letters, cancellation, and metrics.
 -- requires: jobs, audit, files, limits
 -- source: added (alerts, dead letters, cancellation, metrics)
 
@@ -15,7 +15,7 @@ as $$
   select
     d.job_id, d.task, clinical.as_uuid(p_text => d.tenant), d.died_at, e.details ->> 'dead_letter_reason',
     least(d.failures::integer, d.max_attempts - 1), e.details, d.acknowledged_at, d.acknowledged_by
-  -- Bounded before it is filtered, because with a filter that few of them fit, all of them would be read.
+  -- Bounded before it is filtered; otherwise, a selective filter would read all of them.
   from (select d.* from trunkline.dead_letters as d order by d.died_at desc limit 20000) as d
   join clinical.job_types as t on t.job_type = d.task
   cross join lateral (
@@ -58,7 +58,7 @@ begin
   return (trunkline.retry(p_job => p_job_id)).job_id;
 end;
 $$;
-comment on function clinical.requeue_dead_letter(uuid) is 'Gives a dead letter a new budget of attempts; the audit has who did it.';
+comment on function clinical.requeue_dead_letter(uuid) is 'Requeues a dead letter with a new budget of attempts; the audit records the caller.';
 
 create or replace function clinical.acknowledge_dead_letter(p_job_id uuid)
 returns text
@@ -72,7 +72,7 @@ begin
   return (trunkline.acknowledge(p_job => p_job_id)).outcome;
 end;
 $$;
-comment on function clinical.acknowledge_dead_letter(uuid) is 'Marks a dead letter as seen; it is kept for 30 days from then on.';
+comment on function clinical.acknowledge_dead_letter(uuid) is 'Marks a dead letter as acknowledged; it is kept for 30 more days.';
 
 create or replace function clinical.cancel_job(p_job_id uuid, p_reason text default null)
 returns text
@@ -86,7 +86,7 @@ begin
   return (trunkline.cancel(p_job => p_job_id, p_reason => p_reason)).outcome;
 end;
 $$;
-comment on function clinical.cancel_job(uuid, text) is 'Cancels a waiting job at once, a running one at its next heartbeat; tells which.';
+comment on function clinical.cancel_job(uuid, text) is 'Cancels a waiting job at once, a running one at its next heartbeat; returns which.';
 
 create or replace view clinical.metrics with (security_barrier = true) as
 -- The newest 5,000 jobs of each kind: without a bound, every read would go through the whole backlog and a month of jobs.
@@ -99,7 +99,7 @@ with newest as materialized (
   cross join lateral unnest(p.jobs) as j
   join clinical.job_types as t on t.job_type = j.task
 )
--- Of the finished jobs, those of the last day.
+-- Finished jobs only of the last day.
 select
   'jobs' as metric, clinical.job_status(p_state => j.state, p_reason => j.reason) || ' ' || j.task as label,
   count(*)::numeric as value, false as alert
@@ -107,7 +107,7 @@ from newest as j
 where j.state not in ('completed', 'cancelled') or j.finished_at > (select trunkline.clock() - interval '1 day')
 group by 2
 union all
--- Due jobs that are not promoted yet are searched among the first 1,000 due jobs of the whole database.
+-- Due jobs that are not promoted yet are searched only among the first 1,000 due jobs of the database.
 select 'oldest_waiting_seconds', null, coalesce(round(extract(epoch from (select trunkline.clock()) - min(w.run_at)), 1), 0), false
 from (
   select s.oldest_ready_at as run_at
@@ -165,7 +165,7 @@ from trunkline.events as e
 join clinical.job_types as t on t.job_type = e.task
 where e.kind = 'snoozed' and e.at > (select trunkline.clock() - interval '1 hour')
 union all
--- A job that is deferred or set aside for ever would never fail, so nobody would notice it.
+-- A job that is deferred or set aside forever never fails, so only this metric shows it.
 select 'deferred_without_progress', null, count(*), count(*) > 0
 from (
   select j.job_id, j.state, j.deferrals, j.created_at
@@ -179,7 +179,7 @@ cross join (
 ) as c
 where j.deferrals > (select clinical.configured(p_key => 'queue.max_deferrals')::integer)
   or j.deferrals > 0 and j.created_at < c.before
-  -- The event may have been removed by now; the job is older still.
+  -- The event may have been dropped; then the job is even older.
   or j.state = 'blocked' and c.before > coalesce(
     (
       select max(e.at)
@@ -213,4 +213,4 @@ from (
   group by e.job_id
   having count(*) > 1
 ) as c;
-comment on view clinical.metrics is 'Numbers to watch and whether each is an alert: jobs by status and type, ages, latency, reclaims, dead letters, deferrals, capacity, and what must be zero.';
+comment on view clinical.metrics is 'Metrics, each with its alert: jobs by status and type, ages, latency, reclaims, dead letters, deferrals, capacity, and counts that must be zero.';

@@ -1,4 +1,4 @@
--- Patient profiles and who has access to them.
+-- Patient profiles and access to them.
 -- requires: base
 -- source: before 1 (existing tables)
 
@@ -28,7 +28,7 @@ as $$
     select from clinical.profile_access as a where a.patient_id = p_patient and a.user_id = clinical.user_id()
   )
 $$;
-comment on function clinical.has_profile_access(uuid) is 'Tells whether the signed-in user has access to the profile of a patient.';
+comment on function clinical.has_profile_access(uuid) is 'Returns whether the signed-in user has access to the profile of a patient.';
 
 -- Row security is forced, so that it holds for the owner of the tables as well.
 alter table clinical.user_profiles enable row level security;

@@ -1,4 +1,4 @@
--- Cut-over and roll-back: every step is a function with a dry run, and its result is on record.
+-- Cut-over and roll-back: every step has a dry run, and its result is recorded.
 -- requires: upload, work, operate, configuration, limits, legacy
 -- source: 11 (roll-out)
 
@@ -14,7 +14,7 @@ create table if not exists clinical.rollout_results (
   actor text not null default session_user
 );
 create index if not exists rollout_results_by_step on clinical.rollout_results (plan, step, result);
-comment on table clinical.rollout_results is 'Which step of the checklist, the cut-over or the roll-back was taken when, by whom, and what came of it.';
+comment on table clinical.rollout_results is 'Results of the steps of the checklist, the cut-over and the roll-back, with time and caller.';
 alter table clinical.rollout_results enable row level security;
 alter table clinical.rollout_results force row level security;
 drop policy if exists service_only on clinical.rollout_results;
@@ -25,7 +25,7 @@ create table if not exists clinical.legacy_functions (
   name text primary key check (name <> ''),
   removed_at timestamptz
 );
-comment on table clinical.legacy_functions is 'Client functions of the older system, listed before the cut-over and ticked when they are removed.';
+comment on table clinical.legacy_functions is 'Client functions of the older system, listed before the cut-over and marked when they are removed.';
 alter table clinical.legacy_functions enable row level security;
 alter table clinical.legacy_functions force row level security;
 drop policy if exists service_only on clinical.legacy_functions;
@@ -44,7 +44,7 @@ from (
     ('checklist', 6, 'audit', 'auto', 'T-?', 'no clinical write without its patient, and the guards are in force'),
     ('checklist', 7, 'indexes', 'auto', 'T-?', 'the indexes are valid'),
     ('checklist', 8, 'legacy_listed', 'auto', 'T-?', 'the twelve older functions are listed'),
-    ('checklist', 9, 'rollback_rehearsed', 'auto', 'T-?', 'every step of the roll-back was tried: taken, or as a dry run'),
+    ('checklist', 9, 'rollback_rehearsed', 'auto', 'T-?', 'every step of the roll-back was tried, for real or as a dry run'),
     ('cutover', 1, 'maintenance_on', 'auto', 'T+0', 'maintenance on: claims stop, uploads if so configured'),
     ('cutover', 2, 'functions_healthy', 'evidence', 'T+5', 'the two client functions are deployed and healthy'),
     ('cutover', 3, 'remove_legacy', 'evidence', 'T+10', 'the older functions are removed, after the new ones were found healthy'),
@@ -53,15 +53,15 @@ from (
     ('cutover', 6, 'limits_checked', 'auto', 'T+20', 'a small batch stayed within the limits'),
     ('cutover', 7, 'upload_checked', 'auto', 'T+25', 'an upload went through, with an audit that names its job'),
     ('cutover', 8, 'maintenance_off', 'auto', 'T+30', 'maintenance off: watch the metrics'),
-    ('rollback', 1, 'enqueue_off', 'auto', 'R+0', 'V3 enqueue is off: nothing new comes in, nothing that is in is lost'),
+    ('rollback', 1, 'enqueue_off', 'auto', 'R+0', 'V3 enqueue is off: no new jobs are accepted, and accepted ones are kept'),
     ('rollback', 2, 'claims_off', 'auto', 'R+1', 'claims are off and workers are asked to drain'),
     ('rollback', 3, 'workers_zero', 'auto', 'R+5', 'no worker of this profile is alive'),
-    ('rollback', 4, 'return_jobs', 'auto', 'R+6', 'jobs in flight are claimable again, without a retry counted'),
-    ('rollback', 5, 'legacy_views', 'auto', 'R+8', 'readers of the older system find status and error in their old form'),
+    ('rollback', 4, 'return_jobs', 'auto', 'R+6', 'running jobs can be claimed again, without a retry counted'),
+    ('rollback', 5, 'legacy_views', 'auto', 'R+8', 'readers of the older system find status and error in their old format'),
     ('rollback', 6, 'restore_legacy', 'evidence', 'R+10', 'the older functions are deployed again from version control'),
-    ('rollback', 7, 'verify', 'auto', 'R+15', 'every upload is there with a job or an end')
+    ('rollback', 7, 'verify', 'auto', 'R+15', 'every upload exists and has a workflow or an end')
 ) as s (plan, place, step, proof, at, title);
-comment on view clinical.rollout_steps is 'The steps of the checklist, the cut-over and the roll-back in their order; those with proof evidence want a word on how it was seen.';
+comment on view clinical.rollout_steps is 'The steps of the checklist, the cut-over and the roll-back in order; a step with proof evidence needs a description of how it was verified.';
 
 create or replace function clinical.open_to_clients()
 returns setof text
@@ -70,7 +70,7 @@ stable
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  -- Null grantees are everybody; what clients are meant to have is left out.
+  -- A null grantee is PUBLIC. Intended grants to clients are left out.
   select 'function ' || p.oid::regprocedure || ' for ' || coalesce(r.rolname, 'public')
   from pg_proc as p
   cross join lateral aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) as a
@@ -91,7 +91,7 @@ as $$
     and (a.grantee = 0 or r.rolname in ('anon', 'authenticated'))
     and not (r.rolname = 'authenticated' and c.relname in ('shell_files', 'clinical_records') and a.privilege_type = 'SELECT')
 $$;
-comment on function clinical.open_to_clients() is 'Objects of this profile that somebody may use who must not: everybody, the anonymous or the signed-in role; expected to be empty.';
+comment on function clinical.open_to_clients() is 'Returns objects of this profile that PUBLIC, the anonymous or the signed-in role may use but must not; expected to be empty.';
 
 create or replace function clinical.alive_workers()
 returns setof text
@@ -112,7 +112,7 @@ as $$
   where m.liveness_age < 3 * make_interval(secs => clinical.configured(p_key => 'worker.heartbeat_interval_seconds')::integer)
     and m.heartbeat_at is not null
 $$;
-comment on function clinical.alive_workers() is 'Workers that serve this profile and show that they live.';
+comment on function clinical.alive_workers() is 'Returns live workers that serve this profile.';
 
 create or replace function clinical.last_result(p_plan text, p_step text)
 returns clinical.rollout_results
@@ -122,7 +122,7 @@ set search_path = pg_catalog, pg_temp
 as $$
   select r.* from clinical.rollout_results as r where r.plan = p_plan and r.step = p_step order by r.result desc limit 1
 $$;
-comment on function clinical.last_result(text, text) is 'What came of a step when it was taken last.';
+comment on function clinical.last_result(text, text) is 'Returns the last result of a step.';
 
 create or replace function clinical.check_step(p_plan text, p_step text)
 returns jsonb
@@ -133,7 +133,7 @@ as $$
 declare
   v_since timestamptz := (clinical.last_result(p_plan => 'cutover', p_step => 'maintenance_on')).at;
 begin
-  -- Facts of a step; the field problems names what is not as it must be.
+  -- Facts of a step; the field problems lists what is wrong.
   return case p_plan || '/' || p_step
     when 'checklist/schema' then (
       select jsonb_build_object('scripts', count(*), 'problems', case
@@ -197,7 +197,7 @@ begin
     when 'cutover/functions_healthy' then (
       select jsonb_build_object(
         'health', jsonb_agg(h.health),
-        -- One that tells nothing about itself is not healthy either.
+        -- A function that reports nothing is not healthy either.
         'problems', coalesce(jsonb_agg(h.name) filter (where (h.health ->> 'healthy')::boolean is not true), '[]')
       )
       from (
@@ -207,7 +207,7 @@ begin
     )
     when 'cutover/remove_legacy' then (
       select jsonb_build_object('to_remove', count(*) filter (where f.removed_at is null), 'problems', case
-        -- New functions are proven before old ones go, or there is a time without any.
+        -- New functions are verified before the old ones are removed; otherwise, there may be none for a while.
         when (clinical.last_result(p_plan => 'cutover', p_step => 'functions_healthy')).outcome is distinct from 'done'
           then jsonb_build_array('functions_healthy comes first')
         else '[]'
@@ -271,8 +271,8 @@ begin
     when 'rollback/verify' then (
       select jsonb_build_object('uploads', count(*), 'problems', coalesce(jsonb_agg(f.id) filter (
         where f.completed_at is null and f.processing_error is null and not exists (
-          -- A stage that is done with and no next one would be a pipeline that is lost.
-          select from trunkline.jobs as j where j.correlation_id = f.id::text and j.state <> 'completed'
+          -- A completed pipeline whose file has no end is as lost as a missing one.
+          select from trunkline.workflows as w where w.workflow_id = f.workflow_id and w.state <> 'completed'
         )
       ), '[]'))
       from clinical.shell_files as f
@@ -281,7 +281,7 @@ begin
   end;
 end;
 $$;
-comment on function clinical.check_step(text, text) is 'Looks whether a step can be taken, or holds: its facts, and as problems what is not as it must be. Changes nothing.';
+comment on function clinical.check_step(text, text) is 'Returns whether a step can be taken or holds: its facts and its problems. Changes nothing.';
 
 create or replace function clinical.take_step(p_plan text, p_step text)
 returns jsonb
@@ -312,7 +312,7 @@ begin
         from trunkline.workers as w
         where w.alive
           and w.state = 'active'
-          -- Not those that work for others as well: claims of this profile's queues are off for them, too.
+          -- Not workers that also serve other queues; their claims of this profile's queues are off too.
           and (w.queues <@ clinical.queues() or w.tasks <@ array(select t.job_type from clinical.job_types as t))
       loop
         perform trunkline.drain_worker(p_worker => v_job.worker);
@@ -325,8 +325,8 @@ begin
         join clinical.job_types as t on t.job_type = m.task
         group by m.worker
       loop
-        -- Charged as estimated first: nobody knows how far they came. Then handed back as not started: neither a retry nor
-        -- a deferral is counted, and what is settled is not taken back.
+        -- First settled as estimated, because their progress is unknown. Then handed back as not started: neither a retry nor
+        -- a deferral is counted, and settled charges are not refunded.
         perform trunkline.settle_job(p_job => j.job, p_attempt => j.attempt)
         from unnest(v_job.jobs, v_job.attempts) as j (job, attempt);
         perform trunkline.release(
@@ -345,7 +345,7 @@ begin
   return jsonb_build_object('changed', v_count);
 end;
 $$;
-comment on function clinical.take_step(text, text) is 'Does what a step is about; steps that only look have nothing to do.';
+comment on function clinical.take_step(text, text) is 'Makes the changes of a step; steps that only check have none.';
 
 create or replace function clinical.run_step(
   p_plan text,
@@ -375,11 +375,11 @@ begin
       ))
     );
   end if;
-  -- What the caller saw outside of the database counts as well.
+  -- Problems that the caller found outside the database count too.
   v_facts := clinical.check_step(p_plan => p_plan, p_step => p_step);
   v_facts := v_facts || jsonb_build_object('problems', (v_facts -> 'problems') || coalesce(to_jsonb(p_problems), '[]'::jsonb));
   if v_step.proof = 'evidence' and coalesce(p_evidence, '') = '' and not p_dry_run then
-    v_facts := v_facts || jsonb_build_object('problems', (v_facts -> 'problems') || '["say with evidence how it was seen"]'::jsonb);
+    v_facts := v_facts || jsonb_build_object('problems', (v_facts -> 'problems') || '["state with evidence how it was verified"]'::jsonb);
   end if;
   v_outcome := case
     when v_facts -> 'problems' <> '[]'::jsonb then 'refused'
@@ -395,4 +395,4 @@ begin
   return v_result;
 end;
 $$;
-comment on function clinical.run_step(text, text, boolean, text, text[]) is 'Takes one step of the checklist, the cut-over or the roll-back, or tries it; the result is recorded either way, also that it was refused.';
+comment on function clinical.run_step(text, text, boolean, text, text[]) is 'Takes one step of the checklist, the cut-over or the roll-back, or tries it as a dry run; the result is always recorded, including a refusal.';

@@ -1,5 +1,5 @@
--- What client functions may call: upload a file, write an audit event, and say that they are healthy.
--- requires: enqueue, audit, files
+-- Functions for clients: upload a file, write an audit event, and report health.
+-- requires: pipeline, audit
 -- source: added (client functions)
 
 create or replace function clinical.check_path(p_patient uuid, p_path text)
@@ -34,7 +34,7 @@ begin
   end if;
 end;
 $$;
-comment on function clinical.check_path(uuid, text) is 'Refuses a path outside of the patient''s folder, and one with the id of anybody else.';
+comment on function clinical.check_path(uuid, text) is 'Refuses a path outside of the patient''s folder, and one with any other patient''s id.';
 
 create or replace function clinical.submit_upload(
   p_patient_id uuid,
@@ -56,7 +56,7 @@ declare
   v_is_service boolean := clinical.is_service_role();
   v_job uuid;
 begin
-  -- Whether there is such a patient is nothing to tell somebody without access.
+  -- A caller without access must not learn whether the patient exists.
   if not (v_is_service or clinical.has_profile_access(p_patient => p_patient_id))
     or not exists (select from clinical.user_profiles as u where u.id = p_patient_id)
   then
@@ -75,7 +75,7 @@ begin
     case when p_file_facts ->> 'size_bytes' ~ '^[0-9]{1,15}$' then (p_file_facts ->> 'size_bytes')::bigint end,
     p_idempotency_key, clinical.user_id(), trunkline.clock(), trunkline.clock()
   )
-  -- Whoever comes second waits here for the first one to commit, and then finds what it made.
+  -- A concurrent upload with the same key waits here for the first to commit, and then finds its row.
   on conflict (patient_id, idempotency_key) where idempotency_key is not null do nothing
   returning f.id into v_file;
   if v_file is null then
@@ -86,15 +86,14 @@ begin
     return;
   end if;
   if not v_is_service then
-    -- A user has no right at the engine; for this one job it acts for the patient it has access to.
+    -- A user has no rights on the engine; for this workflow it acts for the patient that it has access to.
     perform set_config('trunkline.tenant', p_patient_id::text, true);
   end if;
-  v_job := clinical.make_job(
-    p_type => v_first, p_name => coalesce(left(p_file_facts ->> 'filename', 40), 'upload'),
-    p_payload => jsonb_build_object('shell_file_id', v_file), p_workflow => v_file
+  v_job := clinical.start_pipeline(
+    p_file => v_file, p_first => v_first, p_payload => '{}',
+    p_tags => clinical.job_tags(p_name => coalesce(left(p_file_facts ->> 'filename', 40), 'upload'), p_category => null)
   );
   perform set_config('trunkline.tenant', v_acted_for, true);
-  update clinical.shell_files as f set job_id = v_job where f.id = v_file;
   perform clinical.write_audit(
     p_table_name => 'shell_files', p_record_id => v_file::text, p_action => 'INSERT',
     p_new_values => jsonb_build_object('storage_path', p_storage_path, 'job_id', v_job), p_reason => 'file uploaded',
@@ -103,7 +102,7 @@ begin
   return query select v_file, v_job;
 end;
 $$;
-comment on function clinical.submit_upload(uuid, text, jsonb, text) is 'Takes a file of a patient in and starts its pipeline, both or neither; the same key answers with the same file and job.';
+comment on function clinical.submit_upload(uuid, text, jsonb, text) is 'Stores a patient''s file and starts its pipeline, both or neither; the same key returns the same file and job.';
 
 create or replace function clinical.audit_logger_v3(
   p_patient_id uuid,
@@ -158,7 +157,7 @@ stable
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  -- Can it do its work now: the function is there and may be called, and what it writes to takes rows.
+  -- Whether the function exists and may be called, and whether uploads and enqueues are open.
   select jsonb_build_object(
     'function', f.name,
     'healthy', f.there and f.callable and f.open,
@@ -184,4 +183,4 @@ as $$
     where k.name = p_function
   ) as f
 $$;
-comment on function clinical.client_health(text) is 'Tells whether a client function can do its work: shell-file-processor-v3 or audit-logger-v3; no row of it is a secret.';
+comment on function clinical.client_health(text) is 'Returns whether a client function can work: shell-file-processor-v3 or audit-logger-v3; reveals no secrets.';

@@ -1,5 +1,5 @@
--- What workers do with jobs: claim, heartbeat, reschedule, complete, fail; each call is fenced by worker and attempt.
--- requires: enqueue, jobs
+-- Functions for workers: claim, heartbeat, reschedule, complete, fail; each call is fenced by worker and attempt.
+-- requires: jobs, pipeline
 -- source: 3, 8
 
 create or replace function clinical.claim_next_job_v3(worker_id text, job_types text[] default null)
@@ -10,7 +10,13 @@ security definer
 rows 1
 set search_path = pg_catalog, pg_temp
 as $$
-  select c.job_id, c.task, c.payload, least(c.failures, c.max_attempts - 1) + coalesce(i.retry_count, 0), c.attempt
+  select
+    c.job_id, c.task,
+    case
+      when c.workflow_id is null then c.payload
+      else clinical.stage_payload(p_payload => c.payload, p_workflow => c.workflow_id, p_stage => c.task)
+    end,
+    least(c.failures, c.max_attempts - 1) + coalesce(i.retry_count, 0), c.attempt
   from trunkline.claim(
     p_worker => claim_next_job_v3.worker_id, p_queues => clinical.queues(), p_limit => 1, p_tasks => claim_next_job_v3.job_types
   ) as c
@@ -25,13 +31,13 @@ language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  -- Without an attempt the worker is the fence.
+  -- Without an attempt, only the worker's name is the fence.
   select m.attempt
   from trunkline.stale_monitor as m
   join clinical.job_types as t on t.job_type = m.task
   where m.job_id = p_job and m.worker = p_worker and m.attempt = coalesce(p_attempt, m.attempt)
 $$;
-comment on function clinical.running_attempt(uuid, text, integer) is 'The attempt of a job that this worker runs; null where it runs none, or not this one.';
+comment on function clinical.running_attempt(uuid, text, integer) is 'Returns the attempt of a job that this worker runs; null if it runs none, or not this one.';
 
 create or replace function clinical.update_job_heartbeat(p_job_id uuid, p_worker_id text, p_attempt integer default null)
 returns boolean
@@ -50,14 +56,14 @@ begin
     if v_ok is not true and exists (
       select from trunkline.jobs as j where j.job_id = p_job_id and j.state = 'running' and j.cancel_requested_at is not null
     ) then
-      -- The worker stops when it hears false: nobody else would end the job before its lease.
+      -- The worker stops on false. Cancel here, because otherwise the job would only end with its lease.
       perform trunkline.acknowledge_cancel(p_worker => p_worker_id, p_jobs => array[p_job_id], p_attempts => array[v_attempt]);
     end if;
   end if;
   return coalesce(v_ok, false);
 end;
 $$;
-comment on function clinical.update_job_heartbeat(uuid, text, integer) is 'Says that a worker still works on a job; false where the job is not running, is another''s or was cancelled, which ends it: stop and discard.';
+comment on function clinical.update_job_heartbeat(uuid, text, integer) is 'Extends the lease of a job that this worker runs; false if the job is not running, belongs to another worker or was cancelled, which ends it: stop and discard.';
 
 create or replace function clinical.reschedule_job(
   p_job_id uuid,
@@ -78,7 +84,7 @@ declare
   v_ok boolean := false;
 begin
   if p_delay_seconds < 0 or v_attempt is not null then
-    -- Without a fence too, so that a negative delay is refused and not just answered with false.
+    -- Called even without an attempt, so that a negative delay is refused instead of returning false.
     select v.verdict = 'ok' into v_ok
     from trunkline.snooze(
       p_worker => coalesce(p_worker_id, 'unknown'), p_jobs => array[p_job_id], p_attempts => array[coalesce(v_attempt, 0)],
@@ -88,7 +94,7 @@ begin
   return coalesce(v_ok, false);
 end;
 $$;
-comment on function clinical.reschedule_job(uuid, integer, text, boolean, text, integer) is 'Puts a running job off by the worker that holds it, without counting a retry; false from anybody else and in any other status.';
+comment on function clinical.reschedule_job(uuid, integer, text, boolean, text, integer) is 'Defers a running job for the worker that runs it, without counting a retry; false for any other caller and in any other status.';
 
 create or replace function clinical.settle_tokens(p_job uuid, p_attempt integer, p_result jsonb)
 returns void
@@ -97,7 +103,7 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  -- Absent is unknown: the estimate stays charged. Zero is zero.
+  -- If tokens_used is absent, the estimate stays charged. Zero means zero.
   if jsonb_typeof(p_result -> 'tokens_used') = 'number' and (p_result ->> 'tokens_used')::numeric >= 0 then
     perform trunkline.settle_job(
       p_job => p_job, p_attempt => p_attempt,
@@ -106,57 +112,10 @@ begin
   end if;
 end;
 $$;
-comment on function clinical.settle_tokens(uuid, integer, jsonb) is 'Corrects what the claim charged by the tokens_used of a result or an error, if it names them.';
+comment on function clinical.settle_tokens(uuid, integer, jsonb) is 'Adjusts the charge of the claim to the tokens_used of a result or an error, if it has them.';
 
-create or replace function clinical.advance(p_job uuid, p_result jsonb)
-returns uuid
-language plpgsql
-volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_detail text;
-  v_job record;
-  v_next text;
-  v_workflow uuid;
-begin
-  select j.task, j.payload, j.priority, j.tags, j.tenant into v_job from trunkline.job(p_job => p_job) as j;
-  v_workflow := clinical.as_uuid(p_text => clinical.tag(p_tags => v_job.tags, p_name => 'workflow'));
-  -- Tags and payload come from a producer and prove nothing: a job may only move a file of its own patient.
-  if v_workflow is null
-    or not exists (select from clinical.shell_files as f where f.id = v_workflow and f.patient_id::text = v_job.tenant)
-  then
-    return null;
-  end if;
-  v_next := clinical.next_stage(p_job_type => v_job.task);
-  if v_next is null then
-    perform clinical.set_file_state(p_file => v_workflow, p_job => p_job, p_error => null);
-    return null;
-  end if;
-  begin
-    return clinical.make_job(
-      p_type => v_next,
-      p_name => clinical.tag(p_tags => v_job.tags, p_name => 'job_name'),
-      p_payload => (v_job.payload - 'estimated_tokens')
-        || case when jsonb_typeof(p_result -> 'next_payload') = 'object' then p_result -> 'next_payload' else '{}'::jsonb end
-        -- The next stage always handles the same file of the same patient, whatever the worker returned.
-        || jsonb_build_object('shell_file_id', v_workflow),
-      p_category => clinical.tag(p_tags => v_job.tags, p_name => 'job_category'),
-      p_priority => v_job.priority,
-      p_workflow => v_workflow,
-      -- One next stage for a job, however often its end is reported.
-      p_idempotency_key => 'stage:' || p_job || ':' || v_next,
-      p_accepted => true
-    );
-  exception
-    -- The end was reported before, with another result: the stage that followed then counts.
-    when sqlstate 'TL027' then
-      get stacked diagnostics v_detail = pg_exception_detail;
-      return (v_detail::jsonb ->> 'job')::uuid;
-  end;
-end;
-$$;
-comment on function clinical.advance(uuid, jsonb) is 'Enqueues the stage that follows a job of an upload, or notes at the file that the last one is done.';
+-- The earlier version enqueued the next stage.
+drop function if exists clinical.advance(uuid, jsonb);
 
 create or replace function clinical.finish_stage(p_job uuid, p_attempt integer, p_worker text, p_result jsonb default null)
 returns uuid
@@ -173,10 +132,10 @@ begin
     );
   end if;
   perform clinical.settle_tokens(p_job => p_job, p_attempt => p_attempt, p_result => p_result);
-  return clinical.advance(p_job => p_job, p_result => p_result);
+  return clinical.end_stage(p_job => p_job);
 end;
 $$;
-comment on function clinical.finish_stage(uuid, integer, text, jsonb) is 'Enqueues the next stage, in the transaction in which the engine completes this one; answers with its id, null after the last.';
+comment on function clinical.finish_stage(uuid, integer, text, jsonb) is 'Settles the charge of a stage and, after the last one, records the end at the file, in the transaction in which the engine completes the job; returns the job of the next stage, null after the last.';
 
 create or replace function clinical.complete_job(
   p_job_id uuid,
@@ -197,19 +156,19 @@ begin
   if v_attempt is null then
     return false;
   end if;
-  -- Before the end, since what a claim charged is corrected while it runs.
+  -- Before the end, because a charge can be adjusted only while the job runs.
   perform clinical.settle_tokens(p_job => p_job_id, p_attempt => v_attempt, p_result => p_job_result);
   select v.verdict = 'ok' into v_ok
   from trunkline.complete(
     p_worker => p_worker_id, p_jobs => array[p_job_id], p_attempts => array[v_attempt], p_results => array[p_job_result]
   ) as v;
   if v_ok then
-    perform clinical.advance(p_job => p_job_id, p_result => p_job_result);
+    perform clinical.end_stage(p_job => p_job_id);
   end if;
   return coalesce(v_ok, false);
 end;
 $$;
-comment on function clinical.complete_job(uuid, text, jsonb, integer) is 'Completes a job with its result and enqueues the stage that follows; true only for the call that changed it.';
+comment on function clinical.complete_job(uuid, text, jsonb, integer) is 'Completes a job with its result, which opens the next stage; true only for the call that completed it.';
 
 create or replace function clinical.fail_job(
   p_job_id uuid,
@@ -237,7 +196,10 @@ begin
     p_worker => p_worker_id, p_jobs => array[p_job_id], p_attempts => array[v_attempt],
     p_errors => array[p_error], p_retryable => array[coalesce(p_retryable, true)]
   ) as v;
+  if v_verdict.verdict = 'ok' and v_verdict.state = 'dead' then
+    perform clinical.note_stopped_file(p_job => p_job_id);
+  end if;
   return coalesce(v_verdict.verdict = 'ok', false);
 end;
 $$;
-comment on function clinical.fail_job(uuid, text, integer, jsonb, boolean) is 'Ends an attempt as failed: tried again after a back-off with jitter, or a dead letter when it is not retryable or out of retries.';
+comment on function clinical.fail_job(uuid, text, integer, jsonb, boolean) is 'Ends an attempt as failed: retried after a back-off with jitter, or a dead letter if it is not retryable or out of retries.';

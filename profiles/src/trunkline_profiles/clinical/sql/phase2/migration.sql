@@ -1,5 +1,5 @@
--- From the older tables: errors as text become objects, open jobs are taken over, and old readers find old words.
--- requires: jobs, files, rollout
+-- Migration from the older tables: errors as text become objects, and files and open jobs are imported.
+-- requires: jobs, pipeline, rollout
 -- source: 2, 5
 
 create or replace function clinical.migrate_errors(p_table regclass, p_column name default 'processing_error')
@@ -25,7 +25,7 @@ begin
     execute format('lock table %s in access exclusive mode', p_table);
     execute format('select count(*) from %s as t where t.%I <> %L', p_table, p_column, '') into v_before;
     begin
-      -- In place and without CASCADE: a view that reads the column stops this, it is not dropped.
+      -- In place and without CASCADE: a view that reads the column makes this fail instead of being dropped.
       execute format(
         'alter table %1$s alter column %2$I drop default, alter column %2$I type jsonb using '
         'case when %2$I <> %3$L then jsonb_build_object(%4$L, %2$I, %5$L, trunkline.clock()) end',
@@ -47,7 +47,7 @@ begin
   return next;
 end;
 $$;
-comment on function clinical.migrate_errors(regclass, name) is 'Turns a column of errors as text into JSONB: null and empty become null, a text becomes legacy_error with migrated_at. Run again it changes nothing.';
+comment on function clinical.migrate_errors(regclass, name) is 'Converts a text column of errors to JSONB: null and empty become null, text becomes legacy_error with migrated_at. A second run changes nothing.';
 
 create or replace function clinical.import_files(p_table regclass)
 returns bigint
@@ -84,7 +84,7 @@ begin
   return v_count;
 end;
 $$;
-comment on function clinical.import_files(regclass) is 'Takes files over from the older table, each with an audit event; those that are here already are left alone. Tells how many.';
+comment on function clinical.import_files(regclass) is 'Imports files from the older table, each with an audit event; skips those that already exist. Returns how many.';
 
 create or replace function clinical.check_import(p_table regclass)
 returns void
@@ -111,7 +111,7 @@ begin
       p_detail => jsonb_build_object('jobs', v_types)
     );
   elsif v_files is not null then
-    -- They would belong to no patient: no worker could do anything with them.
+    -- Without a file they would belong to no patient, so no worker could run them.
     perform clinical.refuse(
       p_code => 'invalid_import', p_message => 'open jobs name files that are not in shell_files: take files over first',
       p_detail => jsonb_build_object('jobs', v_files)
@@ -119,7 +119,7 @@ begin
   end if;
 end;
 $$;
-comment on function clinical.check_import(regclass) is 'Refuses open jobs of an older table whose type or file is unknown here, with their ids.';
+comment on function clinical.check_import(regclass) is 'Refuses an older table with open jobs whose type or file is unknown here; the detail has their ids.';
 
 create or replace function clinical.stages_left(p_job_type text)
 returns integer
@@ -134,7 +134,7 @@ as $$
   )
   select max(s.depth) from stages as s
 $$;
-comment on function clinical.stages_left(text) is 'How many stages follow a type in the registry, whether or not they are switched on.';
+comment on function clinical.stages_left(text) is 'Returns how many stages follow a type in the registry, including those that are switched off.';
 
 create or replace function clinical.limits_of(p_types text[], p_is_wide boolean)
 returns jsonb
@@ -142,7 +142,7 @@ language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  -- As wide as can be, not without: what is not limited is not counted either.
+  -- As wide as possible instead of no limit, because use without a limit is not counted.
   select coalesce(jsonb_agg(jsonb_build_object(
     'name', l.name, 'status', case when p_is_wide then 'active' else l.status end, 'reason', l.reason,
     'parts', (
@@ -161,7 +161,7 @@ as $$
     select t.provider_name || '/' || t.api_endpoint from clinical.job_types as t where t.job_type = any (p_types)
   )
 $$;
-comment on function clinical.limits_of(text[], boolean) is 'The limits of the endpoints of types as they are, or as wide as the engine takes them.';
+comment on function clinical.limits_of(text[], boolean) is 'Returns the limits of the endpoints of types, as they are or as wide as the engine allows.';
 
 create or replace function clinical.put_limits(p_limits jsonb)
 returns void
@@ -179,7 +179,7 @@ begin
   end loop;
 end;
 $$;
-comment on function clinical.put_limits(jsonb) is 'Sets limits as limits_of tells them.';
+comment on function clinical.put_limits(jsonb) is 'Sets limits as limits_of returns them.';
 
 create or replace function clinical.import_jobs(p_table regclass)
 returns table (waiting bigint, running bigint)
@@ -198,7 +198,8 @@ begin
   perform clinical.check_import(p_table => p_table);
   execute format('select array_agg(distinct t.job_type) from %s as t where t.status in (%L, %L)', p_table, 'running', 'processing')
   into v_types;
-  -- What runs runs, whatever the limits say, and is charged for. Nobody sees the wide ones: they are back before the commit.
+  -- Running jobs keep running regardless of limits, and are charged. Other sessions never see the wide limits, which are restored
+  -- before the commit.
   v_limits := clinical.limits_of(p_types => v_types, p_is_wide => false);
   perform clinical.put_limits(p_limits => clinical.limits_of(p_types => v_types, p_is_wide => true));
   for v_row, v_is_furthest in
@@ -223,9 +224,9 @@ begin
   return next;
 end;
 $$;
-comment on function clinical.import_jobs(regclass) is 'Takes open jobs over from the older table: waiting ones wait, running ones run under a new lease that can end; those taken over before are left alone.';
+comment on function clinical.import_jobs(regclass) is 'Imports open jobs from the older table: waiting ones wait, running ones run under a new lease that can expire; skips those imported before.';
 
--- With other arguments before.
+-- Earlier versions had other arguments.
 drop function if exists clinical.import_job(text, text, jsonb, text, integer, timestamptz, integer, boolean);
 
 create or replace function clinical.import_job(p_row jsonb, p_is_furthest boolean)
@@ -236,13 +237,18 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_claimed uuid;
+  v_continues boolean;
+  v_delay interval;
   v_file clinical.shell_files;
   v_id uuid;
   v_is_running boolean := p_row ->> 'status' in ('running', 'processing');
   v_job record;
+  v_max_attempts integer;
+  v_payload jsonb;
+  v_priority integer;
+  v_tags text[];
   v_tokens bigint;
   v_type clinical.job_types;
-  v_workflow uuid;
 begin
   select r.* into v_job
   from jsonb_to_record(p_row) as r (
@@ -251,38 +257,51 @@ begin
   );
   select t.* into v_type from clinical.job_types as t where t.job_type = v_job.job_type;
   select f.* into v_file from clinical.shell_files as f where f.id = clinical.as_uuid(p_text => v_job.job_payload ->> 'shell_file_id');
-  -- One job of a file carries its pipeline on: the one that is furthest.
-  if p_is_furthest and v_type.needs_file and v_file.job_id is null and v_file.completed_at is null then
-    v_workflow := v_file.id;
-  end if;
+  -- One job per file continues its pipeline: the most advanced one.
+  v_continues := p_is_furthest and v_type.needs_file and v_file.job_id is null and v_file.completed_at is null;
   v_tokens := clinical.checked_estimate(
     p_payload => v_job.job_payload, p_provider => v_type.provider_name, p_endpoint => v_type.api_endpoint
   );
-  v_id := (trunkline.enqueue(
-    p_task => v_job.job_type,
-    p_payload => clinical.job_payload(p_payload => coalesce(v_job.job_payload, '{}'::jsonb), p_type => v_type, p_tokens => v_tokens),
-    p_queue => case when v_is_running then 'clinical-import' else 'clinical' end,
-    -- What ran before goes first.
-    p_priority => case when v_is_running then 49 else greatest(least(coalesce(v_job.priority, 5), 49), -50) end,
-    p_run_at => case when not v_is_running then v_job.scheduled_at end,
-    p_tenant => v_file.patient_id::text,
-    p_correlation_id => v_file.id::text,
-    p_max_attempts => greatest(coalesce(v_job.max_retries, 3) - coalesce(v_job.retry_count, 0), 0) + 1,
-    p_tags => array_remove(array[
-      'job_name:' || left(coalesce(v_job.job_name, v_job.job_type), 60),
-      'job_category:' || left(coalesce(v_job.job_category, 'standard'), 40), 'workflow:' || v_workflow
-    ], null),
-    p_cost => case when v_type.api_endpoint is not null then jsonb_build_object('tokens', v_tokens) end,
-    p_accepted => true
-  )).job_id;
+  v_tags := clinical.job_tags(
+    p_name => left(coalesce(v_job.job_name, v_job.job_type), 60), p_category => left(v_job.job_category, 40)
+  );
+  v_priority := greatest(least(coalesce(v_job.priority, 5), 49), -50);
+  v_payload := coalesce(v_job.job_payload, '{}'::jsonb);
+  v_max_attempts := greatest(coalesce(v_job.max_retries, 3) - coalesce(v_job.retry_count, 0), 0) + 1;
+  v_delay := case when not v_is_running then v_job.scheduled_at - trunkline.clock() end;
+  -- Jobs that were running get the highest priority.
+  if v_continues then
+    v_id := clinical.start_pipeline(
+      p_file => v_file.id, p_first => v_job.job_type, p_payload => v_payload, p_tags => v_tags, p_priority => v_priority,
+      p_options => jsonb_strip_nulls(jsonb_build_object(
+        'queue', case when v_is_running then 'clinical-import' else 'clinical' end,
+        'priority', case when v_is_running then 49 end,
+        'delay', case when v_delay > interval '0' then v_delay end, 'max_attempts', v_max_attempts
+      ))
+    );
+  else
+    v_id := (trunkline.enqueue(
+      p_task => v_job.job_type,
+      p_payload => clinical.job_payload(p_payload => v_payload, p_type => v_type, p_tokens => v_tokens),
+      p_queue => case when v_is_running then 'clinical-import' else 'clinical' end,
+      p_priority => case when v_is_running then 49 else v_priority end,
+      p_run_at => case when not v_is_running then v_job.scheduled_at end,
+      p_tenant => v_file.patient_id::text,
+      p_correlation_id => v_file.id::text,
+      p_max_attempts => v_max_attempts,
+      p_tags => v_tags,
+      p_cost => case when v_type.api_endpoint is not null then jsonb_build_object('tokens', v_tokens) end,
+      p_accepted => true
+    )).job_id;
+  end if;
   while v_is_running and v_claimed is distinct from v_id loop
-    -- Claimed anew for its old worker: the lease starts now, so that it ends if nobody is there.
+    -- Claimed again for its old worker. The lease starts now, and expires if that worker is gone.
     select c.job_id into v_claimed
     from trunkline.claim(
       p_worker => coalesce(nullif(v_job.worker_id, ''), 'legacy'), p_queues => array['clinical-import'], p_tasks => array[v_job.job_type]
     ) as c
     where c.job_id is not null;
-    -- Not while claims are off, or its provider wants no calls: then it waits, and is told as waiting.
+    -- The claim fails while claims are off or the provider is paused. Then the job waits and is reported as waiting.
     v_is_running := v_claimed is not null;
   end loop;
   insert into clinical.imported_jobs (old_id, job_id, old_status, retry_count)
@@ -294,10 +313,9 @@ begin
     end,
     least(coalesce(v_job.retry_count, 0), coalesce(v_job.max_retries, 3))
   );
-  if v_workflow is not null then
-    update clinical.shell_files as f set job_id = v_id, updated_at = trunkline.clock() where f.id = v_workflow;
+  if v_continues then
     perform clinical.write_audit(
-      p_table_name => 'shell_files', p_record_id => v_workflow::text, p_action => 'UPDATE',
+      p_table_name => 'shell_files', p_record_id => v_file.id::text, p_action => 'UPDATE',
       p_new_values => jsonb_build_object('job_id', v_id, 'old_job_id', v_job.id), p_reason => 'job taken over',
       p_patient_id => v_file.patient_id, p_job_id => v_id
     );
@@ -305,7 +323,7 @@ begin
   return v_is_running;
 end;
 $$;
-comment on function clinical.import_job(jsonb, boolean) is 'Makes a job of an older row, with the attempts that it has left, and links it with its file; tells whether it runs.';
+comment on function clinical.import_job(jsonb, boolean) is 'Creates a job from an older row with its remaining attempts, or the rest of a file''s pipeline from it on; returns whether it runs.';
 
 create or replace function clinical.import_ends(p_table regclass)
 returns bigint
@@ -319,7 +337,7 @@ declare
   v_old jsonb;
   v_patient uuid;
 begin
-  -- Ended jobs stay where they are, but that a file is done with is known from nothing else.
+  -- Ended jobs are not imported, but only they show that a file is complete.
   for v_file, v_old in
     execute format(
       'select distinct on (f.id) f.id, r.job '
@@ -352,7 +370,7 @@ begin
   return v_count;
 end;
 $$;
-comment on function clinical.import_ends(regclass) is 'Notes at files that were taken over, and have no open job, how their last job ended in the older table. Tells how many.';
+comment on function clinical.import_ends(regclass) is 'Records at imported files without an open job how their last job ended in the older table. Returns how many.';
 
 create or replace function clinical.take_over(p_step text, p_table text)
 returns jsonb
@@ -381,7 +399,7 @@ begin
   return v_answer;
 end;
 $$;
-comment on function clinical.take_over(text, text) is 'Takes errors, files or jobs of an older table over, as whoever owns the table and this profile; answers with what it changed.';
+comment on function clinical.take_over(text, text) is 'Imports errors, files or jobs of an older table, with the rights of the owner of that table and of this profile; returns what it changed.';
 
 create or replace function clinical.record_take_over(p_step text, p_table text, p_dry_run boolean, p_detail jsonb)
 returns void
@@ -396,4 +414,4 @@ as $$
     p_detail || jsonb_build_object('table', p_table), trunkline.clock()
   )
 $$;
-comment on function clinical.record_take_over(text, text, boolean, jsonb) is 'Puts the result of a take-over on record, also of one that was only tried or was refused.';
+comment on function clinical.record_take_over(text, text, boolean, jsonb) is 'Records the result of an import, also of a dry run or a refusal.';

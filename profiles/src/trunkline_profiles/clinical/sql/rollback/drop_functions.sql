@@ -1,4 +1,4 @@
--- Drops what clients, workers and operators call. Files, records, audit, limits, configuration and jobs stay.
+-- Drops the functions that clients, workers and operators call. Files, records, audit, limits, configuration and jobs stay.
 
 drop view if exists clinical.rollout_steps;
 drop view if exists clinical.metrics;
@@ -36,7 +36,9 @@ drop function if exists clinical.running_attempt;
 drop function if exists clinical.update_job_heartbeat;
 drop function if exists clinical.reschedule_job;
 drop function if exists clinical.settle_tokens;
-drop function if exists clinical.advance;
+drop function if exists clinical.end_stage;
+drop function if exists clinical.start_pipeline;
+drop function if exists clinical.pipeline_graph;
 drop function if exists clinical.finish_stage;
 drop function if exists clinical.complete_job;
 drop function if exists clinical.require_claim;
@@ -47,6 +49,7 @@ drop function if exists clinical.log_audit_event;
 drop function if exists clinical.fail_job;
 drop function if exists clinical.checked_estimate;
 drop function if exists clinical.make_job;
+drop function if exists clinical.job_tags;
 drop function if exists clinical.job_payload;
 drop function if exists clinical.require_enqueue;
 drop function if exists clinical.enqueue_job_v3;

@@ -1,5 +1,5 @@
--- Only when asked for: drops files, records, audit and configuration of this profile for good.
--- Jobs, dead letters, events and limits are the engine's: they stay.
+-- Only on request: permanently drops files, records, audit and configuration of this profile.
+-- Jobs, dead letters, events and limits belong to the engine and stay.
 
 drop view if exists clinical.legacy_shell_files;
 drop view if exists clinical.legacy_job_queue;
@@ -23,6 +23,8 @@ drop table if exists clinical.user_profiles;
 drop function if exists clinical.open_legacy_views;
 drop function if exists clinical.set_file_state;
 drop function if exists clinical.note_stopped_files;
+drop function if exists clinical.note_stopped_file;
+drop function if exists clinical.file_of;
 drop function if exists clinical.refuse_audit_change;
 drop function if exists clinical.keep_audit;
 drop function if exists clinical.keep_events;
@@ -30,6 +32,7 @@ drop function if exists clinical.write_audit;
 drop function if exists clinical.require_audit;
 drop function if exists clinical.audit_removal;
 drop function if exists clinical.job_status;
+drop function if exists clinical.stage_payload;
 drop function if exists clinical.error_details;
 drop function if exists clinical.tag;
 drop function if exists clinical.refuse_job_write;
@@ -37,7 +40,7 @@ drop function if exists clinical.register_job_types;
 drop function if exists clinical.job_types_changed;
 drop function if exists clinical.required_job_types;
 drop function if exists clinical.keep_job_types;
-drop function if exists clinical.next_stage;
+drop function if exists clinical.stages;
 drop function if exists clinical.write_rate_limit;
 drop function if exists clinical.configured;
 drop function if exists clinical.check_configuration;

@@ -1,4 +1,4 @@
--- Sessions that run a reclaim now, without the one that asks: its own text names the function too.
+-- Sessions that run a reclaim now, without this session, whose query also names the function.
 
 select a.pid, a.usename as role, a.application_name as application, a.query_start as since, left(a.query, 80) as query
 from pg_stat_activity as a

@@ -1,4 +1,4 @@
--- Reclaims of the last hour from the events, by type and by where the job went.
+-- Reclaims of the last hour from the events, by type and by the job's new state.
 
 select
   h.task as type, executor.executor_status(p_state => h.to_state) as status, count(*) as reclaims,

@@ -1,5 +1,5 @@
--- Running jobs, an older word for which is processing, locked for more than five minutes, oldest lock first.
--- From what runs, and not from executor_jobs, of which every row would be read to find those with this status.
+-- Running jobs (status processing in older versions) locked for more than five minutes, oldest lock first.
+-- Reads only running jobs. With executor_jobs, every row would be read to find those with this status.
 
 select
   m.job_id as id, m.task as type, executor.executor_status(p_state => j.state) as status,

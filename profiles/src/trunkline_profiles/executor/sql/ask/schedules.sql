@@ -1,4 +1,4 @@
--- Who takes jobs back: the engine's duty, and the two wake-ups with their last runs.
+-- What reclaims jobs: the engine's duty and the two wake-ups, with their last runs.
 
 select 'duty reclaim' as schedule, d.every, d.succeeded_at as last_success, d.failures_in_a_row, d.last_error ->> 'message' as last_error
 from trunkline.duties as d

@@ -1,4 +1,4 @@
--- Reclaim: takes back what was silent for longer than its TTL, at most 500 jobs a call.
+-- Reclaim: takes back jobs without a sign of life for longer than their TTL, at most 500 per call.
 -- requires: record
 -- source: 000100
 
@@ -16,8 +16,8 @@ as $$
   join trunkline.tasks as t on t.task = r.task
   where t.profile = 'executor'
 $$;
-comment on function executor.reclaim_stale_jobs() is 'Takes back jobs whose TTL or hard limit is over: queued again with a back-off, or dead at the limit of attempts; waits for nobody.';
+comment on function executor.reclaim_stale_jobs() is 'Takes back jobs whose TTL or hard limit is over: queued again with a back-off, or dead at the limit of attempts; waits for no lock.';
 
 revoke all on function executor.reclaim_stale_jobs() from public;
--- The processes that work also keep the time, so the scheduler is a member of trunkline_worker.
+-- Workers also run the schedules, so the scheduler's role is a member of trunkline_worker.
 grant execute on function executor.reclaim_stale_jobs() to trunkline_worker, trunkline_operator;

@@ -1,4 +1,4 @@
--- The record: types and their TTLs, the view executor_jobs over the engine, and what the cycles did.
+-- The record: types and their TTLs, the view executor_jobs over the engine, and the results of cycles.
 -- requires:
 -- source: 000000
 
@@ -9,7 +9,7 @@ create table if not exists executor.executor_type_settings (
   queue text not null check (queue <> '' and length(queue) <= 200),
   heartbeat_every interval check (heartbeat_every > interval '0' and 3 * heartbeat_every <= ttl)
 );
-comment on table executor.executor_type_settings is 'Time-to-live of each type; without a hard limit it is four times the TTL, without heartbeat_every the type needs none.';
+comment on table executor.executor_type_settings is 'Time-to-live of each type. The default hard limit is four times the TTL; a type without heartbeat_every needs no heartbeats.';
 alter table executor.executor_type_settings enable row level security;
 alter table executor.executor_type_settings force row level security;
 drop policy if exists service_only on executor.executor_type_settings;
@@ -25,7 +25,7 @@ create table if not exists executor.executor_cycles (
   error text
 );
 create index if not exists executor_cycles_by_time on executor.executor_cycles (at);
-comment on table executor.executor_cycles is 'What each wake-up did, kept for a day: how many jobs its reclaim took back, or why it failed.';
+comment on table executor.executor_cycles is 'The result of each wake-up, kept for a day: how many jobs its reclaim took back, or why it failed.';
 alter table executor.executor_cycles enable row level security;
 alter table executor.executor_cycles force row level security;
 drop policy if exists service_only on executor.executor_cycles;
@@ -38,7 +38,7 @@ create table if not exists executor.executor_heartbeats (
   refused bigint not null default 0,
   last_at timestamptz not null
 );
-comment on table executor.executor_heartbeats is 'Calls of update_job_heartbeat by worker, kept for a day: the roll-back looks here whether anybody still calls it.';
+comment on table executor.executor_heartbeats is 'Calls of update_job_heartbeat by worker, kept for a day; the roll-back checks whether any worker still calls it.';
 alter table executor.executor_heartbeats enable row level security;
 alter table executor.executor_heartbeats force row level security;
 drop policy if exists service_only on executor.executor_heartbeats;
@@ -58,7 +58,7 @@ as $$
     else 'queued'
   end
 $$;
-comment on function executor.executor_status(text) is 'The word of this profile for a state of the engine; processing, an older word, is read as running and never written.';
+comment on function executor.executor_status(text) is 'Returns this profile''s status for a state of the engine; processing, an older status, is read as running and never written.';
 
 create or replace function executor.executor_time(p_text text)
 returns timestamptz
@@ -70,11 +70,11 @@ declare
   v_time timestamptz;
 begin
   v_time := p_text::timestamptz;
-  -- The views subtract and print this time; infinity and the ends of the calendar would overflow there.
+  -- Views subtract and print this time, where infinity and the ends of the calendar would overflow.
   return case when v_time between '1970-01-01 00:00:00+00' and '9000-01-01 00:00:00+00' then v_time end;
 exception
   when data_exception then
-    -- An error is whatever a worker reported: it must not break the view.
+    -- A worker may report any error, which must not break the view.
     return null;
 end;
 $$;
@@ -92,7 +92,7 @@ as $$
     false
   )
 $$;
-comment on function executor.executor_was_reclaimed(jsonb) is 'Tells whether an error was left by a reclaim and not by a handler.';
+comment on function executor.executor_was_reclaimed(jsonb) is 'Returns whether a reclaim, not a handler, wrote an error.';
 
 create or replace function executor.executor_last_error(p_state text, p_error jsonb)
 returns text
@@ -127,7 +127,7 @@ begin
   );
 end;
 $$;
-comment on function executor.executor_last_error(text, jsonb) is 'The last error as one text; that of a reclaim begins with RECLAIMED_TTL: and names the TTL, the old worker and the time of its lock.';
+comment on function executor.executor_last_error(text, jsonb) is 'Returns the last error as text; that of a reclaim begins with RECLAIMED_TTL: and names the TTL, the old worker and the time of its lock.';
 
 create or replace view executor.executor_jobs with (security_barrier = true) as
 select
@@ -163,7 +163,7 @@ from trunkline.jobs as j
 where j.task = any(array(
   select t.task from trunkline.tasks as t where t.profile = 'executor'
 ));
-comment on view executor.executor_jobs is 'The jobs of this profile in the words of its source; attempts is the number of the current or next attempt, at most the limit.';
+comment on view executor.executor_jobs is 'The jobs of this profile with the names of its source system; attempts is the number of the current or next attempt, at most the limit.';
 
 create or replace view executor.executor_job_types with (security_barrier = true) as
 select
@@ -172,7 +172,7 @@ select
 from trunkline.tasks as t
 left join executor.executor_type_settings as s on s.type = t.task
 where t.profile = 'executor';
-comment on view executor.executor_job_types is 'Types with the TTL in force; one that is not configured runs with the default of 30 minutes and wants a look.';
+comment on view executor.executor_job_types is 'Types with the TTL in force; an unconfigured type runs with the default of 30 minutes and should be checked.';
 
 create or replace function executor.set_job_type(
   p_type text,
@@ -207,14 +207,14 @@ as $$
   select trunkline.register_task(
     p_task => p_type, p_queue => p_queue, p_lease => p_ttl, p_hard_limit => coalesce(p_hard_limit, 4 * p_ttl),
     p_max_attempts => 10, p_backoff => '{"base": 10, "factor": 2, "cap": 600, "jitter": 0.2}',
-    -- The times of this profile are exact: a job is taken back at its TTL, not when its worker dies.
+    -- Timeouts of this profile are exact: a job is taken back at its TTL, not when its worker dies.
     p_reclaim_on_worker_death => false, p_crash_limit => 10, p_lost_backoff => true,
-    -- A decision that is asked for while another one runs must not be taken for the same.
+    -- A decision requested while another one runs is a separate job.
     p_unique_until => case when p_queue = 'fase1-executor' then 'claim' else 'end' end,
     p_profile => 'executor'
   )
 $$;
-comment on function executor.executor_register(text, interval, text, interval) is 'Tells the engine the policy of a type: ten attempts, back-off of 10 s doubling to 10 min also for lost ones, reclaim at the TTL only.';
+comment on function executor.executor_register(text, interval, text, interval) is 'Registers the policy of a type with the engine: ten attempts, back-off of 10 s doubling to 10 min also for lost ones, reclaim only at the TTL.';
 
 create or replace function executor.enqueue_job(
   p_type text,
@@ -228,12 +228,12 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  -- A session that acts for one tenant sees only some tasks, and may register none.
+  -- A session that acts for one tenant sees only some tasks and cannot register any.
   if trunkline.tenant_scope() is null and not exists (select from trunkline.tasks as t where t.task = p_type) then
     perform executor.executor_register(
       p_type => p_type, p_ttl => interval '30 minutes', p_queue => 'orchestrator', p_hard_limit => null
     );
-    raise warning 'type % has no TTL of its own: it runs with 30 min, see executor_job_types', p_type;
+    raise warning 'type % has no configured TTL: it runs with 30 min, see executor_job_types', p_type;
   end if;
   return (trunkline.enqueue(p_task => p_type, p_payload => p_payload, p_unique_key => p_dedupe_key)).job_id;
 end;
@@ -273,9 +273,9 @@ begin
   end loop;
 end;
 $$;
-comment on function executor.requeue_dead_jobs(text, timestamptz, integer) is 'Gives dead jobs of a type, or those that died since a time, a new budget of attempts; also the way back from a faulty roll-out.';
+comment on function executor.requeue_dead_jobs(text, timestamptz, integer) is 'Requeues dead jobs of a type, or those that died since a time, with a new budget of attempts; also the recovery from a faulty roll-out.';
 
--- Insert if missing: what an operator set is kept at every installation.
+-- Insert only if missing: an installation keeps what an operator set.
 insert into executor.executor_type_settings (type, ttl, queue, heartbeat_every)
 values
   ('protect_document_v2', '5 minutes', 'orchestrator', null),
@@ -303,7 +303,7 @@ revoke all on function executor.enqueue_job(text, jsonb, text) from public;
 grant execute on function executor.enqueue_job(text, jsonb, text) to trunkline_producer, trunkline_operator;
 revoke all on function executor.requeue_dead_jobs(text, timestamptz, integer) from public;
 grant execute on function executor.requeue_dead_jobs(text, timestamptz, integer) to trunkline_operator;
--- The helpers of the views are called with the rights of whoever reads them.
+-- The helpers of the views are called with the rights of the reader.
 revoke all on function
   executor.executor_status(text), executor.executor_time(text), executor.executor_was_reclaimed(jsonb),
   executor.executor_last_error(text, jsonb), executor.executor_register(text, interval, text, interval)

@@ -1,4 +1,4 @@
--- Wake-ups: each calls reclaim first, then wakes the workers of its queue whatever came of it.
+-- Wake-ups: each calls reclaim first, then always wakes the workers of its queue.
 -- requires: record, reclaim
 -- source: 000300
 
@@ -15,7 +15,7 @@ begin
   woken := p_queue;
   begin
     select count(*) into reclaimed from executor.reclaim_stale_jobs();
-    -- The engine catches what fails within its own reclaim, and keeps it here.
+    -- The engine catches errors within its own reclaim and stores them here.
     select d.last_error ->> 'message' into error from trunkline.duties as d where d.duty = 'reclaim';
   exception
     when others then
@@ -40,7 +40,7 @@ begin
   return next;
 end;
 $$;
-comment on function executor.executor_cycle(text, text) is 'One wake-up: reclaim, a record of how it went, a warning where it failed and an alert at the third in a row, then the workers are woken.';
+comment on function executor.executor_cycle(text, text) is 'Runs one wake-up: reclaims, records the result, warns about a failure with an alert at the third in a row, then wakes the workers.';
 
 create or replace function executor.process_orchestrator_jobs()
 returns table (reclaimed integer, woken text, error text, failures_in_a_row integer, alert boolean)
@@ -92,9 +92,9 @@ begin
       return null;
     end if;
   end if;
-  -- Read after taking the lock: another caller may just have finished.
+  -- Read after taking the lock, because another caller may just have finished.
   select c.wrapper, c.at into v_last from executor.executor_cycles as c order by c.cycle desc limit 1;
-  -- One in the future is no reason to wait: the clock was set back.
+  -- A time in the future means that the clock was set back, so do not wait for it.
   if v_last.at > v_now - c_every and v_last.at <= v_now then
     return null;
   end if;
@@ -106,7 +106,7 @@ begin
   return 'process_orchestrator_jobs';
 end;
 $$;
-comment on function executor.run_wake_ups() is 'Calls the wake-up whose turn it is, 15 seconds after the last one and never sooner; whoever is there calls this, as often as he likes.';
+comment on function executor.run_wake_ups() is 'Calls the next wake-up, at least 15 seconds after the last one; any scheduler or worker may call this, as often as it likes.';
 
 revoke all on function
   executor.executor_cycle(text, text), executor.process_orchestrator_jobs(), executor.wake_execution_engine(), executor.run_wake_ups()

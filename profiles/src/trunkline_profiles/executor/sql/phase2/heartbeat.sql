@@ -1,4 +1,4 @@
--- The heartbeat of a worker that is not ours; our own extends all its leases in one call of the engine.
+-- The heartbeat of a third-party worker; ours extends all its leases in one call of the engine.
 -- requires: record
 -- source: 000200
 
@@ -16,7 +16,7 @@ begin
   if p_job_id is null or p_worker_id is null or p_worker_id = '' or length(p_worker_id) > 200 then
     return false;
   end if;
-  -- Without an attempt the worker is the fence.
+  -- Without an attempt, only the worker's name is the fence.
   select v.verdict = 'ok' into v_ok
   from trunkline.stale_monitor as m
   cross join lateral trunkline.heartbeat(
@@ -32,7 +32,7 @@ begin
   return v_ok;
 end;
 $$;
-comment on function executor.update_job_heartbeat(uuid, text, integer) is 'Says that a worker still works on a job; false where the job is not running, is another''s, is past its hard limit or shall be cancelled: stop and discard.';
+comment on function executor.update_job_heartbeat(uuid, text, integer) is 'Extends the lease of a job that this worker runs; false if the job is not running, belongs to another worker, is past its hard limit or is to be cancelled: stop and discard.';
 
 revoke all on function executor.update_job_heartbeat(uuid, text, integer) from public;
 grant execute on function executor.update_job_heartbeat(uuid, text, integer) to trunkline_worker;

@@ -1,4 +1,4 @@
--- What operators look at: how close running jobs are to their TTL, what was taken back, what is wrong.
+-- Views for operators: how close running jobs are to their TTL, reclaimed jobs, metrics with alerts.
 -- requires: record
 -- source: 000400
 
@@ -9,7 +9,7 @@ select
 from trunkline.stale_monitor as m
 join trunkline.tasks as t on t.task = m.task
 where t.profile = 'executor';
-comment on view executor.executor_jobs_stale_monitor is 'Running jobs with the age of their last sign of life against their TTL: healthy below it, stale from it on, critical from twice of it on.';
+comment on view executor.executor_jobs_stale_monitor is 'Running jobs with the age of their last sign of life: healthy below the TTL, stale from the TTL, critical from twice the TTL.';
 
 create or replace view executor.executor_jobs_stale_validation with (security_barrier = true) as
 select v.job_id as id, v.task as type, v.worker as locked_by, v.claimed_at as locked_at, v.heartbeat_at, v.liveness_age, v.lease as ttl
@@ -32,7 +32,7 @@ where h.task = any(array(
   select t.task from trunkline.tasks as t where t.profile = 'executor'
 ))
 order by h.at desc;
-comment on view executor.executor_jobs_reclaim_history is 'Every reclaim, newest first: which job, from whom, its lock and heartbeat times, and where it went.';
+comment on view executor.executor_jobs_reclaim_history is 'Every reclaim, newest first: the job, its old worker, its lock and heartbeat times, and its new state.';
 
 create or replace view executor.executor_metrics with (security_barrier = true) as
 select 'running_over_twice_ttl' as metric, null::text as type, count(*)::numeric as value, count(*) > 0 as alert
@@ -64,7 +64,7 @@ union all
 select 'types_without_ttl', null, count(*), count(*) > 0
 from executor.executor_job_types as y
 where not y.configured;
-comment on view executor.executor_metrics is 'Numbers to watch and whether each is an alert: jobs silent for twice their TTL, reclaims and dead per hour, the last reclaim, failing cycles, refused heartbeats, types without a TTL.';
+comment on view executor.executor_metrics is 'Metrics, each with its alert: jobs without a sign of life for twice their TTL, reclaims and dead per hour, the last reclaim, failing cycles, refused heartbeats, types without a TTL.';
 
 grant select on
   executor.executor_jobs_stale_monitor, executor.executor_jobs_stale_validation, executor.executor_jobs_reclaim_history,

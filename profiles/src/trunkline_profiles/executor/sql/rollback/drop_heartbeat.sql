@@ -1,3 +1,3 @@
--- Drops the heartbeat function, once no worker calls it.
+-- Drops the heartbeat function when no worker calls it any more.
 
 drop function if exists executor.update_job_heartbeat(uuid, text, integer);

@@ -1,5 +1,5 @@
--- Only when asked for: drops the view executor_jobs, the way in and this profile's own tables.
--- Jobs, dead letters and events are the engine's: they stay.
+-- Only on request: drops the view executor_jobs, enqueue_job and this profile's own tables.
+-- Jobs, dead letters and events belong to the engine and stay.
 
 drop function if exists executor.wake_execution_engine();
 drop function if exists executor.process_orchestrator_jobs();

@@ -1,4 +1,4 @@
--- Drops the views of phase 3; their data is the engine's and stays.
+-- Drops the views of phase 3; their data belongs to the engine and stays.
 
 drop view if exists executor.executor_metrics;
 drop view if exists executor.executor_jobs_reclaim_history;

@@ -1,5 +1,5 @@
--- Puts the wake-ups back as they were before phase 1: they wake the workers and take nothing back.
--- The schedules that call them go on working; the engine's own duty still reclaims.
+-- Restores the wake-ups of before phase 1: they wake the workers and take no jobs back.
+-- The schedules that call them keep working, and the engine's own duty still reclaims.
 
 do $restore$
 begin

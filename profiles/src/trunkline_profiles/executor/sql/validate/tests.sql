@@ -1,6 +1,6 @@
 -- The validation tests as functions of one transaction that is always rolled back; never a migration.
--- Jobs with an old lock are made by claiming them while the clock of this transaction stands in the
--- past. Nobody else sees that clock, the jobs or their queue.
+-- They create jobs with an old lock: the claim runs while the clock of this transaction is in the past.
+-- Other sessions see neither that clock nor the jobs and their queue.
 
 set local role trunkline_owner;
 
@@ -41,8 +41,8 @@ as $$
   )).job_id
 $$;
 
--- Reclaim starts where its last run ended, and a lock this old was never there before: every
--- twentieth run looks from the start.
+-- Reclaim starts where its last run ended, which is after a lock this old. Every twentieth run scans
+-- from the start.
 create function executor.validation_reclaim() returns void language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$

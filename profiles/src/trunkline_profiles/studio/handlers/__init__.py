@@ -1,0 +1,1 @@
+"""The work of the profile: charts, texts, pages and speech."""

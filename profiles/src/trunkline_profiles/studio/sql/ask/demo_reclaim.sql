@@ -1,0 +1,1 @@
+select studio.reclaim_stale_tasks()

@@ -1,0 +1,1 @@
+select studio.register_tasks()

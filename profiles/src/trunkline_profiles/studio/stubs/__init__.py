@@ -1,0 +1,1 @@
+"""A stand-in for the text model, for tests and the demonstration."""
