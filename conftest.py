@@ -4,6 +4,7 @@ The process that runs pytest starts the servers; workers of pytest-xdist are tol
 """
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 import hypothesis
 import pytest
 
-from tests.support import databases, servers, signals
+from tests.support import databases, order, servers, signals
+from tests.support import guard as guards
 from tests.support.databases import Database
 from tests.support.servers import Server, Servers
 
@@ -27,11 +29,22 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("suite")
 # What these try is the same on every server; both of them would take minutes more.
-_NEWEST_ONLY = {"bench", "cli", "client", "review"}
+_NEWEST_ONLY = {"bench", "cli", "client"}
+# Profiles: handlers with their stubs, and what a person types or reads. Their SQL is tried on both.
+_NEWEST_ONLY_OF_PROFILES = {
+    "flow",
+    "test_cli.py",
+    "test_cp_cli.py",
+    "test_cp_page.py",
+    "test_page.py",
+}
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     signals.give_children_default_signals()
+    # Compile each module once per checkout, not once per process: a run starts some thousand.
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # A test that forgets to name a folder for the embedded server must not use the user's own.
     os.environ["XDG_DATA_HOME"] = os.devnull
     os.environ.pop("TRUNKLINE_HOME", None)
@@ -45,18 +58,24 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the older server to the tests of the engine, where the versions differ."""
+    """Leave the older server to the tests of the engine, where the versions differ; order them."""
     newest = servers.majors()[-1]
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
-        folder = item.path.relative_to(Path(__file__).parent).parts[1]
         call = getattr(item, "callspec", None)
         major = call.params.get("server", newest) if call is not None else newest
-        (left_out if folder in _NEWEST_ONLY and major != newest else kept).append(item)
+        (left_out if major != newest and _is_for_the_newest(item.path) else kept).append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = kept
+    items[:] = order.slow_first(kept)
+
+
+def _is_for_the_newest(path: Path) -> bool:
+    top, room, *inner = path.relative_to(Path(__file__).parent).parts
+    if top == "profiles":
+        return not _NEWEST_ONLY_OF_PROFILES.isdisjoint(inner)
+    return room in _NEWEST_ONLY
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -66,6 +85,7 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    databases.close_administrators()
     running = config.stash.get(_RUNNING, None)
     if running is not None:
         running.close()
@@ -85,7 +105,15 @@ def template(server: Server) -> str:
 
 
 @pytest.fixture
-def database(server: Server, template: str) -> Iterator[Database]:
-    """A database of its own, with the schema installed."""
+def database(request: pytest.FixtureRequest, server: Server, template: str) -> Iterator[Database]:
+    """A separate database with the schema installed, and with the guard if the test asks for it."""
+    if "guard" in request.fixturenames:
+        template = guards.ensure_template(server)
     with databases.fresh(server, template) as made:
         yield made
+
+
+@pytest.fixture
+def guard(database: Database) -> Database:
+    """The database of the test, which refuses illegal changes of state from any role."""
+    return database

@@ -1,4 +1,4 @@
-"""Places for servers that a test starts for itself."""
+"""Folders for servers that a test starts itself."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from trunkline.embedded import stop
 
 @pytest.fixture
 def homes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder for folders of servers, none of which is left running."""
+    """A folder for the folders of servers, all of which are stopped at the end."""
     for name in [name for name in os.environ if name.startswith("TRUNKLINE_")]:
         monkeypatch.delenv(name)
     base = Path(tempfile.mkdtemp(prefix="trunkline-", dir=servers.memory()))

@@ -30,7 +30,7 @@ def failed(home: Path, *arguments: object, dsn: str = "", code: str, **more: str
     return done.stderr
 
 
-def test_a_backup_is_private_and_says_what_it_has(
+def test_a_backup_is_private_and_lists_what_it_has(
     database: Database, homes: Path, file: Path
 ) -> None:
     answer = json.loads(run(homes / "none", "db", "backup", file, "--json", dsn=database.dsn))
@@ -50,7 +50,7 @@ def test_the_embedded_server_is_not_used_where_it_is_refused(
     with server(home):
         run(home, "schema", "install")
         if command == "restore":
-            assert f"of embedded in {home} to {file}" in run(home, "db", "backup", file)
+            assert f"of embedded in {home} saved to {file}" in run(home, "db", "backup", file)
         for arguments, code, more in (
             ([], "dsn_required", {"TRUNKLINE_EMBEDDED": "0"}),
             (["--dsn", ""], "database_unreachable", {}),
@@ -61,10 +61,10 @@ def test_the_embedded_server_is_not_used_where_it_is_refused(
 
 def test_both_commands_name_their_server(database: Database, homes: Path, file: Path) -> None:
     saved = run(homes / "none", "db", "backup", file, dsn=database.dsn)
-    assert f"/{database.name} to {file}" in saved
+    assert f"/{database.name} saved to {file}" in saved
     with server(homes / "new"):
         restored = run(homes / "new", "db", "restore", file)
-    assert f"from {file} to embedded in {homes / 'new'}" in restored
+    assert f"restored from {file} to embedded in {homes / 'new'}" in restored
 
 
 def test_an_existing_file_is_replaced_only_by_force(

@@ -17,7 +17,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 def run_bench(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run it, with these environment variables and none of ours besides."""
+    """Run it with these environment variables, and none of ours in addition."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TRUNKLINE_")}
     return subprocess.run(
         [sys.executable, "-m", "bench", *arguments],

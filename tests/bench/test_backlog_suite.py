@@ -1,4 +1,4 @@
-"""The suite of what operators wait for runs, and measures every view, function and command."""
+"""The suite backlog runs, and measures every view, function and command."""
 
 from bench.backlog import reads
 from tests.bench.running import databases_left, figures_of, run_bench

@@ -1,4 +1,4 @@
-"""The books that a contest reads: of processes, of the server, of a producer's orders."""
+"""The counts that a contest reads: processor time, the server's processes, a product's tables."""
 
 import subprocess
 import sys
@@ -35,14 +35,14 @@ def test_time_of_children_that_ended_counts() -> None:
     with subprocess.Popen(command, stdin=pipe, stdout=pipe) as parent:
         assert parent.stdout is not None
         parent.stdout.readline()
-        # Nobody is left but the parent, which itself did nothing.
+        # Only the parent is left, which used no time itself.
         assert family([parent.pid]) == [parent.pid]
         assert cpu_seconds([parent.pid]) >= 0.25
         parent.kill()
     assert cpu_seconds([parent.pid]) == 0
 
 
-def test_the_server_is_found_with_everybody_it_serves(database: Database) -> None:
+def test_the_server_is_found_with_all_its_processes(database: Database) -> None:
     with contender(database.dsn) as other:
         (root,) = other.server_pids()
         assert other.connection.info.backend_pid in family([root])
@@ -57,12 +57,12 @@ def test_the_server_is_found_with_everybody_it_serves(database: Database) -> Non
             until(lambda: pid not in family([root]), "its process has ended")
             return cpu_seconds([root]) - before
 
-        # That connection is gone, its time is not. Other tests use this server, and the end of one
-        # of their connections may disturb a reading.
+        # The time of that connection still counts. Retried, because other tests use this server,
+        # and the end of one of their connections may disturb a reading.
         until(lambda: used_by_a_short_connection() >= 0.1, "its time is counted")
 
 
-def test_a_database_is_asked_for_its_account(database: Database) -> None:
+def test_the_tables_of_a_product_are_counted(database: Database) -> None:
     with contender(database.dsn) as other:
         other.connection.execute("create table jobs (number int)", prepare=False)
         other.connection.execute("create table ends (number int)", prepare=False)
@@ -75,7 +75,7 @@ def test_a_database_is_asked_for_its_account(database: Database) -> None:
             work.execute("insert into ends select n % 90 from generate_series(1, 100) as n")
             work.execute("delete from jobs where number > 40")
             pid = work.info.backend_pid
-        # Its counts are there once its process has ended, which the close does not wait for.
+        # Its counts arrive when its process has ended, which the close does not wait for.
         until(lambda: pid not in family(other.server_pids()), "its process has ended")
         assert not other.is_empty()
         assert other.ended() == (100, 90)
@@ -96,7 +96,7 @@ def test_a_connection_that_was_left_in_a_statement_is_replaced(database: Databas
 
 
 def test_every_product_describes_itself() -> None:
-    """Names are unique, and each is the key that its figures and its module have."""
+    """Names are unique, and each key is that of its figures and its module."""
     found = [find(key) for key in KEYS]
     assert [product.key for product in found] == list(KEYS)
     assert len({product.name for product in found}) == len(KEYS)

@@ -1,14 +1,12 @@
-"""What a contest publishes is what was measured: record, ratios, goals, table, chart, README."""
+"""A contest publishes what it measured: record, ratios, goals, table, README."""
 
 import json
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import pytest
 
 from bench.contest import publish
-from bench.contest.chart import chart
 from bench.contest.goals import GOALS, as_json, judge, ratio
 from bench.contest.record import Board, Record, Result
 from bench.contest.table import table
@@ -93,10 +91,10 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_ratios_are_taken_within_repetitions() -> None:
     ours = result("trunkline", "drain_1", *DRAINS["trunkline"])
     theirs = result("pgqueuer", "drain_1", *DRAINS["pgqueuer"])
-    # 3, 3.75 and 3; where one of them has fewer repetitions, the medians are all there is.
+    # 3, 3.75 and 3; with fewer repetitions of one product, the ratio is that of the medians.
     assert ratio(ours, theirs) == 3.0
     assert ratio(ours, result("pgqueuer", "drain_1", 10_000, 20_000)) == 2.0
-    # A percentile of all samples, and no ratio to a time that is not above zero.
+    # A percentile of all samples; no ratio to a time that is not above zero.
     assert ratio(result("a", "p", 1, 1, of_all=3.0), result("b", "p", 9, 9, of_all=6.0)) == 0.5
     assert ratio(result("a", "p", 1.0), result("b", "p", -0.1)) is None
 
@@ -116,7 +114,7 @@ def test_goals_are_judged_against_the_best_of_those_they_name() -> None:
     assert found["drain_1_vs_graphile_worker"].verdict == "met"
     # Less is better here, and 5 is more than 1.2 times 4.
     assert found["latency_call_p99_vs_all"].verdict == "MISSED"
-    # Whoever is not in the run is not beaten.
+    # A product that is not in the run is not compared.
     assert len(left) == len(GOALS) - 3
     assert "bulk enqueue, against pgmq" in left
 
@@ -136,24 +134,8 @@ def test_the_table_has_every_product_with_its_spread() -> None:
     assert any(line.split() == ["Trunkline", "5.00", "(4.00", "to", "9.00)"] for line in lines)
     assert "  Chancy: drain_2: of 9,000 jobs 1 lost, 0 ran more than once" in lines
     assert "  oban: needs Python 3.12" in lines
-    # Nothing is shown of what was not measured.
+    # Measures without results are not shown.
     assert not any("Enqueue" in line for line in lines)
-
-
-def test_the_chart_is_well_formed_and_shows_the_values() -> None:
-    drawn = ET.fromstring(chart(record()))  # noqa: S314 - drawn here
-    assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
-    texts = [
-        "".join(element.itertext()).strip()
-        for element in drawn.iter("{http://www.w3.org/2000/svg}text")
-    ]
-    assert {"Trunkline", "PgQueuer", "graphile-worker", "30,000", "10,000", "24,000"} <= set(texts)
-    # The best first.
-    rows = [
-        text for text in texts if text in {"Trunkline", "PgQueuer", "graphile-worker", "Chancy"}
-    ]
-    assert rows[:4] == ["Trunkline", "graphile-worker", "PgQueuer", "Chancy"]
-    assert any("2026-11-16" in text and "make bench-rivals" in text for text in texts)
 
 
 def test_a_record_is_published_between_its_marks(tmp_path: Path) -> None:

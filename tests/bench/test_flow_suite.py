@@ -1,4 +1,4 @@
-"""The measures of limits run from end to end, and the account of a fire is judged right."""
+"""The measures of limits run from end to end, and use of capacity is computed correctly."""
 
 import math
 
@@ -57,7 +57,7 @@ def test_use_of_a_minute_is_judged_up_to_the_last_opening() -> None:
 
 
 def test_whatever_binds_is_what_was_used() -> None:
-    """Tokens came to their limit long before requests did."""
+    """Tokens reached their limit long before requests did."""
     calls = [Call(at=at, tokens=40, at_once=1) for at in (0.0, 0.5, 62.0)]
     limits = {"requests_per_minute": 100, "tokens_per_minute": 80, "requests_per_hour": 6}
     minute, hour = judge(calls, limits)
@@ -66,7 +66,7 @@ def test_whatever_binds_is_what_was_used() -> None:
 
 
 def test_each_window_is_judged_by_what_bound_it() -> None:
-    """Requests the first, tokens the second: both were full."""
+    """Requests filled the first window, tokens the second."""
     sizes = [(0.0, 10), (0.1, 10), (62.0, 90), (124.0, 1)]
     calls = [Call(at=at, tokens=tokens, at_once=1) for at, tokens in sizes]
     limits = {"requests_per_minute": 2, "tokens_per_minute": 90, "requests_per_hour": 100}

@@ -35,7 +35,7 @@ def start(code: str, slate: Path | None = None, **variables: str) -> subprocess.
 
 
 def finish(process: subprocess.Popen[str], text: str = "") -> list[list[Any]]:
-    """Give its last input, and get what it said on both outputs."""
+    """Return its last input, and get what it said on both outputs."""
     said = process.communicate(text, timeout=180)
     assert process.returncode == 0, said
     return [[json.loads(line) for line in lines.splitlines()] for lines in said]
@@ -57,7 +57,7 @@ def test_notes_of_node_are_those_of_python(tmp_path: Path) -> None:
     assert noted == {0: 1, 3: 2, 4: 1, 5: 1, 7: 2, 999: 1}
     assert slate.unstarted == 994
     assert slate.repeated == 2
-    # The first start counts, whoever noted it, and in the order of the calls.
+    # The first start counts, from either process, and in the order of the calls.
     assert slate.starts[7] == by_python
     times = [slate.starts[number] for number in (5, 3, 4, 999, 0)]
     assert [before, *times, after] == sorted([before, *times, after])
@@ -65,12 +65,12 @@ def test_notes_of_node_are_those_of_python(tmp_path: Path) -> None:
 
 
 @needs_node
-def test_a_running_handler_is_seen_and_takes_the_time_it_is_told_to(tmp_path: Path) -> None:
+def test_a_running_handler_is_seen_and_takes_the_given_time(tmp_path: Path) -> None:
     slate = Slate.create(tmp_path / "slate", 2)
     code = "await handle(0); await handle(1); process.stdin.resume()"
     process = start(HANDLE + code, tmp_path / "slate", **{WORK_VARIABLE: "0.05"})
     give_up = time.monotonic() + 180
-    # It lives until its input ends, so they are not written at its end.
+    # It runs until its input ends, so the records are not written at its end.
     while slate.unstarted and time.monotonic() < give_up:
         time.sleep(0.01)
     unseen = slate.unstarted
@@ -82,7 +82,8 @@ def test_a_running_handler_is_seen_and_takes_the_time_it_is_told_to(tmp_path: Pa
 @needs_node
 def test_two_processes_at_once_lose_no_notes(tmp_path: Path) -> None:
     slate = Slate.create(tmp_path / "slate", 60_000)
-    # Neighbours, all over the slate, while each process writes dozens of times; the last for both.
+    # Adjacent numbers all over the slate, while each process writes dozens of times. Both write
+    # the last number.
     code = """
     const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
     for (let at = 0; at < 4000; at++) {
@@ -128,7 +129,7 @@ await serve({
 
 
 def produce(*orders: object) -> list[list[Any]]:
-    """Give the answers to orders, and the calls that came of them."""
+    """Return the replies to orders, and the resulting calls."""
     return finish(start(PRODUCE), "".join(json.dumps(order) + "\n" for order in orders))
 
 
@@ -141,7 +142,7 @@ def test_a_producer_fills_by_the_thousand() -> None:
 
 
 @needs_node
-def test_a_producer_shares_single_jobs_among_as_many_calls_as_told() -> None:
+def test_a_producer_shares_single_jobs_among_the_given_number_of_calls() -> None:
     (_, alone, together), calls = produce(("singly", 5, 20), ("singly", 50, 40, 10))
     assert calls[:20] == [[number, 1] for number in range(5, 25)]
     assert sorted(number for number, _ in calls[20:]) == list(range(50, 90))
@@ -151,7 +152,7 @@ def test_a_producer_shares_single_jobs_among_as_many_calls_as_told() -> None:
 
 
 @needs_node
-def test_a_producer_enqueues_at_the_moments_it_is_told() -> None:
+def test_a_producer_enqueues_at_the_given_moments() -> None:
     before = time.monotonic_ns()
     moments = [before + at * 1_000_000 for at in (900, 905, 990)]
     (_, times), calls = produce(("at", moments))

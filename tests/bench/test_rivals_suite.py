@@ -1,9 +1,8 @@
-"""`python -m bench rivals` runs from end to end, and says what it was asked about."""
+"""`python -m bench rivals` runs from end to end and reports what was requested."""
 
 import json
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -51,18 +50,17 @@ def test_ours_alone_is_measured(server: Server, tmp_path: Path) -> None:
     assert record["command"] == "python -m bench rivals --quick --product trunkline"
     assert record["machine"]["server_version"].startswith(str(server.major))
     assert "trunkline" in record["versions"]["trunkline"]
-    # Nobody was beaten, since nobody else was there.
+    # There is no goal without a rival.
     assert record["goals"] == []
     (figures,) = figures_by_product(path).values()
     assert figures.keys() >= FIGURES
     assert set(figures["lost"]["values"]) == {0}
     assert set(figures["repeated"]["values"]) == {0}
     assert {name for name in FIGURES if not figures[name]["median"] > 0} <= {"cpu_client"}
-    assert ET.parse(path.with_suffix(".svg")).getroot().tag.endswith("svg")  # noqa: S314
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not ENVIRONMENT.exists, reason="made by the first `python -m bench rivals`")
+@pytest.mark.skipif(not ENVIRONMENT.exists, reason="created by the first `python -m bench rivals`")
 def test_pgqueuer_takes_part(server: Server, tmp_path: Path) -> None:
     path = tmp_path / "rivals.json"
     result = run_bench(

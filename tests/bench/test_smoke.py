@@ -1,4 +1,4 @@
-"""The bench runs from end to end and gives the figures that others rely on."""
+"""The bench runs from end to end and prints the figures that others rely on."""
 
 import math
 import os
@@ -29,7 +29,7 @@ def test_every_measure_runs_on_a_given_server(server: Server) -> None:
     assert all(math.isfinite(value) for value in figures.values() if isinstance(value, float))
     assert figures["server_version"].startswith(str(server.major))
     assert figures["cores"] == os.cpu_count()
-    # Each figure with a goal says in the table whether it was met.
+    # The table shows for each figure with a goal whether it was met.
     assert result.stdout.count(" goal at ") == 11
     assert databases_left(server, figures) == []
 

@@ -1,4 +1,4 @@
-"""The soak runs through its phases, and its books can tell what went wrong."""
+"""The soak runs through its phases and detects lost and repeated jobs."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_it_runs_from_end_to_end(server: Server, tmp_path: Path) -> None:
         assert phase["completed"] > 0
         assert phase["claim_p99"] > 0
     assert record["books"]["scheduled"]["jobs"] == sizes.QUICK.scheduled
-    # Dead rows stay while somebody might still see them.
+    # Dead rows stay while a snapshot may still see them.
     assert record["phases"][1]["dead_most"] > 0
     assert (tmp_path / "quick" / "soak.svg").read_text(encoding="utf-8").rstrip().endswith("</svg>")
 
@@ -65,7 +65,7 @@ def test_notes_of_calls_are_read_back(tmp_path: Path) -> None:
 
 
 def ended(connection: psycopg.Connection, *numbers: int) -> None:
-    """Let jobs with these numbers be completed."""
+    """Complete jobs with these numbers."""
     calls = Calls(connection)
     calls.register("noop")
     calls.enqueue_many([{"task": "noop", "payload": {"number": number}} for number in numbers])
@@ -93,7 +93,7 @@ PARTS = [Part("first", 0, 4, 3), Part("second", 4, 8, 4)]
         ([0, 1, 2, 4, 5, 6, 7], [0, 1, 1, 2, 4, 5, 6, 7], [(0, 1), (0, 0)]),
     ],
 )
-def test_the_books_tell_what_is_lost_and_what_ran_twice(
+def test_lost_and_repeated_jobs_are_counted(
     database: Database,
     tmp_path: Path,
     recorded: list[int],
@@ -107,19 +107,19 @@ def test_the_books_tell_what_is_lost_and_what_ran_twice(
     assert sum(verdict.ended for verdict in found.values()) == len(recorded)
 
 
-def test_notes_of_workers_must_agree_with_the_database() -> None:
+def test_records_of_workers_must_agree_with_the_database() -> None:
     noted = [TimedCall(1, 1, Kind.COMPLETE, 60), TimedCall(2, 1, Kind.COMPLETE, 40)]
     noted += [TimedCall(3, 1, Kind.CLAIM, 500), TimedCall(4, 1, Kind.COMPLETE, -1)]
     require_same_ends(noted, {"first": Verdict(100, 100, 0, 0)})
-    with pytest.raises(RuntimeError, match="noted 100 ends of jobs, the database has 90"):
+    with pytest.raises(RuntimeError, match="recorded 100 ended jobs, the database has 90"):
         require_same_ends(noted, {"first": Verdict(100, 90, 10, 0)})
 
 
-def test_what_is_filled_in_is_not_mistaken_for_work(database: Database, tmp_path: Path) -> None:
+def test_inserted_jobs_do_not_count_as_work(database: Database, tmp_path: Path) -> None:
     with database.superuser() as connection:
         connection.execute("select trunkline.register_task(p_task => 'noop')")
         fill_in(connection, history=10, first=4, scheduled=4)
-        # Nobody has run them: they wait for their time.
+        # They have not run, because they are not due.
         parts = [Part("first", 0, 4, 0), Part("second", 4, 8, 4)]
         found = check(connection, noted(tmp_path / "slate", 8), parts)
         assert found == {"first": Verdict(0, 0, 0, 0), "second": Verdict(4, 0, 0, 0)}

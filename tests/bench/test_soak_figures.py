@@ -1,10 +1,9 @@
-"""What a soak saw becomes figures, verdicts, a record and a chart."""
+"""The raw data of a soak becomes figures, verdicts and a record."""
 
 import json
 import math
 import time
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -76,7 +75,7 @@ def test_a_phase_is_summed_up(tmp_path: Path) -> None:
     held = phase_figures(seen, seen.stretches[1])
     assert (held.begin, held.end) == (2.0, 4.0)
     assert (held.arrived, held.completed) == (50.0, 50.0)
-    # The look beside the claims is not one of them.
+    # The full scan does not count as a claim.
     assert (held.claims, held.claim_p99, held.claim_longest) == (1, 2.0, 2.0)
     assert held.look_longest == 900.0
     assert (held.latency_p50, held.latency_p99) == (5.0, 5.0)
@@ -111,7 +110,7 @@ def test_goals_can_be_missed(tmp_path: Path, jobs: int, claim: int, missed: set[
 def test_lost_work_misses_its_goal(tmp_path: Path) -> None:
     seen = course(tmp_path)
     seen.verdicts["after"] = Verdict(100, 100, lost=1, repeated=2)
-    # A special job that never started has no latency; it is lost, and told as that.
+    # A special job that never started has no latency and is reported as lost.
     seen.slate.starts[22] = 0
     figures = {
         figure.key: figure
@@ -120,7 +119,7 @@ def test_lost_work_misses_its_goal(tmp_path: Path) -> None:
     assert figures["soak_lost"].verdict == figures["soak_repeated"].verdict == "MISSED"
 
 
-def test_record_and_chart_are_written(tmp_path: Path) -> None:
+def test_the_record_is_written(tmp_path: Path) -> None:
     seen = course(tmp_path)
     phases = [phase_figures(seen, stretch) for stretch in seen.stretches]
     wanted = sizes.SoakSizes(10, 20, 5_000_000, 1_000_000, tmp_path / "results")
@@ -132,7 +131,3 @@ def test_record_and_chart_are_written(tmp_path: Path) -> None:
     assert record["command"] == "python -m bench soak --minutes 10"
     assert record["seconds"]["claim_p99"][:2] == [2.0, None]
     assert {goal["verdict"] for goal in record["goals"]} == {"met"}
-    root = ET.parse(tmp_path / "results" / "soak.svg").getroot()  # noqa: S314 - our own
-    told = " ".join("".join(root.itertext()).split())
-    for word in ("held", "Dead rows", "completed", "python -m bench soak --minutes 10"):
-        assert word in told

@@ -1,4 +1,4 @@
-"""Two versions are compared, each by its own sources, and only by what both have in common."""
+"""Two versions are compared, each with its own sources, and only by what both have."""
 
 import shutil
 import subprocess
@@ -9,9 +9,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from bench.figures import Figure
 from bench.place import open_place
 from bench.rivals.trunkline import open_trunkline
 from bench.speed import checkout
+from bench.speed.floor import FLOORED, with_floor
 from bench.speed.pairs import compare, in_order
 from bench.suites import SUITES
 from tests.bench.running import databases_left, figures_of, run_bench
@@ -21,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 _SCHEMA = "trunkline" + "_internal"
 
 COMPARED = ("drain", "enqueue", "claim_complete", "limits_wide", "limits_keys", "wal")
-# Ratios within one version, which other suites prove to run.
+# Ratios within one version; tests of other suites run these measures.
 ALONE = {
     "depth",
     "fairness",
@@ -48,20 +50,24 @@ PROMISED = {
     "limits_wide_slots_4_ratio",
     "limits_wide_slots_4_vs_before",
     "single_enqueue_vs_before",
+}
+LOG_RATIOS = {
     "wal_100_vs_before",
     "wal_8k_vs_before",
+    "wal_200k_vs_before",
     "wal_keys_slots_vs_before",
+    "wal_keys_rate_vs_before",
 }
 
 needs_history = pytest.mark.skipif(
-    not (ROOT / ".git").exists(), reason="the other version comes out of the repository's history"
+    not (ROOT / ".git").exists(), reason="the other version comes from the repository's history"
 )
 
 
 @pytest.mark.slow
 @needs_history
 def test_every_compared_figure_is_printed(server: Server, tmp_path: Path) -> None:
-    only = [word for name in COMPARED for word in ("--only", name)]
+    only = [word for name in COMPARED if name != "wal" for word in ("--only", name)]
     result = run_bench(
         *("speed", "--before", "HEAD", "--quick", *only, "--dsn", server.dsn("trunkline")),
         TRUNKLINE_BENCH_CACHE=str(tmp_path),
@@ -72,6 +78,19 @@ def test_every_compared_figure_is_printed(server: Server, tmp_path: Path) -> Non
     assert figures["drain_faults"] == figures["limits_wide_faults"] == 0
     assert [path.name for path in tmp_path.glob("before-*")] == [f"before-{figures['before']}"]
     assert databases_left(server, figures) == []
+
+
+@pytest.mark.slow
+@needs_history
+def test_the_same_sources_write_the_same_log(tmp_path: Path) -> None:
+    """On a server of the bench, because the log of a shared one has records of other tests."""
+    result = run_bench(
+        *("speed", "--before", "HEAD", "--quick", "--only", "wal"),
+        TRUNKLINE_BENCH_CACHE=str(tmp_path),
+    )
+    ratios = {key: value for key, value in figures_of(result).items() if key in LOG_RATIOS}
+    assert ratios.keys() == LOG_RATIOS
+    assert {key: ratio for key, ratio in ratios.items() if not 0.9 < ratio < 1.1} == {}
 
 
 def test_the_suite_has_every_measure_that_speed_is_judged_by() -> None:
@@ -91,6 +110,7 @@ def test_an_unknown_commit_is_refused(tmp_path: Path) -> None:
     [
         (("speed",), "the suite speed needs --before COMMIT"),
         (("flow", "--before", "HEAD"), "argument --before: only with the suite speed"),
+        (("flow", "--floor", "0.98"), "argument --floor: only with the suite speed"),
     ],
 )
 def test_a_commit_belongs_to_the_suite_speed(arguments: tuple[str, ...], message: str) -> None:
@@ -100,7 +120,7 @@ def test_a_commit_belongs_to_the_suite_speed(arguments: tuple[str, ...], message
 
 
 @needs_history
-def test_a_checkout_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_is_checked_out_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkout, "CACHE", tmp_path)
     version = checkout.check_out("HEAD")
     mark = version.sources / "mark"
@@ -110,7 +130,7 @@ def test_a_checkout_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_other_version_runs_its_own_code_and_schema(server: Server, tmp_path: Path) -> None:
-    """Changed sources stand for another commit: their comment and their module must be met."""
+    """Changed sources stand for another commit: its comment and its module are used."""
     sources = tmp_path / "src"
     shutil.copytree(ROOT / "src", sources)
     view = sources / "trunkline/sql/queue/views/tasks.sql"
@@ -160,6 +180,17 @@ def test_a_ratio_is_the_median_of_paired_repetitions() -> None:
     assert figures["f_vs_before_best"].value == 0.5
     assert figures["f_vs_before_least"].value == 0.5
     assert figures["f_vs_before_most"].value == 2.0
+
+
+def test_a_floor_is_the_goal_for_plain_jobs_alone() -> None:
+    keys = ("drain_1", "drain_2", "single_enqueue", "enqueue", "bulk_enqueue", "claim_complete")
+    figures = [Figure(f"{key}_vs_before", 0.975, key, goal=0.97) for key in keys]
+    assert {figure.verdict for figure in with_floor(figures, None)} == {"met"}
+    floored = with_floor(figures, 0.98)
+    missed = [figure.text for figure in floored if figure.verdict == "MISSED"]
+    assert missed == ["drain_1", "drain_2", "single_enqueue", "enqueue"]
+    # The suite has figures of these names.
+    assert FLOORED <= PROMISED
 
 
 def test_the_version_that_goes_first_alternates() -> None:

@@ -1,4 +1,4 @@
-"""The measures of whole processes run, tell the truth, and leave nothing behind."""
+"""The measures of whole processes run, are correct, and leave nothing behind."""
 
 import sys
 import time
@@ -43,7 +43,7 @@ def test_our_processes_are_measured_without_rivals(server: Server) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not ENVIRONMENT.exists, reason="made by the first `python -m bench worker`")
+@pytest.mark.skipif(not ENVIRONMENT.exists, reason="created by the first `python -m bench worker`")
 def test_pgqueuer_is_measured_in_the_same_run(server: Server) -> None:
     figures = figures_of(
         run_bench(
@@ -68,10 +68,10 @@ def test_drivers_are_compared() -> None:
             assert figures[f"hot_path_{form}_{loop}_500_cpu"] > 0
 
 
-def test_a_slate_tells_what_ran_how_often(tmp_path: Path) -> None:
+def test_a_slate_counts_how_often_each_job_ran(tmp_path: Path) -> None:
     slate = Slate.create(tmp_path / "slate", 4)
     assert slate.unstarted == 4
-    # As another process: the file is what they share.
+    # As another process would: they share the file.
     other = Slate(tmp_path / "slate")
     before = time.monotonic_ns()
     other.note(0)
@@ -98,7 +98,7 @@ def contender(*worker: str) -> PostgresContender:
     )
 
 
-def test_a_worker_that_ends_early_is_told_with_its_last_words(tmp_path: Path) -> None:
+def test_a_worker_that_ends_early_is_reported_with_its_last_output(tmp_path: Path) -> None:
     dying = contender("-c", "raise SystemExit('no such queue')")
     with (
         pytest.raises(RuntimeError, match="Other's worker ended too early: no such queue"),
@@ -107,7 +107,7 @@ def test_a_worker_that_ends_early_is_told_with_its_last_words(tmp_path: Path) ->
         wait_for(lambda: False, worker, seconds=30)
 
 
-def test_a_worker_that_fails_at_its_end_is_told(tmp_path: Path) -> None:
+def test_a_worker_that_fails_at_its_end_is_reported(tmp_path: Path) -> None:
     code = (
         "import signal, sys, pathlib\n"
         "signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))\n"

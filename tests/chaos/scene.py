@@ -218,7 +218,7 @@ class Scene:
         assert found.faults == {}, found.faults
         wanted = len(self.jobs) if completed is None else completed
         assert found.completed == wanted, f"{found.completed} completed, not {wanted}"
-        books = guard.books(self.superuser)
+        books = guard.job_counts(self.superuser)
         assert books.total == books.ids == len(self.jobs), books
         misfits = self.superuser.execute(_POSTINGS).fetchall()
         assert misfits == [], f"postings without completions, or the reverse: {misfits}"

@@ -113,7 +113,7 @@ def test_an_enqueue_whose_answer_is_lost_can_be_repeated(scene: Scene, proxy: Fa
 
 
 @pytest.mark.slow
-def test_a_connection_that_fell_silent_is_given_up(scene: Scene, proxy: FaultProxy) -> None:
+def test_a_silent_connection_is_abandoned(scene: Scene, proxy: FaultProxy) -> None:
     app = Trunkline(proxy.dsn(scene.database.dsn))
 
     async def produce() -> None:
@@ -132,7 +132,7 @@ def test_a_connection_that_fell_silent_is_given_up(scene: Scene, proxy: FaultPro
 
 
 @pytest.mark.slow
-def test_a_blocking_call_on_a_silent_connection_is_given_up(
+def test_a_blocking_call_on_a_silent_connection_is_abandoned(
     scene: Scene, proxy: FaultProxy
 ) -> None:
     with Trunkline(proxy.dsn(scene.database.dsn)).sync as client:

@@ -61,23 +61,23 @@ def test_work_goes_on_after_a_restart(
     held = scene.enqueue("lingers", 2, gate="away")
     scene.until(lambda: [run.finished for run in scene.runs(*held)] == [True] * 2, "work is done")
     private_server.stop(number)
-    # These end while nobody can be told.
+    # These end while the server is away.
     scene.open("away")
-    until(lambda: worker.says("worker.completer"), "the worker tried to tell")
+    until(lambda: worker.says("worker.completer"), "the worker has tried to report")
     private_server.start()
     back = time.monotonic()
     require_resumed(scene, worker, back)
     scene.until_all("completed")
     scene.require_balance()
-    # An end that could not be told is told again; the work is not done again.
+    # The worker reports such an end again; the job does not run again.
     assert {scene.job(job).attempt for job in held} == {1}
     assert len(done) + len(posted) + len(held) < len(scene.jobs)
 
 
-def test_a_worker_that_meets_no_server_says_so_and_ends(
+def test_a_worker_without_a_server_reports_that_and_ends(
     private_server: PrivateServer, private_scene: Scene
 ) -> None:
-    """A wrong address is told at once; whoever looks after the service starts it again."""
+    """A wrong address is reported at once. A supervisor starts the worker again."""
     private_server.stop()
     worker = private_scene.launch()
     assert worker.until_ended() == 1

@@ -25,7 +25,7 @@ def test_one_ctrl_c_reaches_a_supervised_worker_twice_and_leaves_the_grace(scene
     scene.require_balance()
 
 
-def test_a_supervisor_told_to_stop_while_it_starts_ends_at_once(scene: Scene) -> None:
+def test_a_supervisor_that_is_stopped_while_it_starts_ends_at_once(scene: Scene) -> None:
     worker = scene.launch("--processes", "8", "--grace", "10m")
     scene.until(lambda: worker.says("supervisor ready"), "it starts its processes")
     worker.signal(signal.SIGTERM)

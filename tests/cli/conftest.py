@@ -1,4 +1,4 @@
-"""A database with some tasks, and the command line pointed at it."""
+"""A database with some tasks, and the command line connected to it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tests.support.databases import Database
 
 @pytest.fixture
 def calls(database: Database) -> Calls:
-    """The engine's functions, for arranging."""
-    made = Calls(database.connect())
-    made.register("send", queue="mail")
-    made.register("once", max_attempts=1)
-    made.register("watched", audit=True)
-    return made
+    """Calls of the engine's functions, to arrange a test."""
+    calls = Calls(database.connect())
+    calls.register("send", queue="mail")
+    calls.register("once", max_attempts=1)
+    calls.register("watched", audit=True)
+    return calls
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 
 import pytest
@@ -57,18 +58,34 @@ def test_limits_show_that_they_stopped_counting(cli: Cli) -> None:
     assert "10,000+ jobs" in cli.text("limits", "show", "api")
 
 
-def test_a_list_with_a_rare_filter_says_how_to_go_on(
-    cli: Cli, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert cli.json("jobs", "list", "--task", "rare") == []
-    advice = caplog.messages[-1]
-    assert "Only the newest jobs were searched" in advice
-    caplog.clear()
-    option, following = advice.split()[-2:]
-    (job,) = cli.json("jobs", "list", "--task", "rare", option, following)
+def test_a_list_that_ends_early_names_the_command_that_continues(cli: Cli) -> None:
+    listed = cli.run("jobs", "list", "--task", "rare")
+    assert listed.stdout == ""
+    empty, following = listed.stderr.splitlines()
+    assert empty == "No job matches."
+    before = "Older jobs were not searched. Continue with: "
+    assert following.startswith(before)
+    words = shlex.split(following.removeprefix(before))
+    assert words[1:5] == ["jobs", "list", "--task", "rare"]
+    [job] = cli.json(*words[1:])
     assert job["task"] == "rare"
-    assert len(cli.json("jobs", "list")) == 20
-    assert not caplog.messages
+
+
+def test_a_full_page_names_the_next_one(cli: Cli) -> None:
+    listed = cli.run("jobs", "list", "--json")
+    first = [job["job_id"] for job in json.loads(listed.stdout)]
+    second = cli.json("jobs", "list", "--cursor", json.loads(listed.stderr)["next"])
+    ids = [*first, *(job["job_id"] for job in second)]
+    assert len(set(ids)) == 40
+    assert ids == sorted(ids, reverse=True)
+
+
+def test_counts_show_that_they_stopped_counting(cli: Cli) -> None:
+    assert cli.text("jobs", "count", "--task", "call").splitlines()[1].split() == [
+        "ready",
+        "10,000+",
+    ]
+    assert {"state": "ready", "jobs": COUNTED, "more": True} in cli.json("jobs", "count")
 
 
 def unserved(cli: Cli) -> dict[str, str]:
@@ -77,7 +94,7 @@ def unserved(cli: Cli) -> dict[str, str]:
     return found
 
 
-def test_the_doctor_says_that_it_checked_a_part(cli: Cli, backlog: Database) -> None:
+def test_the_doctor_reports_that_it_checked_a_part(cli: Cli, backlog: Database) -> None:
     found = unserved(cli)
     assert found["level"] == "warn"
     assert "checked the first 10,000 ready jobs of 1 queue with more" in found["message"]

@@ -8,7 +8,7 @@ from tests.cli.driving import Cli
 from tests.support.calls import Calls
 from tests.support.databases import Database
 from tests.support.internals import rows
-from trunkline.cli import measuring
+from trunkline.db.calls import work
 
 
 def test_figures(cli: Cli, calls: Calls, database: Database) -> None:
@@ -36,7 +36,7 @@ def test_it_cleans_up_when_interrupted(
     def interrupted(*_arguments: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(measuring, "_work", interrupted)
+    monkeypatch.setattr(work, "claim", interrupted)
     result = cli.run("bench", "--jobs", 50)
     assert result.exit_code == 1
     assert "Aborted" in result.stderr
@@ -44,7 +44,7 @@ def test_it_cleans_up_when_interrupted(
     assert {row["task"] for row in cli.json("tasks", "list")} == {"once", "send", "watched"}
 
 
-def test_a_role_that_may_not_remove_rows_says_so(calls: Calls, database: Database) -> None:
+def test_a_role_that_may_not_remove_rows_is_reported(calls: Calls, database: Database) -> None:
     admin = database.superuser()
     admin.execute("create role measurer login")
     admin.execute("grant trunkline_producer, trunkline_worker, trunkline_operator to measurer")

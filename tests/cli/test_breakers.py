@@ -25,10 +25,10 @@ def rows(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()[1:]]
 
 
-def test_a_breaker_is_made_changed_and_taken_away(cli: Cli) -> None:
+def test_a_breaker_is_set_changed_and_removed(cli: Cli) -> None:
     assert "breakers set NAME" in cli.run("breakers", "list").stderr
-    made = cli.text("breakers", "set", "api")
-    assert made == "api has a breaker: it counts what fails from now on\n"
+    text = cli.text("breakers", "set", "api")
+    assert text == "Breaker of api set. It counts attempts that fail from now on.\n"
     [found] = cli.json("breakers", "list")
     assert (found["name"], found["state"], found["failures"]) == ("api", "closed", 0)
     parts = {name: value for name, value in found.items() if name.startswith("breaker_")}
@@ -49,8 +49,8 @@ def test_a_breaker_is_made_changed_and_taken_away(cli: Cli) -> None:
         "breaker_window": 300.0,
         "breaker_probe_after": 30.0,
     }
-    gone = cli.text("breakers", "set", "api", "--failures", "none")
-    assert gone == "api has no breaker any more\n"
+    text = cli.text("breakers", "set", "api", "--failures", "none")
+    assert text == "Breaker of api removed.\n"
     assert cli.json("breakers", "list") == []
 
 
@@ -78,7 +78,7 @@ def test_an_open_one_is_shown_first_with_why_and_until_when(cli: Cli, calls: Cal
     assert second[:3] == ["aaa", "closed", "0/10"]
 
 
-def test_a_job_that_is_held_is_told_by_what(cli: Cli, calls: Calls, database: Database) -> None:
+def test_explain_names_what_holds_a_job(cli: Cli, calls: Calls, database: Database) -> None:
     cli.run("breakers", "set", "api", "--failures", 3)
     calls.register("call", limits=["api"])
     fail(calls, 3)
@@ -101,11 +101,13 @@ def test_reset(cli: Cli, calls: Calls) -> None:
     calls.register("call", limits=["model/{model}"])
     for model in "abc":
         fail(calls, 2, payload={"model": model})
-    assert cli.text("breakers", "reset", "model/a") == "model/a: 1 breaker closed\n"
-    assert cli.text("breakers", "reset", "model/a") == "model/a was not open\n"
+    assert cli.text("breakers", "reset", "model/a") == "Breaker of model/a closed.\n"
+    assert cli.text("breakers", "reset", "model/a") == "Breaker of model/a was not open.\n"
+    text = cli.text("breakers", "reset", "model/{model}")
+    assert text == "2 breakers of model/{model} closed.\n"
     assert cli.json("breakers", "reset", "model/{model}") == {
         "breaker": "model/{model}",
-        "closed": 2,
+        "closed": 0,
     }
     assert {row["state"] for row in cli.json("breakers", "list")} == {"closed"}
 
@@ -114,16 +116,18 @@ def test_trip(cli: Cli, calls: Calls) -> None:
     cli.run("breakers", "set", "api")
     calls.register("call", limits=["api"])
     calls.fill(1, task="call")
-    told = cli.text("breakers", "trip", "api", "--reason", "nonsense", "--for", "15m")
-    assert told.startswith("api is open: one job is tried 2")
-    assert "(in 15m)" in told or "(in 14m59s)" in told
+    text = cli.text("breakers", "trip", "api", "--reason", "nonsense", "--for", "15m")
+    assert text.startswith(
+        "Breaker of api opened. Running jobs continue; the next job is tried at 2"
+    )
+    assert text.endswith(("(in 15m).\n", "(in 14m59s).\n"))
     assert calls.claim("w").rows == []
     [found] = cli.json("breakers", "list")
     assert (found["state"], found["reason"], found["waiting"]) == ("open", "nonsense", 1)
     assert cli.json("breakers", "trip", "api")["state"] == "open"
 
 
-def test_the_doctor_tells_of_open_ones(cli: Cli) -> None:
+def test_the_doctor_reports_open_breakers(cli: Cli) -> None:
     """RF-85: an alert."""
     cli.run("breakers", "set", "api")
     assert "all closed" in cli.run("doctor").stdout

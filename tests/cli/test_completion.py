@@ -41,10 +41,9 @@ def test_bash_knows_the_command() -> None:
 
 
 def test_bash_completes_commands_and_options() -> None:
-    assert completed("trunkline", "wor") == ["worker", "workers"]
-    assert completed("trunkline", "jobs", "") == (
-        ["cancel", "enqueue", "explain", "list", "retry", "show", "tail"]
-    )
+    assert completed("trunkline", "wor") == ["worker", "workers", "workflows"]
+    commands = "cancel count discard enqueue explain list reprioritise reset-step retry show tail"
+    assert " ".join(completed("trunkline", "jobs", "")) == commands
     assert "--no-follow" in completed("trunkline", "jobs", "tail", "--")
     assert completed("trunkline", "jobs", "list", "--state", "r") == ["ready", "running"]
     assert completed("trunkline", "completion", "z") == ["zsh"]

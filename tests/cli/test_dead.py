@@ -17,7 +17,7 @@ def states(cli: Cli) -> list[str]:
 
 
 def test_list_and_show(cli: Cli, calls: Calls) -> None:
-    assert cli.run("dead", "list").stderr == "No dead letters\n"
+    assert cli.run("dead", "list").stderr == "No dead letter matches.\n"
     (one,) = die(calls, message="first")
     (other,) = die(calls, message="second", task="once", queue="side")
     shown = cli.text("dead", "list").splitlines()
@@ -59,22 +59,22 @@ def test_replay_by_filter_takes_yes_where_nobody_can_answer(cli: Cli, calls: Cal
     die(calls, 3)
     refused = cli.run("dead", "replay", "--task", "once")
     assert refused.exit_code == 2
-    assert "Replay 3 dead letters (once 3)?" in refused.stderr
+    assert "Replay 3 dead letters?" in refused.stderr
     assert "--yes" in refused.stderr
     assert states(cli) == ["dead"] * 3
-    assert len(cli.json("dead", "replay", "--task", "once", "--yes")) == 3
+    assert cli.text("dead", "replay", "--task", "once", "--yes") == "3 dead letters replayed.\n"
     assert states(cli) == ["ready"] * 3
-    assert cli.run("dead", "replay", "--task", "once", "--yes").stderr == "No dead letters fit\n"
-    assert cli.json("dead", "replay", "--all", "--yes") == []
+    again = cli.run("dead", "replay", "--task", "once", "--yes")
+    assert (again.exit_code, again.stderr) == (0, "No dead letter matches the filter.\n")
+    assert cli.json("dead", "replay", "--all", "--yes")["jobs"] == 0
 
 
 def test_filters_are_taken_together(cli: Cli, calls: Calls) -> None:
     die(calls, 1, queue="a")
     (wanted,) = die(calls, 1, queue="b")
-    assert [
-        row["job_id"]
-        for row in cli.json("dead", "replay", "--task", "once", "--queue", "b", "--yes")
-    ] == [str(wanted)]
+    replayed = cli.json("dead", "replay", "--task", "once", "--queue", "b", "--yes")
+    assert replayed["outcomes"] == {"replayed": 1}
+    assert cli.json("jobs", "show", wanted)["state"] == "ready"
     assert states(cli) == ["dead", "ready"]
 
 
@@ -82,10 +82,14 @@ def test_dry_run_changes_nothing(cli: Cli, calls: Calls) -> None:
     jobs = die(calls, 2)
     shown = cli.run("dead", "discard", "--all", "--dry-run")
     assert shown.exit_code == 0
-    assert {line.split()[0] for line in shown.stdout.splitlines()} == {str(job) for job in jobs}
-    assert "Would discard 2 dead letters" in shown.stderr
-    assert len(cli.json("dead", "replay", "--all", "--dry-run")) == 2
-    assert len(cli.json("dead", "replay", jobs[0], uuid.uuid4(), "--dry-run")) == 1
+    first, _, *rows = shown.stdout.splitlines()
+    assert first == "2 dead letters would be discarded. The newest:"
+    assert {row.split()[0] for row in rows} == {str(job) for job in jobs}
+    preview = cli.json("dead", "replay", "--all", "--dry-run")
+    assert preview["counts"] == [{"state": "dead", "jobs": 2, "more": False}]
+    assert {job["job_id"] for job in preview["sample"]} == {str(job) for job in jobs}
+    preview = cli.json("dead", "replay", jobs[0], uuid.uuid4(), "--dry-run")
+    assert [job["job_id"] for job in preview["sample"]] == [str(jobs[0])]
     assert states(cli) == ["dead", "dead"]
 
 
@@ -97,9 +101,8 @@ def test_discard_always_takes_a_yes(cli: Cli, calls: Calls) -> None:
     told = cli.text("dead", "discard", one, "--yes", "--reason", "old")
     assert told == f"{one}  discarded\n"
     cli.text("dead", "acknowledge", other)
-    assert [
-        row["job_id"] for row in cli.json("dead", "discard", "--all-acknowledged", "--yes")
-    ] == [str(other)]
+    discarded = cli.json("dead", "discard", "--acknowledged", "--yes")
+    assert discarded["outcomes"] == {"discarded": 1}
     assert [row["job_id"] for row in cli.json("dead", "list")] == [str(third)]
 
 
@@ -110,12 +113,16 @@ def test_ids_or_filters_but_not_both(cli: Cli, calls: Calls) -> None:
     assert cli.run("dead", "discard", job, "--task", "once", "--yes").exit_code == 2
 
 
-def test_a_key_held_by_another_is_told_and_the_others_go_on(cli: Cli, calls: Calls) -> None:
+def test_a_key_held_by_another_job_is_counted_and_the_others_go_on(cli: Cli, calls: Calls) -> None:
     (held,) = die(calls, unique_key="k")
     (free,) = die(calls)
     calls.enqueue("once", unique_key="k")
     result = process("dead", "replay", "--all", "--yes", "--json", dsn=cli.dsn)
     assert result.returncode == 1
-    answers = {answer["job_id"]: answer for answer in json.loads(result.stdout)}
-    assert answers[str(held)]["error"]["code"] == "unique_key_held"
-    assert answers[str(free)]["state"] == "ready"
+    document = json.loads(result.stdout)
+    assert document["outcomes"] == {"replayed": 1, "unique_key_held": 1}
+    assert cli.json("jobs", "show", held)["state"] == "dead"
+    assert cli.json("jobs", "show", free)["state"] == "ready"
+    shown = cli.run("dead", "replay", "--all", "--yes")
+    assert shown.exit_code == 1
+    assert shown.stdout == "1 dead letter refused (unique_key_held).\n"

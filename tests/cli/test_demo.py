@@ -3,7 +3,6 @@
 import pytest
 from click.testing import CliRunner
 
-from trunkline import demo
 from trunkline.cli.main import cli
 from trunkline.demo.account import Account
 
@@ -22,7 +21,7 @@ BALANCED = Account(
 
 
 def test_the_demo_ends_by_naming_the_demos_of_profiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "play", lambda _seconds, _show: BALANCED)
+    monkeypatch.setattr("trunkline.cli.demo.play", lambda _seconds, _show: BALANCED)
     done = CliRunner().invoke(cli, ["demo"])
     assert done.exit_code == 0, done.output
     assert "trunkline profile demo NAME" in done.output.splitlines()[-1]

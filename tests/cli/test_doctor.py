@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 
 from tests.cli.driving import Cli, die
+from tests.cli.terminal import PROGRAM, Terminal
 from tests.support import pgbouncer
 from tests.support.calls import Calls
 from tests.support.databases import Database
@@ -47,7 +48,8 @@ def test_a_healthy_database_is_all_ok(cli: Cli, calls: Calls) -> None:
     assert levels(found, "ok") == set(found)
     assert set(found) == {
         *("client", "connection", "server", "schema", "role", "clock", "schema verify", "duties"),
-        *("breakers", "claims", "default partitions", "deferred work", "stale work", "workers"),
+        *("artifacts", "breakers", "claims", "default partitions", "deferred work", "stale work"),
+        *("store", "workers", "workflows"),
         "set aside",
         *("unserved jobs", "dead letters", "disk", "listen", "settings"),
     }
@@ -85,7 +87,7 @@ def test_the_hint_about_default_partitions_heals_a_clock_that_stepped_back(
     assert checked(cli, code=1)["default partitions"]["level"] == "ok"
 
 
-def test_late_duties_beside_a_living_worker_are_a_failure(
+def test_late_duties_despite_a_living_worker_are_a_failure(
     cli: Cli, calls: Calls, database: Database
 ) -> None:
     later(cli, database)
@@ -144,7 +146,7 @@ def test_an_address_for_listening_where_nobody_is(cli: Cli, calls: Calls) -> Non
     assert found["listen"]["hint"]
 
 
-def test_a_role_that_may_look_at_little(cli: Cli, database: Database) -> None:
+def test_the_doctor_works_for_a_role_that_may_read_little(cli: Cli, database: Database) -> None:
     with psycopg.connect(database.superuser_dsn, autocommit=True) as admin:
         admin.execute("drop role if exists narrow")
         admin.execute("create role narrow login")
@@ -170,3 +172,17 @@ def test_listening_through_a_pooler(database: Database, calls: Calls) -> None:
         assert "--listen-dsn" in found["listen"]["hint"]
         direct = checked(pooled, "--listen-dsn", database.dsn)
         assert direct["listen"]["level"] == "ok"
+
+
+def test_at_80_columns_long_findings_are_wrapped_and_indented(
+    cli: Cli, calls: Calls, database: Database
+) -> None:
+    die(calls)
+    with Terminal(*PROGRAM, "doctor", dsn=database.dsn, columns=80, lines=80) as terminal:
+        assert terminal.end() == 0
+        lines = terminal.text.splitlines()
+    assert all(line.startswith(("ok    ", "warn  ", "      ")) for line in lines)
+    assert "warn  dead letters: 1 not acknowledged" in lines
+    hint = lines.index("warn  dead letters: 1 not acknowledged") + 1
+    assert lines[hint].startswith("      -> See them with: trunkline dead list; then")
+    assert lines[hint + 1].startswith("         ")

@@ -123,7 +123,7 @@ def test_database_without_schema(database: Database) -> None:
         ("jobs:app", "def broken(:", "SyntaxError"),
         ("jobs:app", "1 / 0", "ZeroDivisionError"),
         ("jobs:app", "import no_such_package", "no_such_package, which is not installed"),
-        (":app", None, "names no module"),
+        (":app", None, "does not name a module"),
     ],
 )
 @pytest.mark.parametrize("command", ["worker", "up"])
@@ -145,7 +145,7 @@ def test_unknown_job(cli: Cli) -> None:
     assert UNKNOWN in found["Error"]
 
 
-def test_unknown_names_tell_where_the_known_ones_are(cli: Cli) -> None:
+def test_a_hint_for_an_unknown_name_lists_the_known_ones(cli: Cli) -> None:
     for arguments, listing in (
         (("jobs", "enqueue", "misspelt"), "trunkline tasks list"),
         (("workers", "drain", "nobody"), "trunkline workers list"),
@@ -183,7 +183,7 @@ def test_errors_are_json_with_json(cli: Cli) -> None:
     )
 
 
-@pytest.mark.parametrize("command", ["jobs list --limit 500", "jobs tail --lines 1500"])
+@pytest.mark.parametrize("command", ["jobs list --limit 1000", "jobs tail --lines 1500"])
 def test_a_reader_that_leaves_is_no_error(cli: Cli, calls: Calls, command: str) -> None:
     # More than a pipe holds, so that writing fails while there is something to write.
     calls.fill(500, task="send")

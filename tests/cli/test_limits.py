@@ -20,17 +20,23 @@ def rows(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()[1:]]
 
 
-def test_a_limit_is_made_changed_and_shown(cli: Cli, calls: Calls) -> None:
+def words(text: str) -> str:
+    """Join lines that were wrapped."""
+    return " ".join(text.split())
+
+
+def test_a_limit_is_created_changed_and_shown(cli: Cli, calls: Calls) -> None:
     assert "limits set NAME" in cli.run("limits", "list").stderr
-    made = cli.text("limits", "set", "api", "--concurrency", "2", "--tokens-per-minute", "900")
-    assert made == "api is made: it counts from the next claim on\n"
+    text = cli.text("limits", "set", "api", "--concurrency", "2", "--tokens-per-minute", "900")
+    assert text == "Limit api created. It applies from the next claim.\n"
     calls.register("call", limits=["api"], cost={"tokens": 100})
     calls.fill(5, task="call")
     assert len(calls.claim("w", 9).rows) == 2
     assert rows(cli.text("limits", "list")) == [["api", "2/2", "200/900", "3"]]
-    assert cli.text("limits", "set", "api", "--concurrency", "none").startswith("api is changed")
-    [found] = cli.json("limits", "list")
-    assert (found["concurrency"], found["in_use"], found["waiting"]) == (None, 2, 3)
+    text = cli.text("limits", "set", "api", "--concurrency", "none")
+    assert text == "Limit api changed. It applies from the next claim.\n"
+    [limit] = cli.json("limits", "list")
+    assert (limit["concurrency"], limit["in_use"], limit["waiting"]) == (None, 2, 3)
     assert cli.json("limits", "set", "api", "--concurrency", "4") == {
         "limit": "api",
         "created": False,
@@ -43,18 +49,23 @@ def test_pause_and_resume(cli: Cli, calls: Calls) -> None:
     cli.run("limits", "set", "api", "--concurrency", "2")
     calls.register("call", limits=["api"])
     calls.fill(1, task="call")
-    assert cli.text("limits", "pause", "api", "--reason", "new key") == "api is paused\n"
-    assert "maintenance: new key" in cli.text("limits", "list")
+    assert cli.text("limits", "pause", "api", "--reason", "new key") == (
+        "Limit api paused. Running jobs continue; new calls through ctx.http and ctx.grant are"
+        " refused.\n"
+    )
+    assert "paused: new key" in cli.text("limits", "list")
     assert calls.claim("w").rows == []
     [job] = cli.json("jobs", "list")
     told = cli.text("jobs", "explain", job["job_id"])
     assert "The limit api is in maintenance (new key)." in told
     assert "trunkline limits resume 'api'" in told
-    assert cli.json("limits", "resume", "api")["status"] == "active"
+    assert cli.text("limits", "resume", "api") == "Limit api resumed.\n"
     assert len(calls.claim("w").rows) == 1
 
 
-def test_a_job_that_waits_is_told_for_what_and_until_when(cli: Cli, calls: Calls) -> None:
+def test_explain_names_the_limit_that_a_job_waits_for_and_until_when(
+    cli: Cli, calls: Calls
+) -> None:
     cli.run("limits", "set", "api", "--requests-per-minute", "1")
     cli.run("limits", "set", "slot", "--concurrency", "1")
     calls.register("call", limits=["api"])
@@ -63,10 +74,13 @@ def test_a_job_that_waits_is_told_for_what_and_until_when(cli: Cli, calls: Calls
     _, held = calls.fill(2, task="hold")
     calls.claim("w", 9)
     told = cli.text("jobs", "explain", str(last))
-    assert "It waits for the limit api: 1 ahead of it; there may be room for it from " in told
+    assert "It waits for the limit api: 1 job ahead of it. There may be room for it from " in told
     assert "(in 2m" in told
     told = cli.text("jobs", "explain", str(held))
-    assert "It waits for the limit slot: 0 ahead of it; it starts when a slot comes free" in told
+    assert (
+        "It waits for the limit slot: 0 jobs ahead of it. It starts when a slot becomes free"
+        in told
+    )
 
 
 def test_jobs_that_a_limit_sets_aside_are_shown(cli: Cli, calls: Calls, database: Database) -> None:
@@ -77,7 +91,7 @@ def test_jobs_that_a_limit_sets_aside_are_shown(cli: Cli, calls: Calls, database
     cli.run("limits", "set", "api", "--tokens-per-minute", "900")
     assert "2 set aside" in cli.text("limits", "list")
     shown = cli.text("limits", "show", "api")
-    assert "2 jobs, which cost more than the limit can ever allow" in " ".join(shown.split())
+    assert "2 jobs, which cost more than the limit can ever allow" in words(shown)
     found = cli.json("limits", "show", "api")
     assert (found["waiting"], found["set_aside"]) == (2, 2)
     assert [key["set_aside"] for key in found["keys"]] == [2]
@@ -103,13 +117,15 @@ def test_the_limit_to_raise_is_the_one_with_keys_or_the_quota(cli: Cli, calls: C
     told = cli.text("jobs", "explain", str(keyed))
     assert "the limit model/a gives at most 900 at once" in told
     assert "trunkline limits set 'model/{model}'" in told
-    assert "trunkline limits set" in cli.text("limits", "show", "model/{model}")
+    assert "trunkline limits set 'model/{model}'" in words(
+        cli.text("limits", "show", "model/{model}")
+    )
     cli.run("quotas", "set", "budget", "--amount", "5000", "--unit", "tokens")
     calls.register("spend", limits=["budget"], cost={"tokens": 1000})
     (usage,) = calls.fill(1, task="spend")
     cli.run("quotas", "set", "budget", "--amount", "100")
     assert "trunkline quotas set 'budget'" in cli.text("jobs", "explain", str(usage))
-    assert "trunkline quotas set" in cli.text("limits", "show", "budget")
+    assert "trunkline quotas set 'budget'" in words(cli.text("limits", "show", "budget"))
 
 
 def checks(cli: Cli) -> list[dict[str, Any]]:
@@ -131,7 +147,7 @@ def test_keys_are_shown_with_what_waits_for_each(cli: Cli, calls: Calls) -> None
 
 
 @pytest.mark.parametrize("command", [["show"], ["pause"], ["resume"]])
-def test_an_unknown_limit_is_told_with_the_known_ones(cli: Cli, command: list[str]) -> None:
+def test_an_unknown_limit_is_refused_with_the_known_ones(cli: Cli, command: list[str]) -> None:
     cli.run("limits", "set", "api", "--concurrency", "2")
     with pytest.raises(UnknownLimit) as caught:
         cli.run("limits", *command, "apy")
@@ -144,7 +160,7 @@ def test_what_is_no_limit_is_wrong_usage(cli: Cli) -> None:
 
 
 def test_every_part_is_set_and_shown(cli: Cli, calls: Calls) -> None:
-    """CP-23 to CP-25, TA-19: pressure, depth and shares beside rates and slots."""
+    """CP-23 to CP-25, TA-19: pressure, depth and shares alongside rates and slots."""
     made = cli.json(
         "limits", "set", "fair:mail/{tenant}", "--concurrency", "5", "--requests-per-hour", "1000",
         "--backpressure-threshold", "0.8", "--backpressure-delay", "1m30s", "--depth-limit", "7",
@@ -168,8 +184,8 @@ def test_every_part_is_set_and_shown(cli: Cli, calls: Calls) -> None:
         "quota        0 of 500 letters in 30d",
         "waiting      0 jobs",
         "breaker      closed; opens at 4 failures and 20% within 10m, tries again after 1m",
-        "pressure     new jobs are put off by 1m30s above 80% of the minute",
-        "depth        up to 7 jobs wait, more are put off by 1m30s",
+        "pressure     new jobs are deferred by 1m30s above 80% of the minute",
+        "depth        up to 7 jobs wait, more are deferred by 1m30s",
         "share group  fair:mail, weight 3, at most 2 at once while others wait",
     ):
         assert line in told
@@ -186,7 +202,7 @@ def test_every_part_is_set_and_shown(cli: Cli, calls: Calls) -> None:
     assert "at most" not in told_again
 
 
-def test_what_a_provider_said_is_shown_and_lifted(cli: Cli, calls: Calls) -> None:
+def test_a_pause_of_the_provider_is_shown_and_lifted(cli: Cli, calls: Calls) -> None:
     """A pause that one key was asked for is shown, and ends when an operator says so."""
     cli.text("limits", "set", "api/{model}/{tenant}", "--requests-per-minute", "2")
     calls.register("call", limits=["api/{model}/{tenant}"])
@@ -203,13 +219,13 @@ def test_what_a_provider_said_is_shown_and_lifted(cli: Cli, calls: Calls) -> Non
     assert re.search(r"paused for (9m5\ds|10m)\n", cli.text("limits", "list"))
     told = cli.text("limits", "show", "api/{model}/{tenant}")
     assert re.search(r"^paused +2 keys, until .+: 429 from the provider$", told, re.MULTILINE)
-    assert re.search(r"^refused +2 times to callers, last ", told, re.MULTILINE)
+    assert re.search(r"^refused +2 calls, last ", told, re.MULTILINE)
     keys_shown = cli.json("limits", "show", "api/{model}/{tenant}")["keys"]
     assert {key["name"] for key in keys_shown} == {"api/a%2Fb/acme", "api/c/acme"}
     assert {key["pause_reason"] for key in keys_shown} == {"429 from the provider"}
     assert (
         cli.text("limits", "resume", "api/{model}/{tenant}")
-        == "api/{model}/{tenant} goes on, 2 pauses of its provider lifted\n"
+        == "Limit api/{model}/{tenant} resumed. 2 pauses of its provider lifted.\n"
     )
     assert len(calls.claim("w", 9).rows) == 2
     again = cli.json("limits", "resume", "api/{model}/{tenant}")

@@ -30,7 +30,7 @@ def test_queues_list(cli: Cli, calls: Calls) -> None:
 def test_pause_and_resume(cli: Cli, calls: Calls) -> None:
     calls.enqueue("send")
     assert cli.text("queues", "pause", "mail", "--reason", "down") == (
-        "mail is paused: no job is claimed from it\n"
+        "Queue mail paused. Running jobs continue.\n"
     )
     assert "paused: down" in cli.text("queues", "list")
     assert calls.claim("w").rows == []
@@ -43,7 +43,7 @@ def test_pause_and_resume(cli: Cli, calls: Calls) -> None:
     }
     with pytest.raises(QueuePaused):
         cli.run("jobs", "enqueue", "send")
-    assert cli.text("queues", "resume", "mail") == "mail goes on\n"
+    assert cli.text("queues", "resume", "mail") == "Queue mail resumed.\n"
     assert cli.json("queues", "resume", "mail")["was_paused"] is False
     assert len(calls.claim("w").rows) == 1
     with pytest.raises(UnknownQueue) as caught:
@@ -52,7 +52,7 @@ def test_pause_and_resume(cli: Cli, calls: Calls) -> None:
 
 
 def test_limit(cli: Cli, calls: Calls) -> None:
-    assert cli.text("queues", "limit", "mail", "1") == "mail holds up to 1\n"
+    assert cli.text("queues", "limit", "mail", "1") == "Queue mail limited to 1 ready job.\n"
     calls.enqueue("send")
     with pytest.raises(QueueFull):
         cli.run("jobs", "enqueue", "send")
@@ -65,8 +65,10 @@ def test_limit(cli: Cli, calls: Calls) -> None:
 
 def test_ageing(cli: Cli, calls: Calls) -> None:
     calls.enqueue("send")
-    assert cli.text("queues", "age", "mail") == "mail ages: low priorities get their turn\n"
-    assert cli.text("queues", "limit", "mail", "9") == "mail holds up to 9\n"
+    assert cli.text("queues", "age", "mail") == (
+        "Queue mail serves the lowest priority first in one of sixteen claims.\n"
+    )
+    assert cli.text("queues", "limit", "mail", "9") == "Queue mail limited to 9 ready jobs.\n"
     assert "limit 9, ages" in cli.text("queues", "list")
     assert {row["queue"]: row["ageing"] for row in cli.json("queues", "list")}["mail"] is True
     assert cli.json("queues", "age", "mail", "--off") == {"queue": "mail", "ageing": False}
@@ -87,11 +89,13 @@ def test_workers_list_and_drain(cli: Cli, calls: Calls, database: Database) -> N
     assert shown["one"][:2] == ["active", "1"]
     assert "three" in cli.text("workers", "list", "--all")
 
-    assert cli.text("workers", "drain", "one") == "one  draining\n"
+    assert cli.text("workers", "drain", "one") == (
+        "Worker one draining. It finishes its running jobs and claims no more.\n"
+    )
     assert cli.json("workers", "drain", "--all", "--yes") == [
         {"worker": "two", "state": "draining"}
     ]
-    assert cli.run("workers", "drain", "--all", "--yes").stderr == "No worker is active\n"
+    assert cli.run("workers", "drain", "--all", "--yes").stderr == "No worker is active.\n"
     with pytest.raises(UnknownWorker):
         cli.run("workers", "drain", "nobody")
     assert cli.run("workers", "drain").exit_code == 2
@@ -100,7 +104,7 @@ def test_workers_list_and_drain(cli: Cli, calls: Calls, database: Database) -> N
     assert rows(cli.text("workers", "list"))[0][1] == "silent"
 
 
-def test_a_role_without_the_right_is_told_so(database: Database, calls: Calls) -> None:
+def test_a_role_without_the_right_is_refused_with_a_hint(database: Database, calls: Calls) -> None:
     database.superuser().execute("create role onlooker login; grant trunkline_reader to onlooker")
     try:
         looking = Cli(database.superuser_dsn.replace("//postgres", "//onlooker", 1))

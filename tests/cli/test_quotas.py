@@ -1,4 +1,4 @@
-"""``trunkline quotas``: the amounts, the forecast and the books."""
+"""``trunkline quotas``: amounts, forecast and usage."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ def spend(calls: Calls, task: str, tenant: str | None = None, **actual: float) -
     calls.batch("complete", "w", [attempt])
 
 
-def test_a_quota_is_made_used_and_shown(cli: Cli, calls: Calls) -> None:
+def test_a_quota_is_set_used_and_shown(cli: Cli, calls: Calls) -> None:
     """RF-53, RF-55: 19 of 20 GiB are given out; what runs is reserved until it is settled."""
     assert "quotas set NAME" in cli.run("quotas", "list").stderr
-    made = cli.text("quotas", "set", "maps", "--amount", "20GiB", "--window", "30d")
-    assert made == "maps has a quota: it counts from the next claim on\n"
+    text = cli.text("quotas", "set", "maps", "--amount", "20GiB", "--window", "30d")
+    assert text == "Quota of maps set. It applies from the next claim.\n"
     calls.register("fetch", limits=["maps"], cost={"units": 5 * GIB})
     calls.fill(5, task="fetch")
     attempts = calls.claim("w", 9).attempts
     assert len(attempts) == 3
     assert re.split(r"  +", cli.text("quotas", "list").splitlines()[1].strip()) == [
         *("maps", "75%", "15 GiB/20 GiB", "15 GiB", "30d", "15 GiB/h", "in 16m"),
-        "low priorities stop",
+        "low priorities wait",
     ]
     settle(calls, attempts[0], units=GIB)
     told = cli.text("quotas", "show", "maps")
     for line in (
-        "amount     20 GiB in any 30d, 19 GiB of which are given out",
-        "spent      11 GiB (55%)",
-        "reserved   10 GiB of that by what runs now",
-        "left       8 GiB",
-        "low        from 15 GiB on priorities below 0 stop",
-        "spent out  new jobs are refused",
-        "pace       11 GiB an hour",
+        "amount      20 GiB in any 30d, of which jobs may take 19 GiB",
+        "spent       11 GiB (55%)",
+        "reserved    10 GiB of that, by running jobs",
+        "left        8 GiB",
+        "low         from 15 GiB on, priorities below 0 wait",
+        "when spent  new jobs are refused",
+        "pace        11 GiB an hour",
     ):
         assert line in told.splitlines()
     [found] = cli.json("quotas", "show", "maps")
@@ -93,10 +93,10 @@ def test_a_budget_by_tenant_is_changed_for_one_and_spent_by_another(
     assert "waits, more in" in " ".join(line)
     told = cli.text("quotas", "show", "budget/zoo")
     tomorrow = (calls.clock().astimezone(UTC) + timedelta(days=1)).strftime("%Y-%m-%d")
-    assert f"begins anew  {tomorrow} 00:00:00" in told
-    assert f"forecast     spent; more {tomorrow}" in told
-    assert "limit        budget/{tenant}" in told
-    assert "spent out    new jobs wait" in told
+    assert f"resets      {tomorrow} 00:00:00" in told
+    assert f"forecast    spent; more {tomorrow}" in told
+    assert "limit       budget/{tenant}" in told
+    assert "when spent  new jobs wait" in told
 
 
 def test_parts_are_changed_alone_and_the_quota_taken_away(cli: Cli) -> None:
@@ -113,7 +113,7 @@ def test_parts_are_changed_alone_and_the_quota_taken_away(cli: Cli) -> None:
     cli.text("quotas", "set", "maps", "--period", "month")
     [found] = cli.json("quotas", "list")
     assert (found["window"], found["period"], found["unit"]) == (None, "month", "pages")
-    assert cli.text("quotas", "set", "maps", "--amount", "none") == "maps has no quota any more\n"
+    assert cli.text("quotas", "set", "maps", "--amount", "none") == "Quota of maps removed.\n"
     assert cli.json("quotas", "list") == []
 
 
@@ -128,12 +128,12 @@ def test_amounts_as_people_write_them(cli: Cli, amount: str, bytes_: int) -> Non
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ([], "Say how much"),
-        (["--amount", "much"], "is no amount"),
-        (["--amount", "-1"], "is no amount"),
-        (["--amount", "1.5"], "is no amount"),
-        (["--amount", "2000T"], "is no amount"),
-        (["--amount", "1GiB", "--unit", "tokens"], "no amount of tokens"),
+        ([], "Pass an amount"),
+        (["--amount", "much"], "is not an amount"),
+        (["--amount", "-1"], "is not an amount"),
+        (["--amount", "1.5"], "is not an amount"),
+        (["--amount", "2000T"], "is not an amount"),
+        (["--amount", "1GiB", "--unit", "tokens"], "The amount is in bytes, but --unit is tokens"),
         (["--amount", "1", "--window", "1d", "--period", "day"], "not both"),
         (["--amount", "1", "--period", "week"], "'week' is not one of"),
         (["--amount", "1", "--buffer", "0"], "0 is not in the range"),
@@ -154,7 +154,7 @@ def test_a_window_that_is_too_long_is_refused_by_the_engine(cli: Cli) -> None:
     assert "3600 to 31622400 seconds" in caught.value.detail["must_be"]
 
 
-def test_an_unknown_quota_is_told_with_the_known_ones(cli: Cli) -> None:
+def test_an_unknown_quota_is_refused_with_the_known_ones(cli: Cli) -> None:
     cli.text("quotas", "set", "maps", "--amount", "1")
     cli.text("limits", "set", "api", "--concurrency", "1")
     with pytest.raises(UnknownLimit) as caught:
@@ -162,6 +162,7 @@ def test_an_unknown_quota_is_told_with_the_known_ones(cli: Cli) -> None:
     server = caught.value.detail.pop("server")
     assert server.endswith(f"/{conninfo_to_dict(cli.dsn)['dbname']}")
     assert caught.value.detail == {"limit": "api", "known": ["maps"]}
+    assert caught.value.hint == "List the quotas with: trunkline quotas list"
 
 
 def test_the_known_quotas_are_sorted(cli: Cli) -> None:
@@ -173,14 +174,14 @@ def test_the_known_quotas_are_sorted(cli: Cli) -> None:
     assert caught.value.detail["known"] == known
 
 
-def test_the_books_by_day_task_tenant_and_limit(cli: Cli, calls: Calls, database: Database) -> None:
+def test_usage_by_day_task_tenant_and_limit(cli: Cli, calls: Calls, database: Database) -> None:
     """What was settled, told for each limit and summed over none; money once."""
     database.move_to_noon()
     cli.text("limits", "set", "openai", "--tokens-per-minute", "100000")
     cli.text("quotas", "set", "budget/{tenant}", "--amount", "1M", "--unit", "tokens")
     calls.register("write", limits=["openai", "budget/{tenant}"], cost={"tokens": 10})
     calls.register("read", limits=["openai"], cost={"tokens": 10})
-    assert "Nothing was spent" in cli.run("quotas", "usage").stderr
+    assert "No usage in that time" in cli.run("quotas", "usage").stderr
     spend(calls, "write", "acme", tokens=100, cost=0.5)
     spend(calls, "write", "zoo", tokens=200, cost=0.25)
     spend(calls, "read", tokens=3)
@@ -202,7 +203,7 @@ def test_the_books_by_day_task_tenant_and_limit(cli: Cli, calls: Calls, database
     assert books("--since", "1h", by="limit") == {"openai": (1, 40)}
     shown = cli.text("quotas", "usage", "--by", "tenant")
     assert rows(shown)[1] == ["acme", "openai", "2", "2", "140", "0.5000"]
-    assert shown.endswith("\n0.7500 in all\n")
+    assert shown.endswith("\nTotal cost: 0.7500\n")
     assert cli.run("quotas", "usage", "--since", "soon").exit_code == 2
 
 
@@ -227,7 +228,7 @@ def test_live_gauges_follow_in_the_colour_of_their_fill(cli: Cli, calls: Calls) 
         assert shown.end() == 0
 
 
-def test_a_narrow_terminal_still_tells_keys_apart(cli: Cli, calls: Calls) -> None:
+def test_a_narrow_terminal_still_shows_keys_that_differ(cli: Cli, calls: Calls) -> None:
     cli.text("quotas", "set", "budget/{tenant}", "--amount", "5M", "--unit", "tokens",
              "--period", "month")  # fmt: skip
     calls.register("write", limits=["budget/{tenant}"], cost={"tokens": 100_000})
@@ -253,5 +254,5 @@ def test_of_many_keys_the_fullest_are_shown(cli: Cli, calls: Calls) -> None:
     shown = cli.text("quotas", "list").splitlines()
     assert shown[1].split()[:3] == ["budget/t0", "3%", "3/100"]
     assert len(shown) == 1 + 50 + 1
-    assert shown[-1] == "and 10 more keys: --json has them all"
+    assert shown[-1] == "10 more keys; --json prints all of them"
     assert len(cli.json("quotas", "list")) == 60

@@ -17,12 +17,14 @@ from trunkline.errors import (
 
 def test_from_set_to_remove(cli: Cli) -> None:
     assert "trunkline schedules set" in cli.run("schedules", "list").stderr
-    made = cli.text("schedules", "set", "nightly", "0 3 * * *", "send", "--payload", '{"a": 1}')
-    assert made.startswith("nightly  made, next ")
+    text = cli.text("schedules", "set", "nightly", "0 3 * * *", "send", "--payload", '{"a": 1}')
+    assert text.startswith("Schedule nightly created. Next due at 2")
     (row,) = cli.json("schedules", "list")
     assert (row["cron"], row["time_zone"], row["task"]) == ("0 3 * * *", "UTC", "send")
     assert (row["payload"], row["missed"], row["paused"]) == ({"a": 1}, "once", False)
-    assert cli.text("schedules", "pause", "nightly") == "nightly  paused\n"
+    assert cli.text("schedules", "pause", "nightly") == (
+        "Schedule nightly paused. Jobs that it has enqueued continue.\n"
+    )
     assert "paused" in cli.text("schedules", "list")
     changed = cli.json(
         *("schedules", "set", "nightly", "@hourly", "send", "--time-zone", "Europe/Paris"),
@@ -30,9 +32,15 @@ def test_from_set_to_remove(cli: Cli) -> None:
     )
     # A change keeps the pause, unless it is named.
     assert (changed["created"], changed["paused"]) == (False, True)
+    text = cli.text("schedules", "set", "nightly", "@hourly", "send")
+    assert text == "Schedule nightly changed. It is paused.\n"
+    text = cli.text("schedules", "resume", "nightly")
+    assert text.startswith("Schedule nightly resumed. Next due at 2")
     assert cli.json("schedules", "resume", "nightly")["paused"] is False
     assert cli.run("schedules", "remove", "nightly").exit_code == 2
-    assert cli.text("schedules", "remove", "nightly", "--yes") == "nightly  removed\n"
+    assert cli.text("schedules", "remove", "nightly", "--yes") == (
+        "Schedule nightly removed. Jobs that it has enqueued stay.\n"
+    )
     assert cli.json("schedules", "list") == []
 
 

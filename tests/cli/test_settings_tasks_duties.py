@@ -14,13 +14,15 @@ from trunkline.errors import InvalidSetting, UnknownDuty, UnknownSetting, Unknow
 def test_settings(cli: Cli) -> None:
     assert "claims_enabled" in cli.text("settings", "list")
     assert cli.text("settings", "get", "lease") == "300 seconds\n"
-    assert cli.text("settings", "set", "lease", "10m") == "lease = 10m\n"
+    assert cli.text("settings", "set", "lease", "10m") == "Setting lease changed to 10m.\n"
     row = cli.json("settings", "get", "lease")
     assert (row["value"], row["origin"], row["default_value"]) == ("10m", "operator", "300 seconds")
     assert {row["name"] for row in cli.json("settings", "list") if row["origin"] != "default"} == {
         "lease"
     }
-    assert cli.text("settings", "reset", "lease") == "lease = 300 seconds (the default)\n"
+    assert cli.text("settings", "reset", "lease") == (
+        "Setting lease reset to its default, 300 seconds.\n"
+    )
     assert cli.json("settings", "set", "crash_limit", "5") == {"name": "crash_limit", "value": "5"}
 
 
@@ -34,6 +36,31 @@ def test_settings_are_refused_with_a_reason(cli: Cli) -> None:
         cli.run("settings", "set", "crash_limit", "many")
     with pytest.raises(InvalidSetting):
         cli.run("settings", "set", "lease", "1 second")
+
+
+def test_tasks_are_listed_with_limits_and_schedule(cli: Cli, calls: Calls) -> None:
+    calls.register("page", limits=["openai", "document/{document}"], cost={"tokens": 1200})
+    payload = ("--payload", '{"document": "d1"}')
+    cli.text("schedules", "set", "nightly", "0 3 * * *", "page", *payload)
+    (line,) = [line for line in cli.text("tasks", "list").splitlines() if "page" in line]
+    assert line.split("  ")[:1] == ["page"]
+    assert "openai, document/{document}" in line
+    assert "0 3 * * *" in line
+    cli.text("schedules", "set", "noon", "0 12 * * *", "page", *payload)
+    (line,) = [line for line in cli.text("tasks", "list").splitlines() if "page" in line]
+    assert "2 schedules" in line
+    text = cli.text("tasks", "show", "page")
+    for shown in ("openai, document/{document}", "1,200 tokens", "0 3 * * * (nightly)"):
+        assert shown in text
+    task = cli.json("tasks", "show", "page")
+    assert task["limits"] == ["openai", "document/{document}"]
+    assert task["schedules"] == {"nightly": "0 3 * * *", "noon": "0 12 * * *"}
+
+
+def test_the_hard_limit_of_a_task_is_not_called_its_limit(cli: Cli) -> None:
+    titles = cli.text("tasks", "list").splitlines()[0].split("  ")
+    assert "HARD LIMIT" in [title.strip() for title in titles]
+    assert "LIMIT" not in [title.strip() for title in titles]
 
 
 def test_tasks(cli: Cli) -> None:
@@ -74,7 +101,7 @@ def test_duties(cli: Cli, calls: Calls, database: Database) -> None:
     ran = {row["duty"]: row for row in cli.json("duties", "run")}
     assert ran["reclaim"]["ran"]
     assert not any(row["late"] for row in cli.json("duties", "list"))
-    assert cli.text("duties", "run", "promote") == "promote  0 rows\n"
+    assert cli.text("duties", "run", "promote") == "Duty promote finished: 0 rows.\n"
 
 
 def test_an_unknown_duty_is_refused_with_the_known_ones(cli: Cli) -> None:
@@ -97,10 +124,10 @@ def test_a_disabled_duty_is_listed_as_such_and_skipped(cli: Cli, database: Datab
 def test_a_duty_of_the_user_runs_by_its_name(cli: Cli, database: Database) -> None:
     installer = database.connect()
     installer.execute(
-        "create function public.tidy() returns integer language sql as 'select 3';"
+        "create function public.tidy() returns integer language sql as 'select 1';"
         "select trunkline.add_duty('tidy', 'public.tidy', '1 day')"
     )
-    assert cli.text("duties", "run", "tidy") == "tidy  3 rows\n"
+    assert cli.text("duties", "run", "tidy") == "Duty tidy finished: 1 row.\n"
     (row,) = [row for row in cli.json("duties", "list") if row["duty"] == "tidy"]
     assert (row["enabled"], row["function"], row["runs"]) == (True, "public.tidy", 1)
 
@@ -113,10 +140,10 @@ def test_one_duty_does_its_work(cli: Cli, calls: Calls, database: Database) -> N
     ]
 
 
-def test_a_duty_that_fails_says_so_and_fails_the_command(
+def test_a_failing_duty_is_reported_and_fails_the_command(
     cli: Cli, calls: Calls, database: Database
 ) -> None:
     breaks.break_sweep_idempotency(database.superuser())
     result = cli.run("duties", "run", "sweep_idempotency")
     assert result.exit_code == 1
-    assert "sweep_idempotency  failed: " in result.stdout
+    assert "Duty sweep_idempotency failed: " in result.stdout

@@ -19,9 +19,10 @@ from psycopg.types.json import Jsonb
 from tests.cli.driving import PROGRAM, Cli, clean_environment, die, finish
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from tests.support.proxy import FaultProxy
 from trunkline.cli.connection import Session
-from trunkline.cli.following import Follower
 from trunkline.model import ActivityLine, Recently
+from trunkline.operate.single import SingleCaller
 
 KEYS = "at event job_id attempt state task queue tenant worker took run_at reason error detail"
 
@@ -31,8 +32,10 @@ class Tail:
 
     def __init__(self, dsn: str, lines: int = 0, **filters: Any) -> None:
         self.session = Session(dsn)
-        given = {"task": None, "queue": None, "states": frozenset()} | filters
-        self.follower = Follower(self.session, **given)
+        activity = self.session.watcher.activity
+        chosen = {"task": None, "queue": None, "states": ()} | filters
+        # `follow` looks on its own; these tests decide when.
+        self.follower = activity._follower(**chosen)  # noqa: SLF001 - see above
         self.history = self.follower.history(lines)
 
     def news(self) -> list[ActivityLine]:
@@ -63,7 +66,7 @@ def test_a_smooth_job_is_three_lines(tail: Tail, calls: Calls) -> None:
     assert tail.news() == []
 
 
-def test_each_step_is_told_when_it_happens(tail: Tail, calls: Calls) -> None:
+def test_each_step_is_printed_when_it_happens(tail: Tail, calls: Calls) -> None:
     job = calls.enqueue("send").job_id
     assert told(tail.news()) == [("enqueued", str(job))]
     attempts = calls.claim("w").attempts
@@ -90,7 +93,7 @@ def test_events_and_rows_of_audited_tasks_are_one_line_each(tail: Tail, calls: C
     }
 
 
-def test_a_death_is_told_once(tail: Tail, calls: Calls) -> None:
+def test_a_death_is_printed_once(tail: Tail, calls: Calls) -> None:
     (job,) = die(calls)
     lines = tail.news()
     assert [(line.event, line.state) for line in lines] == [
@@ -102,7 +105,20 @@ def test_a_death_is_told_once(tail: Tail, calls: Calls) -> None:
     assert [line.event for line in tail.news()] == ["replayed"]
 
 
-def test_what_commits_late_is_told_late(tail: Tail, database: Database, calls: Calls) -> None:
+def test_an_acknowledged_dead_letter_does_not_die_again(
+    database: Database, calls: Calls, tail: Tail
+) -> None:
+    (job,) = die(calls)
+    only_dead = Tail(database.dsn, lines=10, states=frozenset({"dead"}))
+    cli = Cli(database.dsn)
+    cli.text("dead", "acknowledge", job)
+    assert [line.event for line in only_dead.history] == ["failed"]
+    assert only_dead.news() == []
+    assert [line.event for line in tail.news()][-1] == "acknowledged"
+    only_dead.session.close()
+
+
+def test_a_late_commit_is_printed_late(tail: Tail, database: Database, calls: Calls) -> None:
     slow = database.connect(autocommit=False)
     (early,) = Calls(slow).fill(1, task="send")
     (later,) = calls.fill(1, task="send")
@@ -113,7 +129,7 @@ def test_what_commits_late_is_told_late(tail: Tail, database: Database, calls: C
     assert tail.news() == []
 
 
-def test_what_commits_very_late_is_found_by_the_far_looks(
+def test_a_very_late_commit_is_found_by_the_far_scans(
     tail: Tail, database: Database, calls: Calls
 ) -> None:
     slow = database.connect(autocommit=False)
@@ -130,7 +146,7 @@ def test_what_commits_very_late_is_found_by_the_far_looks(
     assert told(found) == [("enqueued", str(early))]
 
 
-def test_nothing_is_forgotten_too_early(tail: Tail, database: Database, calls: Calls) -> None:
+def test_nothing_is_dropped_too_early(tail: Tail, database: Database, calls: Calls) -> None:
     lines: list[ActivityLine] = []
     for turn in range(12):
         finish(calls, 2)
@@ -161,7 +177,7 @@ def test_a_time_without_server_loses_nothing(tail: Tail, database: Database, cal
     ]
 
 
-def test_history_comes_first_and_is_not_told_again(database: Database, calls: Calls) -> None:
+def test_history_comes_first_and_is_not_printed_again(database: Database, calls: Calls) -> None:
     finish(calls, 4)
     tail = Tail(database.dsn, 5)
     assert len(tail.history) == 5
@@ -178,16 +194,16 @@ def test_what_happens_while_history_is_read_is_news(
 ) -> None:
     finish(calls)
     between: list[UUID] = []
-    look = Session.ask
+    run_with = SingleCaller.run_with
 
-    def ask(session: Session, call: Any) -> Any:
-        found = look(session, call)
-        # After the first look at jobs, which says what is history.
-        if isinstance(found, Recently) and not between:
+    def interrupted(caller: SingleCaller, *arguments: Any) -> Any:
+        answer = run_with(caller, *arguments)
+        # After the first look at jobs, which decides what is history.
+        if isinstance(answer, Recently) and not between:
             between.extend(finish(calls))
-        return found
+        return answer
 
-    monkeypatch.setattr(Session, "ask", ask)
+    monkeypatch.setattr(SingleCaller, "run_with", interrupted)
     tail = Tail(database.dsn, 10)
     assert {line.job_id for line in tail.history}.isdisjoint(between)
     assert [(line.event, line.job_id) for line in tail.news()] == [
@@ -224,6 +240,48 @@ def test_filters(database: Database, calls: Calls) -> None:
     assert [line.state for line in later.history] == ["dead"]
     for tail in (by_queue, by_task, by_state, later):
         tail.session.close()
+
+
+def delays(lines: list[ActivityLine]) -> list[timedelta | None]:
+    return [
+        None if line.run_at is None else line.run_at - line.at
+        for line in lines
+        if line.event == "enqueued"
+    ]
+
+
+def test_a_delay_is_reported_also_if_its_line_comes_late(
+    tail: Tail, database: Database, calls: Calls
+) -> None:
+    """The job was committed late, was promoted, runs or has ended by then."""
+    delay = timedelta(minutes=10)
+    slow = database.connect(autocommit=False)
+    Calls(slow).enqueue("send", delay="10 minutes")
+    assert tail.news() == []
+    slow.commit()
+    assert delays(tail.news()) == [delay]
+    calls.enqueue("watched", delay="10 minutes")
+    database.move_time("11 minutes")
+    calls.connection.execute("select trunkline.run_duties()")
+    promoted = Tail(database.dsn, 100)
+    assert delays(promoted.history) == [delay, delay]
+    attempts = calls.claim("w", 2).attempts
+    assert len(attempts) == 2
+    running = Tail(database.dsn, 100)
+    assert delays(running.history) == [delay, delay]
+    calls.batch("complete", "w", attempts)
+    ended = Tail(database.dsn, 100)
+    assert delays(ended.history) == [delay, delay]
+    for late in (promoted, running, ended):
+        late.session.close()
+
+
+def test_the_delay_of_a_retry_is_not_one_of_the_enqueue(database: Database, calls: Calls) -> None:
+    calls.enqueue("send")
+    calls.batch("fail", "w", calls.claim("w").attempts, errors=[Jsonb({"type": "OSError"})])
+    late = Tail(database.dsn, 100)
+    assert delays(late.history) == [None]
+    late.session.close()
 
 
 def test_the_command_prints_lines(cli: Cli, calls: Calls) -> None:
@@ -274,7 +332,7 @@ def following(dsn: str, *options: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def test_following_a_storm_tells_each_line_once(database: Database, calls: Calls) -> None:
+def test_following_a_storm_prints_each_line_once(database: Database, calls: Calls) -> None:
     with following(database.dsn, "--queue", "mail") as process:
         assert process.stdout is not None
         # What is enqueued before the first look is history; the first line tells that it follows.
@@ -297,3 +355,21 @@ def test_following_a_storm_tells_each_line_once(database: Database, calls: Calls
             if line["job_id"] not in others | {str(last)}
         )
         assert found == expected
+
+
+def test_a_lost_server_is_reported_once_and_followed_again(
+    database: Database, calls: Calls
+) -> None:
+    with FaultProxy.before(database.dsn) as proxy, following(proxy.dsn(database.dsn)) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        while not select.select([process.stdout], [], [], 0.1)[0]:
+            calls.enqueue("send")
+        proxy.cut()
+        assert process.stderr.readline().startswith("Lost the server: ")
+        assert process.stderr.readline() == "The server is back\n"
+        last = str(calls.enqueue("once").job_id)
+        while json.loads(process.stdout.readline())["job_id"] != last:
+            pass
+        process.terminate()
+        assert process.stderr.read() == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 from uuid import UUID
 
 import pytest
@@ -11,6 +12,17 @@ from psycopg import sql
 from tests.cli.driving import Cli
 from tests.support.calls import Calls
 from tests.support.databases import Database
+from trunkline.operate import SyncOperator
+
+# What earlier releases did not grant to roles of tenants.
+_LATER: Final = (
+    "count_jobs",
+    "find_jobs",
+    "job_steps",
+    "resolve_job",
+    "schema_version",
+    "search_jobs",
+)
 
 
 @pytest.fixture
@@ -55,12 +67,16 @@ def test_an_upgrade_gives_a_role_of_tenants_what_the_command_line_needs(
     cli.text("schema", "install", "--tenant-role", role)
     # As earlier releases left it.
     database.superuser().execute(
-        sql.SQL("revoke execute on function {}, {} from {}").format(
-            sql.SQL("trunkline.find_jobs"),
-            sql.SQL("trunkline.schema_version"),
+        sql.SQL("revoke execute on function {} from {}").format(
+            sql.SQL(", ").join(sql.SQL(f"trunkline.{name}") for name in _LATER),
             sql.Identifier(role),
         )
     )
     cli.text("schema", "upgrade")
+    with SyncOperator(of_tenant(database, role, "b").dsn) as operator:
+        [job] = operator.jobs.find().jobs
+        assert job.id == jobs["b"]
+        assert sum(count.jobs for count in operator.jobs.count()) == 1
+        assert operator.jobs.resolve(str(job.id)[:30]) == job.id
     assert listed(of_tenant(database, role, "b")) == [str(jobs["b"])]
     assert cli.run("schema", "verify").exit_code == 0

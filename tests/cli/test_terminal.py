@@ -36,6 +36,12 @@ def fill_with_long_names(cli: Cli, calls: Calls) -> UUID:
     calls.value("select trunkline.register_worker(%s)", "w" * 100)
     calls.value("select trunkline.set_schedule(%s, '@daily', 'send')", "s" * 80)
     cli.text("queues", "pause", "mail", "--reason", "r" * 200)
+    limit = f"{'l' * 80}/{{key}}"
+    cli.text("limits", "set", limit, "--concurrency", 1, "--reason", "r" * 200)
+    cli.text("limits", "pause", limit, "--reason", "r" * 200)
+    cli.text("quotas", "set", "q" * 80, "--amount", "20GiB")
+    cli.text("breakers", "set", "b" * 80)
+    cli.text("breakers", "trip", "b" * 80, "--reason", "r" * 200)
     return dead
 
 
@@ -127,7 +133,7 @@ def test_a_question_is_asked_before_many_are_replayed(
 ) -> None:
     die(calls, 2)
     with terminal(cli, "dead", "replay", "--all") as shown:
-        shown.until("Replay 2 dead letters (once 2)? [y/N]:")
+        shown.until("Replay 2 dead letters? [y/N]:")
         shown.type(answer + "\r")
         code = shown.end()
     assert code == (0 if left == "ready" else 130)
@@ -154,6 +160,10 @@ def test_ctrl_c_at_a_question_changes_nothing(cli: Cli, calls: Calls) -> None:
         "tasks list",
         "duties list",
         "settings list",
+        "limits list",
+        "quotas list",
+        "breakers list",
+        "log",
         "doctor",
     ],
 )
@@ -171,8 +181,8 @@ def test_narrow_terminals(cli: Cli, calls: Calls, columns: int, command: str) ->
 def test_what_matters_is_whole_in_60_columns(cli: Cli, calls: Calls) -> None:
     dead = fill_with_long_names(cli, calls)
     wanted = {
-        ("jobs", "list"): f"{dead}  dead   ",
-        ("dead", "list"): str(dead),
+        ("jobs", "list"): f"{str(dead)[:18]}",
+        ("dead", "list"): str(dead)[:18],
         ("jobs", "show", dead): str(dead),
         ("duties", "list"): "maintain_partitions",
         ("schedules", "list"): "@daily",
@@ -181,6 +191,48 @@ def test_what_matters_is_whole_in_60_columns(cli: Cli, calls: Calls) -> None:
         with terminal(cli, *command, columns=60) as shown:
             shown.end()
             assert text in shown.text
+
+
+def test_at_80_columns_the_error_gets_the_room(cli: Cli, calls: Calls) -> None:
+    """Ids are cut to what tells them apart, so that an error can be read."""
+    message = "the provider refused the address of the customer"
+    (dead,) = die(calls, message=message, queue="letters")
+    ready = calls.enqueue("send").job_id
+    for command, columns in (("jobs list", 1), ("dead list", 0), ("dead groups", None)):
+        with terminal(cli, *command.split(), columns=80) as shown:
+            assert shown.end() == 0
+        title, *rows = shown.text.splitlines()
+        assert max(map(len, rows)) <= 80
+        [row] = [row for row in rows if "ValueError: the provider refu" in row]
+        assert title.split()[-1] in {"WHAT", "WHY", "ERROR"}
+        if columns is not None:
+            assert row.split()[0] == str(dead)[:18]
+            assert cli.json("jobs", "show", row.split()[0])["job_id"] == str(dead)
+            assert len(rows) == 1 + columns
+        else:
+            group = row.split()[0]
+            assert len(group) == 8
+            [job] = cli.json("dead", "list", "--group", group)
+            assert job["job_id"] == str(dead)
+    assert str(ready) in cli.text("jobs", "list")
+
+
+def test_a_wide_terminal_shows_whole_ids(cli: Cli, calls: Calls) -> None:
+    (dead,) = die(calls)
+    with terminal(cli, "dead", "list", columns=160) as shown:
+        assert shown.end() == 0
+        assert str(dead) in shown.text
+
+
+def test_short_ids_of_shown_jobs_differ(cli: Cli, calls: Calls) -> None:
+    """Ids of a batch have the same start."""
+    calls.fill(4, task="send", tenant="t" * 60)
+    with terminal(cli, "jobs", "list", columns=60) as shown:
+        assert shown.end() == 0
+    ids = [row.split()[0] for row in shown.text.splitlines()[1:]]
+    assert len({*ids}) == 4
+    for text in ids:
+        assert cli.json("jobs", "show", text)
 
 
 def test_a_terminal_that_goes_away_ends_it(cli: Cli, calls: Calls) -> None:

@@ -21,7 +21,6 @@ from tests.support.waiting import until
 from trunkline.cli import worker
 from trunkline.embedded import service
 from trunkline.schema import CONTRACT
-from trunkline.worker import entry
 from trunkline.worker.entry import WorkerOptions
 
 APPLICATION = """
@@ -126,7 +125,7 @@ def test_every_option_reaches_the_worker(monkeypatch: pytest.MonkeyPatch) -> Non
         seen.append(given)
         return 7
 
-    monkeypatch.setattr(entry, "run_worker", pretend)
+    monkeypatch.setattr(worker, "run_worker", pretend)
     run = Cli("postgresql:///unused").run
     assert run("worker", "a:b").exit_code == 7
     assert seen.pop() == WorkerOptions(app_path="a:b")
@@ -186,7 +185,7 @@ def test_up_installs_the_schema_and_runs_jobs(empty: str, folder: Path) -> None:
     cli = Cli(empty)
     with running("up", "shop:app", folder=folder, environment=clean_environment(empty)) as it:
         assert it.stdout is not None
-        assert it.stdout.readline().startswith("Installed the schema: now at version ")
+        assert it.stdout.readline().startswith("Schema installed at version ")
         until(lambda: cli.json("workers", "list"), "the worker is there")
         done = cli.json("jobs", "enqueue", "double", "-a", "number=4", "--wait", "--timeout", "3m")
         assert done["result"] == 8
@@ -204,9 +203,25 @@ def test_up_without_an_application_does_the_duties(database: Database, folder: P
     with running("up", folder=folder, environment=clean_environment(database.dsn)) as it:
         until(lambda: duties_are_done(cli), "the duties are done")
         out = stop(it, signal.SIGINT)
-    assert "nobody runs jobs" in out
+    assert "no jobs are run" in out
     assert database.name in out
-    assert out.endswith("Ended\n")
+    assert out.endswith("Ended.\n")
+
+
+def test_up_without_an_application_survives_the_loss_of_its_connection(
+    database: Database, folder: Path
+) -> None:
+    cli = Cli(database.dsn)
+    with running("up", folder=folder, environment=clean_environment(database.dsn)) as it:
+        for _ in range(2):
+            database.move_time("1 hour")
+            until(lambda: duties_are_done(cli), "the duties are done again")
+            ended = database.superuser().execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity"
+                " where application_name = 'trunkline duties' and datname = current_database()"
+            )
+            assert ended.rowcount == 1
+        stop(it)
 
 
 def test_up_without_an_application_ends_under_a_schema_that_is_too_new(

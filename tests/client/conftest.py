@@ -1,4 +1,4 @@
-"""An application with a database of its own, asked in both ways."""
+"""An application with its own database, called through both clients."""
 
 from collections.abc import Iterator
 
@@ -11,18 +11,18 @@ from trunkline import Trunkline
 
 @pytest.fixture
 def app(database: Database) -> Trunkline:
-    """Without tasks; each test declares its own."""
+    """An application without tasks; each test declares its own."""
     return Trunkline(database.dsn)
 
 
 @pytest.fixture(params=[False, True], ids=["async", "sync"])
 def twin(app: Trunkline, request: pytest.FixtureRequest) -> Iterator[Twin]:
-    """The client of the application in either form, closed at the end."""
-    with Twin(app, blocking=request.param) as made:
-        yield made
+    """The asynchronous or the blocking client of the application, closed at the end."""
+    with Twin(app, blocking=request.param) as client:
+        yield client
 
 
 @pytest.fixture
 def hands(database: Database) -> Hands:
-    """Whoever completes the jobs."""
+    """Calls of a worker that completes the jobs."""
     return Hands(database)

@@ -112,7 +112,7 @@ def test_a_database_without_a_schema_is_named_and_left(database: Database) -> No
     assert left.fetchone() == (0,)
 
 
-def test_a_silent_server_is_given_up_and_known_to_be_ours(database: Database) -> None:
+def test_a_silent_server_is_abandoned_and_known_to_be_ours(database: Database) -> None:
     with connect(database.dsn) as connection:
         connection.patience = 0.2
         with pytest.raises(psycopg.OperationalError) as silent:
@@ -178,7 +178,7 @@ def test_a_wire_prepares_what_it_sees_twice(database: Database) -> None:
     _run(story())
 
 
-def test_a_wire_gives_up_waits_and_tells_who_waits(database: Database) -> None:
+def test_a_wire_closes_after_its_patience_and_ends_waiting_calls(database: Database) -> None:
     async def story() -> None:
         wire = Wire(await open_async(database.dsn, name="me"))
         # A long patience, then a short one: the timer is set anew.

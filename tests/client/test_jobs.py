@@ -95,7 +95,7 @@ def test_wait_raises_what_became_of_a_dead_job(
     assert "dead replay" in failed.hint
 
 
-def test_wait_tells_of_a_cancellation(twin: Twin, send: Task[..., Receipt]) -> None:
+def test_wait_raises_on_a_cancellation(twin: Twin, send: Task[..., Receipt]) -> None:
     handle = twin(twin.of(send).enqueue(to="ann"))
     changed = twin(handle.cancel("changed my mind"))
     assert (changed.job_id, changed.state) == (handle.id, "cancelled")
@@ -104,7 +104,7 @@ def test_wait_tells_of_a_cancellation(twin: Twin, send: Task[..., Receipt]) -> N
     assert (caught.value.job_id, caught.value.reason) == (handle.id, "changed my mind")
 
 
-def test_a_result_that_does_not_fit_is_told_as_such(
+def test_a_result_that_does_not_fit_is_an_error(
     twin: Twin, send: Task[..., Receipt], hands: Hands
 ) -> None:
     handle = twin(twin.of(send).enqueue(to="ann"))
@@ -221,7 +221,7 @@ def test_a_dead_letter_runs_again_and_an_ended_job_as_a_new_one(
         twin(twin.jobs.retry(copy.job_id))
 
 
-def test_explain_says_why_a_job_does_not_run(
+def test_explain_returns_why_a_job_does_not_run(
     twin: Twin, send: Task[..., Receipt], hands: Hands
 ) -> None:
     handle = twin(twin.of(send).options(delay="1h").enqueue(to="ann"))

@@ -19,7 +19,7 @@ def _costs(hands: Hands) -> list[list[int] | None]:
     return [None if cost is None else [cost.requests, cost.tokens] for cost in costs]
 
 
-def test_a_cost_is_a_number_a_function_or_said_for_one_job(
+def test_a_cost_is_a_number_a_function_or_an_option_of_one_job(
     twin: Twin, app: Trunkline, hands: Hands
 ) -> None:
     _limit(hands, "api")
@@ -65,7 +65,7 @@ def test_what_cannot_be_taken_is_refused(twin: Twin, app: Trunkline, hands: Hand
     assert _costs(hands) == []
 
 
-def test_limits_stay_when_code_says_nothing_and_go_when_it_says_none(
+def test_limits_stay_unless_the_code_declares_none(
     twin: Twin, app: Trunkline, hands: Hands
 ) -> None:
     _limit(hands, "api")

@@ -20,7 +20,7 @@ from trunkline.errors import (
 from trunkline.testing import Sandbox
 
 
-def test_a_closed_connection_is_told_so(app: Trunkline, database: Database) -> None:
+def test_a_closed_connection_is_refused(app: Trunkline, database: Database) -> None:
     @app.task
     def work() -> None: ...
 
@@ -39,7 +39,7 @@ def test_a_file_is_no_module(path: str, hint: str) -> None:
     assert hint in refused.value.hint
 
 
-def test_a_module_that_exits_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_that_exits_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "leaving.py").write_text("import sys\nsys.exit(3)\n", "utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -28,7 +28,7 @@ def _run(story: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(story, 300))
 
 
-def test_a_pool_that_is_used_up_says_so(
+def test_an_exhausted_pool_reports_that(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trunkline.db.pool._WAIT", 0.2)
@@ -66,7 +66,7 @@ def test_a_pool_that_is_used_up_says_so(
     _run(story())
 
 
-def test_a_pool_opens_once_for_all_who_ask_first(
+def test_a_pool_opens_once_for_all_first_callers(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []

@@ -145,9 +145,7 @@ def test_somebody_elses_database_gets_no_schema_unasked(server: Server, database
             admin.execute(f"drop database {database.name}_bare with (force)")
 
 
-def test_a_database_of_our_own_is_made_ready(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_embedded_database_is_prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a connection string: a server, a database and a schema, and nothing to set up."""
     for name in [name for name in os.environ if name.startswith("TRUNKLINE_")]:
         monkeypatch.delenv(name)

@@ -51,7 +51,7 @@ def test_a_producer_needs_no_more(database: Database, hands: Hands, *, blocking:
         assert "trunkline_operator" in caught.value.hint
 
 
-def test_a_reader_only_looks(database: Database, *, blocking: bool) -> None:
+def test_a_reader_only_reads(database: Database, *, blocking: bool) -> None:
     with application(database, "trunkline_reader", blocking=blocking) as twin:
         assert twin(twin.jobs.list()) == []
         with pytest.raises(SchemaForbidden, match="register_tasks") as caught:

@@ -157,7 +157,7 @@ def test_neither_a_connection_string_nor_programs(
     assert error.code == "embedded_binaries_missing"
 
 
-def test_after_the_mistake_is_mended_the_same_application_works(database: Database) -> None:
+def test_after_the_mistake_is_fixed_the_same_application_works(database: Database) -> None:
     database.superuser().execute(f"alter database {database.name} connection limit 0")
     with Trunkline(database.dsn).sync as client:
         with pytest.raises(TooManyConnections):

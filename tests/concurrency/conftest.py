@@ -1,4 +1,4 @@
-"""Databases with the guard, where a deadlock shows at once."""
+"""Databases with the guard, which detect a deadlock at once."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,6 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.support import guard
 from tests.support.calls import Calls
 from tests.support.databases import Database
 
@@ -15,17 +14,16 @@ Connect = Callable[..., Calls]
 
 
 @pytest.fixture
-def guarded(database: Database) -> Database:
-    """A database that refuses illegal changes of state; deadlocks are found after 20 ms."""
-    guard.install(database)
-    with psycopg.connect(database.superuser_dsn, autocommit=True) as admin:
+def guarded(guard: Database) -> Database:
+    """A database that refuses illegal changes of state and detects deadlocks after 20 ms."""
+    with psycopg.connect(guard.superuser_dsn, autocommit=True) as admin:
         admin.execute(
             sql.SQL("alter database {} set deadlock_timeout = '20ms'").format(
-                sql.Identifier(database.name)
+                sql.Identifier(guard.name)
             )
         )
-    Calls(database.connect("trunkline_producer")).register("work")
-    return database
+    Calls(guard.connect("trunkline_producer")).register("work")
+    return guard
 
 
 @pytest.fixture
@@ -45,5 +43,5 @@ def operator(guarded: Database) -> Calls:
 
 @pytest.fixture
 def observer(guarded: Database) -> psycopg.Connection[Any]:
-    """Sees everything, belongs to no story."""
+    """A superuser's connection that takes no part in the test."""
     return guarded.superuser()

@@ -44,7 +44,7 @@ def test_twenty_claimers_get_every_job_once(
     taken = [job for share in shares for job in share]
     assert len(taken) == len(set(taken)) == JOBS
     assert set(taken) == set(jobs)
-    assert guard.books(observer) == (0, JOBS, 0, 0, JOBS)
+    assert guard.job_counts(observer) == (0, JOBS, 0, 0, JOBS)
 
 
 def test_a_claim_waits_for_no_other_and_skips_what_that_holds(

@@ -44,13 +44,13 @@ def test_eight_reclaimers_take_each_stale_job_once(
         "select count(*), count(distinct job_id) from trunkline.events where kind = 'lost'"
     ).fetchone()
     assert events == (STALE, STALE)
-    assert guard.books(observer) == (STALE, 0, 0, 0, STALE)
+    assert guard.job_counts(observer) == (STALE, 0, 0, 0, STALE)
     assert (
         Calls(observer).value("select failures from trunkline.duties where duty = 'reclaim'") == 0
     )
 
 
-def test_a_reclaim_beside_a_running_one_returns_at_once(
+def test_a_second_reclaim_returns_at_once_while_one_runs(
     guarded: Database, producer: Calls, worker: Calls
 ) -> None:
     """RC-15: the guard of the duty, held by another transaction, costs no wait."""
@@ -87,20 +87,26 @@ def test_all_duties_run_by_everybody(database: Database) -> None:
             calls.connection.execute("select * from trunkline.run_duties()").fetchall()
 
     together([care] * CALLERS)
-    assert guard.books(observer) == (400, 0, 0, 0, 400)
+    assert guard.job_counts(observer) == (400, 0, 0, 0, 400)
     look = Calls(observer)
     assert rows.count(observer, "waiting", state="ready") >= len(due)
     assert rows.count(observer, "idempotency_keys") == 0
     assert look.value("select count(*) from trunkline.events where kind = 'lost'") == 100
     duties = observer.execute("select duty, runs > 0, failures from trunkline.duties order by 1")
     assert duties.fetchall() == [
+        ("advance_workflows", True, 0),
+        ("decide_workers", True, 0),
+        ("expand_workflows", True, 0),
         ("expire", True, 0),
         ("maintain_partitions", True, 0),
         ("promote", True, 0),
         ("reclaim", True, 0),
         ("run_schedules", True, 0),
+        ("sweep_artifacts", True, 0),
         ("sweep_buckets", True, 0),
         ("sweep_idempotency", True, 0),
         ("sweep_labels", True, 0),
         ("sweep_operator_log", True, 0),
+        ("sweep_steps", True, 0),
+        ("sweep_workflows", True, 0),
     ]

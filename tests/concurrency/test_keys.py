@@ -94,4 +94,4 @@ def test_a_key_whose_holder_ends_meanwhile_is_taken_or_its_live_holder_named(
             rest = worker.claim("w", 10).attempts
             assert [attempt.job for attempt in rest] == ([answer.job_id] if answer.created else [])
             worker.batch("complete", "w", [*rest, *(held if end == "claim" else [])])
-    assert guard.books(observer).finished == 200 + created
+    assert guard.job_counts(observer).finished == 200 + created

@@ -139,7 +139,7 @@ def test_a_long_transaction_is_remembered_until_it_ends(queue: Database, end: st
     assert xid not in claim.position.get("late", {})
 
 
-def test_one_look_back_may_take_several_claims(queue: Database) -> None:
+def test_one_full_scan_may_take_several_claims(queue: Database) -> None:
     """A long transaction with more jobs than one claim takes: its floor moves with the claims."""
     late = Calls(queue.connect("trunkline_producer", autocommit=False))
     producer = Calls(queue.connect("trunkline_producer"))
@@ -206,7 +206,7 @@ def test_a_full_top_lane_hides_no_late_commit_below(queue: Database) -> None:
     assert worker.claim(limit=10, position=position).jobs == below
 
 
-def test_what_a_rolled_back_claim_promoted_is_found_by_a_full_look(queue: Database) -> None:
+def test_a_job_that_a_rolled_back_claim_promoted_is_found_by_a_full_scan(queue: Database) -> None:
     """Invariant 1: the job is scheduled and due, behind the position on due times."""
     producer = Calls(queue.connect("trunkline_producer"))
     vain = Calls(queue.connect("trunkline_worker", autocommit=False))

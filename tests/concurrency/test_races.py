@@ -61,7 +61,7 @@ def test_cancel_against_claim(
                 beat = worker.batch("heartbeat", "w", claim.attempts)
                 assert [verdict.verdict for verdict in beat] == ["cancel"]
                 worker.batch("acknowledge_cancel", "w", claim.attempts)
-    assert guard.books(observer).finished == ROUNDS == outcomes.total()
+    assert guard.job_counts(observer).finished == ROUNDS == outcomes.total()
 
 
 @pytest.mark.parametrize("end", ["complete", "release", "fail"])
@@ -87,7 +87,7 @@ def test_cancel_against_the_end_of_an_attempt(
             assert not isinstance(cancelled, Exception), cancelled
             assert [verdict.verdict for verdict in verdicts] == ["ok"]
             assert (cancelled.outcome, _state(observer, job)) in legal
-    assert guard.books(observer).finished == ROUNDS // 2
+    assert guard.job_counts(observer).finished == ROUNDS // 2
 
 
 def test_complete_against_the_heartbeat_that_returns_cancel(
@@ -120,7 +120,7 @@ def test_complete_against_the_heartbeat_that_returns_cancel(
                 ("ok", "ok", "completed"),
                 ("lost", "ok", "completed"),
             ]
-    assert guard.books(observer).finished == ROUNDS == outcomes.total()
+    assert guard.job_counts(observer).finished == ROUNDS == outcomes.total()
 
 
 def test_complete_waits_for_a_heartbeat_that_has_not_committed(
@@ -176,7 +176,7 @@ def test_reprioritise_against_claim(
             assert claim.rows[0].priority == (priority if outcome == "reprioritised" else 0)
             position = claim.position
             worker.batch("complete", "w", claim.attempts)
-    assert guard.books(observer) == (0, 0, ROUNDS, 0, ROUNDS)
+    assert guard.job_counts(observer) == (0, 0, ROUNDS, 0, ROUNDS)
 
 
 def test_retry_against_retry_and_claim(
@@ -212,7 +212,7 @@ def test_retry_against_retry_and_claim(
                 position = claim.position
             assert [(row.job_id, row.attempt, row.failures) for row in claim.rows] == [(job, 2, 0)]
             claimer.batch("complete", "c", claim.attempts)
-    assert guard.books(observer) == (0, 0, ROUNDS, 0, ROUNDS)
+    assert guard.job_counts(observer) == (0, 0, ROUNDS, 0, ROUNDS)
 
 
 def test_retry_against_complete(
@@ -237,7 +237,7 @@ def test_retry_against_complete(
                 assert attempt.job == again.job_id != job
                 worker.batch("complete", "w", [attempt])
     assert set(outcomes) <= {"new job", WRONG_STATE}, outcomes
-    assert guard.books(observer).finished == ROUNDS + outcomes["new job"]
+    assert guard.job_counts(observer).finished == ROUNDS + outcomes["new job"]
 
 
 @pytest.mark.parametrize("end", ["complete", "fail", "release", "snooze", "acknowledge_cancel"])

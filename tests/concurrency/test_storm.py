@@ -76,7 +76,7 @@ def _until_over(storm: _Storm, action: Callable[[], None]) -> None:
             storm.errors[str(error)] += 1
 
 
-def test_a_thousand_rounds_without_a_deadlock_and_the_books_balance(
+def test_a_thousand_rounds_have_no_deadlock_and_all_jobs_are_accounted_for(
     guarded: Database, producer: Calls, observer: psycopg.Connection[Any]
 ) -> None:
     """Invariants 1, 2 and 5; RC-15: no deadlock, no wrong answer, every job in one place."""
@@ -123,7 +123,7 @@ def test_a_thousand_rounds_without_a_deadlock_and_the_books_balance(
         "select pg_stat_get_db_deadlocks(oid) from pg_database where datname = current_database()"
     )
     assert deadlocks == 0
-    books = guard.books(observer)
+    books = guard.job_counts(observer)
     assert books.total == books.ids == len(storm.jobs)
     assert storm.reclaimed > 0
     for function in ENDS:
@@ -157,4 +157,4 @@ def test_two_ends_of_one_batch_at_once(
             told = [v for a in answers if not isinstance(a, Exception) for v in a]
             assert len(told) == 120, answers
             assert sorted(v.job for v in told if v.verdict == "ok") == sorted(a.job for a in held)
-    assert guard.books(observer).running == 0
+    assert guard.job_counts(observer).running == 0

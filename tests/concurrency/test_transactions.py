@@ -60,7 +60,7 @@ def test_a_rolled_back_enqueue_never_was(
     assert worker.claim("w", 10).jobs == []
     for table in ("unique_keys", "idempotency_keys", "bodies", "events"):
         assert rows.count(observer, table) == 0
-    assert guard.books(observer).total == 0
+    assert guard.job_counts(observer).total == 0
     assert inside.enqueue(unique_key="u", idempotency_key="i").created
 
 
@@ -112,7 +112,7 @@ def test_a_held_snapshot_stops_nothing(
     before = producer.fill(5)
     report = guarded.superuser(autocommit=False)
     report.execute("set transaction isolation level repeatable read")
-    assert guard.books(report) == (5, 0, 0, 0, 5)
+    assert guard.job_counts(report) == (5, 0, 0, 0, 5)
     position: dict[str, Any] | None = {}
     done = 0
     for _ in range(20):
@@ -132,8 +132,8 @@ def test_a_held_snapshot_stops_nothing(
     assert len(worker.claim("w", 1, position=position).rows) == 1
     guarded.move_time("1 hour")
     assert len(worker.reclaim()) == 1
-    assert guard.books(observer) == (1, 0, done - 20, 20, done + 1)
-    assert guard.books(report) == (5, 0, 0, 0, 5)
+    assert guard.job_counts(observer) == (1, 0, done - 20, 20, done + 1)
+    assert guard.job_counts(report) == (5, 0, 0, 0, 5)
     assert jobs.waiting_in_order(report) == before
 
 

@@ -63,7 +63,7 @@ def test_only_the_queue_concerned_is_named(ear: Ear, producer: Calls, sleeper: S
     assert ear.heard() == ["post"]
 
 
-def test_who_woke_up_is_not_notified(
+def test_a_worker_that_woke_up_is_not_notified(
     ear: Ear, producer: Calls, worker: Calls, sleeper: Sleep
 ) -> None:
     sleeper()
@@ -97,7 +97,7 @@ def test_a_duplicate_is_no_news(ear: Ear, producer: Calls, sleeper: Sleep) -> No
     assert ear.heard() == []
 
 
-def test_a_job_due_within_a_minute_is_told_to_who_reckoned_without_it(
+def test_a_job_due_within_a_minute_notifies_workers_that_slept_before_it_existed(
     ear: Ear, producer: Calls, sleeper: Sleep
 ) -> None:
     """CP-95: sleep tells the next due time; a later one is found by the poll of each minute."""
@@ -207,7 +207,7 @@ def test_what_brings_no_job_now_notifies_nobody(ear: Ear, crew: Crew, sleeper: S
     assert ear.heard() == []
 
 
-def test_the_cancel_of_a_running_job_is_told_at_once(
+def test_the_cancel_of_a_running_job_notifies_at_once(
     ear: Ear, guarded: Database, producer: Calls, worker: Calls
 ) -> None:
     """CP-50: the worker need not wait for its next heartbeat; it hears the id and nothing else."""
@@ -223,7 +223,7 @@ def test_the_cancel_of_a_running_job_is_told_at_once(
     assert ear.heard(CANCEL) == [str(running)]
 
 
-def test_what_falls_between_flag_and_look_is_found_by_the_next_claim(
+def test_a_job_between_flag_and_claim_is_found_by_the_next_claim(
     ear: Ear, guarded: Database, worker: Calls, sleeper: Sleep
 ) -> None:
     """An enqueue under way when the flag is set notifies nobody: that is what polling is for."""
@@ -236,7 +236,7 @@ def test_what_falls_between_flag_and_look_is_found_by_the_next_claim(
     assert worker.claim("sleeper").jobs == [early]
 
 
-def test_an_enqueue_does_not_wait_for_who_sets_his_flag(
+def test_an_enqueue_does_not_wait_for_a_worker_that_sets_its_flag(
     ear: Ear, guarded: Database, producer: Calls, worker: Calls
 ) -> None:
     worker.value("select trunkline.register_worker('w')")

@@ -1,4 +1,4 @@
-"""Docs are run against one server, the newest: what differs between servers has its own tests."""
+"""Commands of the docs run on the newest server only: other tests cover the differences."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.support import databases, servers
 
 @pytest.fixture
 def reader(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Session]:
-    """A reader with an empty folder and an own database, in which the schema is installed."""
+    """A reader with an empty folder and a separate database with the schema."""
     running = request.config.stash[servers.STASH]
-    newest = max(running, key=lambda one: one.major)
+    newest = max(running, key=lambda server: server.major)
     folder = tmp_path / "work"
     folder.mkdir()
     with databases.fresh(newest, databases.ensure_template(newest)) as database:
-        known = environment(home=tmp_path / "home", dsn=database.dsn)
-        with Session(folder, known) as session:
+        variables = environment(home=tmp_path / "home", dsn=database.dsn)
+        with Session(folder, variables) as session:
             yield session

@@ -108,7 +108,8 @@ class Session:
             output, code = self._shell.run(command.text, self.patience)
             # What another process does shows a moment later; a reader looks again, and so do we.
             while (
-                _LOOK.match(command.text)
+                command.shown
+                and _LOOK.match(command.text)
                 and not agrees(command.shown, output)
                 and time.monotonic() < deadline
             ):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 from tests.support.databases import Database
 
@@ -84,22 +86,74 @@ def test_every_verb_of_the_contributing_guide_is_a_target() -> None:
     assert all(re.search(rf"^{verb}:", makefile, re.MULTILINE) for verb in verbs)
 
 
+def contracts() -> list[dict[str, Any]]:
+    text = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    found: list[dict[str, Any]] = text["tool"]["importlinter"]["contracts"]
+    return found
+
+
+def layer_rows() -> list[list[str]]:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    table = text.partition("## Layers")[2].partition("\n## ")[0]
+    lines = [line for line in table.splitlines() if line.startswith("| `src/")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def imports_of(layer: str) -> set[str]:
+    """Return the other layers that a layer imports itself."""
+    found: set[str] = set()
+    for path in (ROOT / "src" / "trunkline" / layer).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [name.name for name in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module is not None:
+                names = [f"{node.module}.{name.name}" for name in node.names]
+            found |= {name.split(".")[1] for name in names if name.startswith("trunkline.")}
+    return found - {layer}
+
+
+def test_every_layer_imports_only_what_the_table_allows() -> None:
+    """What a cell names, and what the layers that it names may use."""
+    allowed = {
+        name.strip("`").rpartition("/")[2]: set(re.findall(r"\w+", cell))
+        for name, _, cell in layer_rows()
+    }
+    allowed["errors"] -= {"nothing", "of", "ours"}
+    layers = {*allowed}
+    for layer in layers - {"cli"}:
+        assert allowed[layer] <= layers, layer
+        reached: set[str] = set()
+        while reached != (more := reached | allowed[layer] | _allowed(reached, allowed)):
+            reached = more
+        assert imports_of(layer) & layers <= reached, layer
+
+
+def _allowed(layers: set[str], allowed: dict[str, set[str]]) -> set[str]:
+    return set().union(*(allowed[name] for name in layers))
+
+
+def test_the_table_names_what_the_command_line_may_not_import() -> None:
+    (contract,) = (found for found in contracts() if found["name"].startswith("The command line"))
+    assert "ignore_imports" not in contract
+    forbidden = {name.removeprefix("trunkline.") for name in contract["forbidden_modules"]}
+    cell = layer_rows()[-1][-1]
+    listed, _, of = cell.partition(" and `_async` and `_sync` of ")
+    private = {
+        f"{room}.{twin}"
+        for room in re.findall(r"\w+", of.replace("and", ""))
+        for twin in ("_async", "_sync")
+    }
+    assert forbidden == set(re.findall(r"`([a-z.]+)`", listed)) | private
+
+
 def test_the_table_of_layers_is_the_contract_of_the_import_linter() -> None:
     """From the bottom to the top; packages of one layer are in any order."""
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    (layers,) = (
-        contract["layers"]
-        for contract in contracts["tool"]["importlinter"]["contracts"]
-        if contract["type"] == "layers"
-    )
+    (layers,) = (contract["layers"] for contract in contracts() if contract["type"] == "layers")
     levels = {
         name: level
         for level, names in enumerate(reversed(layers))
         for name in re.findall(r"trunkline\.(\w+)", names)
     }
-    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    table = text.partition("## Layers")[2].partition("\n## ")[0]
-    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `src/")]
+    rows = [row[0] for row in layer_rows()]
     named = [name for row in rows for name in re.findall(r"`src/trunkline/(\w+)`", row)]
     assert sorted(named) == sorted(levels)
     assert named == sorted(named, key=lambda name: levels[name])

@@ -15,7 +15,7 @@ from tests.support import databases, servers
 from trunkline.embedded import stop
 
 
-def test_the_page_on_backups_does_what_it_says(request: pytest.FixtureRequest) -> None:
+def test_the_snippets_of_the_page_on_backups_work(request: pytest.FixtureRequest) -> None:
     running = request.config.stash[servers.STASH]
     newest = max(running, key=lambda one: one.major)
     # Servers are started in it, whose account must be able to pass.

@@ -21,7 +21,7 @@ _WITH_CODE = [
 
 
 @pytest.mark.parametrize("page", _WITH_CODE, ids=pages.name)
-def test_the_snippets_of_a_page_do_what_it_says(page: Path, reader: Session) -> None:
+def test_the_snippets_of_a_page_work(page: Path, reader: Session) -> None:
     ran = 0
     for block in pages.blocks(page):
         reader.do(block)

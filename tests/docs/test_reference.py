@@ -36,7 +36,7 @@ def test_every_error_has_its_page() -> None:
     assert len(found) > 60
 
 
-def test_every_error_says_what_to_do() -> None:
+def test_every_error_has_a_hint() -> None:
     abstract = {one.code for one in classes() if any(one in other.__bases__ for other in classes())}
     silent = [
         one.code

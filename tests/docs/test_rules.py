@@ -71,7 +71,7 @@ def test_every_page_can_be_reached_from_the_index() -> None:
 
 
 @pytest.mark.parametrize("page", pages.pages(), ids=pages.name)
-def test_every_block_says_what_it_is(page: Path) -> None:
+def test_every_block_names_its_language(page: Path) -> None:
     known = pages.RUN | pages.FILES | pages.SHOWN
     found = [block for block in pages.blocks(page) if block.language not in known]
     assert [block.place for block in found] == []
@@ -99,3 +99,14 @@ def test_pages_name_no_machine() -> None:
         text = page.read_text(encoding="utf-8")
         assert str(ROOT) not in text, page
         assert f"{Path.home()}/" not in text, page
+
+
+def test_no_log_line_has_a_number_before_a_fixed_plural() -> None:
+    """`trunkline.telemetry.count` writes "1 job" and "2 jobs"."""
+    fixed = re.compile(r"%d (?!was)[a-z]+s\b")
+    found = [
+        f"{path.relative_to(ROOT)}: {match.group()}"
+        for path in sorted((ROOT / "src" / "trunkline").rglob("*.py"))
+        for match in fixed.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []

@@ -116,7 +116,7 @@ def alive(process: int) -> bool:
     return bool(shown) and not shown.startswith("Z")
 
 
-def test_a_skipped_block_is_not_run_and_says_why(reader: Session) -> None:
+def test_a_skipped_block_is_not_run_and_has_a_reason(reader: Session) -> None:
     text = "<!-- skip: needs a second machine -->\n```console\n$ false\n```"
     read(reader, text)
     assert [block.skip for block in pages.blocks(PAGE, text)] == ["needs a second machine"]

@@ -1,4 +1,4 @@
-"""A database whose guard refuses illegal changes, and everybody who calls it."""
+"""A database whose guard refuses illegal changes, with a connection for each role."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,13 +9,12 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from tests.support import guard
 from tests.support.calls import Attempt, Calls
 from tests.support.databases import Database
 
 
 class Desk:
-    """Everybody at one table."""
+    """The connections of a producer, a worker, an operator and a superuser (`behind`)."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -29,10 +28,10 @@ class Desk:
         return self
 
     def set_limit(self, name: str, parts: Mapping[str, Any], status: str | None = None) -> bool:
-        found: bool = self.operator.value(
+        is_new: bool = self.operator.value(
             "select trunkline.set_limit(%s, %s, %s)", name, Jsonb(dict(parts)), status
         )
-        return found
+        return is_new
 
     def task(self, *limits: str, task: str = "work", **policy: Any) -> Self:
         self.producer.register(task, limits=list(limits), **policy)
@@ -53,10 +52,10 @@ class Desk:
 
     @staticmethod
     def detail(refused: psycopg.Error) -> dict[str, Any]:
-        """What a refusal says about itself."""
+        """Return the detail of a refusal."""
         assert refused.diag.message_detail is not None
-        found: dict[str, Any] = json.loads(refused.diag.message_detail)
-        return found
+        detail: dict[str, Any] = json.loads(refused.diag.message_detail)
+        return detail
 
     def bucket(self, name: str) -> dict[str, Any]:
         cursor = self.operator.connection.execute(
@@ -69,6 +68,5 @@ class Desk:
 
 
 @pytest.fixture
-def desk(database: Database) -> Desk:
-    guard.install(database)
-    return Desk(database)
+def desk(guard: Database) -> Desk:
+    return Desk(guard)

@@ -36,7 +36,7 @@ HOURS = 2
 def test_eight_workers_stay_within_every_part_of_a_limit_and_use_it(
     database: Database, tmp_path: Path, kind: str
 ) -> None:
-    """Issue 5: minute, hour, tokens and calls at once; also while workers are killed."""
+    """Minute, hour, tokens and calls at once; also while workers are killed."""
     if database.server.major != servers.majors()[-1]:
         pytest.skip("a minute of real time, once is enough")
     # The second minute brings the hour's end.

@@ -91,7 +91,7 @@ def test_with_ageing_low_priority_gets_its_part_of_a_tight_limit(desk: Desk) -> 
     assert [job for job in found if job in high] == high[: len([j for j in found if j in high])]
 
 
-def test_the_view_of_queues_tells(desk: Desk) -> None:
+def test_the_view_of_queues_shows_ageing(desk: Desk) -> None:
     age(desk, ageing=True)
     told = "select ageing from trunkline.queues where queue = 'default'"
     assert desk.operator.value(told) is True

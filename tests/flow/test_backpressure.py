@@ -24,8 +24,8 @@ def use(desk: Desk, **cost: int) -> None:
     assert len(desk.claim()) == 1
 
 
-def put_off(desk: Desk, **fields: Any) -> timedelta:
-    """By how much a new job is put off; its state says the same."""
+def deferral(desk: Desk, **fields: Any) -> timedelta:
+    """Return by how much a new job is deferred, which its state confirms."""
     answer = desk.producer.enqueue(**fields)
     found = desk.behind.execute(
         "select state, run_at, run_at - created_at from trunkline.jobs where job_id = %s",
@@ -40,41 +40,41 @@ def put_off(desk: Desk, **fields: Any) -> timedelta:
     return later
 
 
-def test_only_what_is_above_the_threshold_puts_off(desk: Desk) -> None:
+def test_only_usage_above_the_threshold_defers_jobs(desk: Desk) -> None:
     """CP-23, CP-S06: 400 of 500 are not above 0.80; 401 are, for as long as the minute is young."""
     guarded(desk)
     use(desk, requests=400)
-    assert put_off(desk) == timedelta()
+    assert deferral(desk) == timedelta()
     assert len(desk.claim()) == 1
-    assert put_off(desk) == FIVE_SECONDS
+    assert deferral(desk) == FIVE_SECONDS
 
 
 def test_a_minute_that_is_over_counts_nothing(desk: Desk) -> None:
     """CP-S06: 490 of 500, two minutes ago."""
     guarded(desk)
     use(desk, requests=490)
-    assert put_off(desk) == FIVE_SECONDS
+    assert deferral(desk) == FIVE_SECONDS
     desk.database.move_time("2 minutes")
-    assert put_off(desk) == timedelta()
+    assert deferral(desk) == timedelta()
 
 
 def test_tokens_count_as_requests_do(desk: Desk) -> None:
     """CP-23: a limit of tokens is a limit."""
     guarded(desk, tokens_per_minute=1000)
     use(desk, tokens=800)
-    assert put_off(desk) == timedelta()
+    assert deferral(desk) == timedelta()
     desk.claim()
     use(desk, tokens=1)
-    assert put_off(desk) == FIVE_SECONDS
+    assert deferral(desk) == FIVE_SECONDS
 
 
 def test_the_delay_is_the_limits_own(desk: Desk) -> None:
     guarded(desk, backpressure_delay="90 seconds")
     use(desk, requests=450)
-    assert put_off(desk) == timedelta(seconds=90)
+    assert deferral(desk) == timedelta(seconds=90)
 
 
-def test_a_job_that_is_put_off_runs_when_its_time_has_come(desk: Desk) -> None:
+def test_a_deferred_job_runs_when_its_time_has_come(desk: Desk) -> None:
     guarded(desk)
     use(desk, requests=450)
     job = desk.producer.enqueue().job_id
@@ -89,7 +89,7 @@ def test_a_limit_that_is_not_active_puts_nobody_off(desk: Desk, status: str) -> 
     guarded(desk)
     use(desk, requests=450)
     desk.set_limit("api", {}, status)
-    assert put_off(desk) == timedelta()
+    assert deferral(desk) == timedelta()
     assert desk.claim() == []
 
 
@@ -98,7 +98,7 @@ def test_a_limit_of_zero_puts_nobody_off(desk: Desk) -> None:
     guarded(desk)
     use(desk, requests=450)
     desk.limit("api", requests_per_minute=0, tokens_per_minute=0)
-    assert put_off(desk) == timedelta()
+    assert deferral(desk) == timedelta()
 
 
 @pytest.mark.parametrize(
@@ -110,22 +110,22 @@ def test_a_limit_of_zero_puts_nobody_off(desk: Desk) -> None:
         ({"run_at": "2001-01-01T00:00:00Z"}, 5),
     ],
 )
-def test_who_asked_for_a_later_time_keeps_it(
+def test_a_job_that_asks_for_a_later_time_keeps_it(
     desk: Desk, fields: dict[str, Any], later: int
 ) -> None:
     """CP-22: no time is now; a time that is later than the delay is not moved."""
     guarded(desk)
     use(desk, requests=450)
-    assert put_off(desk, **fields) == timedelta(seconds=later)
+    assert deferral(desk, **fields) == timedelta(seconds=later)
 
 
-def test_each_key_has_a_minute_of_its_own(desk: Desk) -> None:
+def test_each_key_has_its_own_minute(desk: Desk) -> None:
     desk.set_limit("model/{model}", {"requests_per_minute": 10, "backpressure_threshold": 0.5})
     desk.task("model/{model}")
     desk.enqueue(6, payload={"model": "a"})
     assert len(desk.claim()) == 6
-    assert put_off(desk, payload={"model": "a"}) == FIVE_SECONDS
-    assert put_off(desk, payload={"model": "b"}) == timedelta()
+    assert deferral(desk, payload={"model": "a"}) == FIVE_SECONDS
+    assert deferral(desk, payload={"model": "b"}) == timedelta()
 
 
 def test_the_longest_delay_of_several_limits_counts(desk: Desk) -> None:
@@ -136,7 +136,7 @@ def test_the_longest_delay_of_several_limits_counts(desk: Desk) -> None:
     )
     desk.task("api", "all")
     use(desk, requests=450)
-    assert put_off(desk) == timedelta(minutes=1)
+    assert deferral(desk) == timedelta(minutes=1)
 
 
 def test_what_was_settled_counts_as_it_was(desk: Desk) -> None:
@@ -144,7 +144,7 @@ def test_what_was_settled_counts_as_it_was(desk: Desk) -> None:
     guarded(desk, tokens_per_minute=1000)
     desk.producer.enqueue(cost={"tokens": 900})
     (attempt,) = desk.claim()
-    assert put_off(desk) == FIVE_SECONDS
+    assert deferral(desk) == FIVE_SECONDS
     settled = desk.worker.value(
         "select trunkline.settle_job(%s, %s, %s)",
         attempt.job,
@@ -152,11 +152,11 @@ def test_what_was_settled_counts_as_it_was(desk: Desk) -> None:
         Jsonb({"tokens": 10}),
     )
     assert settled == "settled"
-    assert put_off(desk) == timedelta()
+    assert deferral(desk) == timedelta()
 
 
-def test_an_answer_that_was_given_is_given_again(desk: Desk) -> None:
-    """A repeated request is told the time that its job was put off to, whatever the minute says."""
+def test_a_repeated_request_returns_the_first_due_time(desk: Desk) -> None:
+    """A deferred job keeps its time when the request is repeated after the minute."""
     guarded(desk)
     use(desk, requests=450)
     first = desk.producer.enqueue(idempotency_key="k")

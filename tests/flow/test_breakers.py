@@ -131,7 +131,7 @@ def test_failures_grow_old(desk: Desk) -> None:
     assert (found["state"], found["failures"]) == ("closed", 9)
 
 
-def test_what_is_put_off_handed_back_or_cancelled_does_not_count(desk: Desk) -> None:
+def test_deferred_released_and_cancelled_jobs_do_not_count(desk: Desk) -> None:
     """RF-130: not 429, deadlocks or other deferrals."""
     calling(breaker(deploying(desk)))
     desk.enqueue(72)
@@ -293,7 +293,7 @@ def test_late_ends_of_jobs_that_started_before_decide_nothing(desk: Desk) -> Non
     assert desk.claim() == []
 
 
-def test_each_key_has_a_breaker_of_its_own(desk: Desk) -> None:
+def test_each_key_has_its_own_breaker(desk: Desk) -> None:
     calling(breaker(desk, "model/{model}"), "model/{model}")
     desk.enqueue(20, payload={"model": "a"})
     ended(desk, "fail", 10)
@@ -302,7 +302,7 @@ def test_each_key_has_a_breaker_of_its_own(desk: Desk) -> None:
     assert (state(desk, "model/a"), state(desk, "model/b")) == ("open", "closed")
 
 
-def test_a_task_has_a_breaker_of_its_own_beside_its_provider(desk: Desk) -> None:
+def test_a_task_has_its_own_breaker_in_addition_to_that_of_its_provider(desk: Desk) -> None:
     """One task's broken handler does not stop another that calls the same provider."""
     breaker(desk.limit("api", concurrency=50), "task/bad")
     calling(calling(desk, "api", "task/bad", task="bad"), "api", task="good")

@@ -21,7 +21,7 @@ def explained(desk: Desk, job: UUID) -> list[tuple[str, datetime | None, dict[st
     return [(reason, until, detail) for reason, until, detail in rows]
 
 
-def test_explain_says_which_breaker_holds_a_job_and_until_when(desk: Desk) -> None:
+def test_explain_names_the_breaker_that_holds_a_job_and_until_when(desk: Desk) -> None:
     last = opened(desk).enqueue(1)[0]
     [(reason, until, detail)] = explained(desk, last)
     assert (reason, until) == ("breaker", seen(desk)["probe_at"])
@@ -188,7 +188,7 @@ def test_what_no_window_sees_any_more_goes(desk: Desk) -> None:
     assert state(desk) == "closed"
 
 
-def test_health_tells_of_open_breakers(desk: Desk) -> None:
+def test_health_reports_open_breakers(desk: Desk) -> None:
     """RF-85: a visible state, and an alert."""
     asked = "select ok from trunkline.health() where \"check\" = 'breakers'"
     calling(breaker(desk))
@@ -273,15 +273,20 @@ def _recovered(hand: Calls) -> bool:
     return any(ran for duty, ran, _ in rows if duty == "reclaim")
 
 
-def test_whoever_starts_work_recovers_first_and_minds_the_breaker(desk: Desk) -> None:
-    """RF-84: the guard waits for nobody; open, nothing starts, and a minute later one does."""
+def test_a_worker_that_starts_recovers_lost_jobs_first_and_respects_the_breaker(desk: Desk) -> None:
+    """RF-84: recovery waits for no other session.
+
+    While the breaker is open nothing starts; a minute later one job does.
+    """
     calling(breaker(desk))
     desk.enqueue(30)
     assert len(desk.claim(10, worker="gone")) == 10
     desk.database.move_time("301 seconds")
     first = Calls(desk.database.connect("trunkline_worker", autocommit=False))
     assert _recovered(first)
-    assert not _recovered(desk.worker), "somebody is at it, and is not waited for"
+    assert not _recovered(desk.worker), (
+        "another session recovers, and this one does not wait for it"
+    )
     first.connection.commit()
     assert state(desk) == "open"
     for _minute in range(2):

@@ -93,7 +93,7 @@ def test_an_open_breaker_is_tried_after_its_time(desk: Desk) -> None:
     assert state(desk) == "closed"
 
 
-def test_a_breaker_opened_by_hand_stays_open_for_as_long_as_was_said(desk: Desk) -> None:
+def test_a_breaker_opened_by_hand_stays_open_for_the_given_time(desk: Desk) -> None:
     desk.limit("api", breaker_failures=10).task("api")
     desk.enqueue(1)
     desk.operator.value("select trunkline.trip_breaker('api', 'for the night', '8 hours')")
@@ -212,7 +212,7 @@ def test_forward_and_back_again_gives_out_no_more_than_one_window(desk: Desk) ->
     assert len(desk.claim()) == 3
 
 
-def test_a_job_that_settles_after_the_step_changes_its_books_alone(desk: Desk) -> None:
+def test_a_job_that_settles_after_the_step_changes_only_its_usage(desk: Desk) -> None:
     desk.limit("api", tokens_per_minute=100).task("api", lease="1 day")
     desk.enqueue(3, cost={"tokens": 50})
     first, second = desk.claim()

@@ -77,7 +77,7 @@ def test_jobs_for_later_wait_too(desk: Desk) -> None:
     assert refusal(desk)["waiting"] == 2
 
 
-def test_each_key_has_a_depth_of_its_own(desk: Desk) -> None:
+def test_each_key_has_its_own_depth(desk: Desk) -> None:
     desk.limit("model/{model}", concurrency=1, depth_limit=1).task("model/{model}")
     desk.enqueue(1, payload={"model": "a"})
     desk.enqueue(1, payload={"model": "b"})
@@ -85,7 +85,7 @@ def test_each_key_has_a_depth_of_its_own(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("limits", [("own/{n}", "api"), ("own/{n}", "other", "api")])
-def test_who_stands_in_another_limits_lane_waits_no_less(
+def test_a_job_in_the_lane_of_another_limit_also_counts_as_waiting(
     desk: Desk, limits: tuple[str, ...]
 ) -> None:
     """A job of several limits counts for each of them, in whose lane it ever stands."""
@@ -101,7 +101,7 @@ def test_who_stands_in_another_limits_lane_waits_no_less(
     assert refusal(desk, payload={"n": "8"})["waiting"] == 2
 
 
-def test_where_it_does_not_refuse_further_jobs_are_put_off(desk: Desk) -> None:
+def test_a_limit_that_does_not_refuse_defers_further_jobs(desk: Desk) -> None:
     """CP-25: refused or put off, as configured; a batch as one by one."""
     desk.set_limit(
         "api",
@@ -125,7 +125,7 @@ def test_where_it_does_not_refuse_further_jobs_are_put_off(desk: Desk) -> None:
     assert waits == [(True,)]
 
 
-def test_a_limit_that_is_not_active_refuses_and_does_not_put_off(desk: Desk) -> None:
+def test_a_limit_that_is_not_active_refuses_and_does_not_defer(desk: Desk) -> None:
     """CP-100, CP-25: jobs wait at the claim, and no more of them than may."""
     desk.set_limit("api", {"concurrency": 1, "depth_limit": 1}, "maintenance")
     desk.task("api")
@@ -181,7 +181,7 @@ def test_what_was_accepted_before_waits(desk: Desk, closed: str) -> None:
     assert (desk.producer.value(many), stored(desk)) == ("ready", 3)
 
 
-def test_what_was_accepted_is_put_off_as_others_are(desk: Desk) -> None:
+def test_an_accepted_job_is_deferred_like_others(desk: Desk) -> None:
     """Only refusals are passed over: a limit that puts jobs off does so."""
     desk.limit("api", concurrency=1, depth_limit=1, depth_refuses=False).task("api")
     desk.enqueue(1)

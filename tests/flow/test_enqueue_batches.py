@@ -121,7 +121,7 @@ def test_payloads_alone_are_kept_the_same(desk: Desk, task: str) -> None:
     assert kept(desk, as_batch, jobs) == kept(desk, alone, jobs)
 
 
-def test_a_bucket_under_pressure_puts_off_the_same_jobs(desk: Desk) -> None:
+def test_a_bucket_under_pressure_defers_the_same_jobs(desk: Desk) -> None:
     """CP-23: of a batch only those of the key that is pressed."""
     desk.set_limit("model/{model}", {"requests_per_minute": 10, "backpressure_threshold": 0.5})
     desk.task("model/{model}")
@@ -215,7 +215,7 @@ def test_no_job_is_left_behind_a_bucket_that_closed(desk: Desk, how: str, level:
     assert len(desk.claim()) == 1
 
 
-def test_a_bucket_is_not_closed_behind_who_relies_on_it(desk: Desk) -> None:
+def test_a_bucket_stays_open_while_a_transaction_relies_on_it(desk: Desk) -> None:
     """An enqueue that saw the bucket open while it was being marked, in a long transaction."""
     desk.limit("api", concurrency=5).task("api")
     desk.enqueue(1)

@@ -9,7 +9,7 @@ from tests.support.internals import rows
 from tests.support.waiting import until_blocked
 
 
-def test_who_runs_already_holds_a_slot(desk: Desk) -> None:
+def test_a_running_job_already_holds_a_slot(desk: Desk) -> None:
     """I6: otherwise as many again would be started beside them."""
     desk.limit("api", requests_per_minute=100).task("api")
     desk.enqueue(6)
@@ -37,7 +37,9 @@ def test_of_each_key_those_that_run_count_for_it(desk: Desk) -> None:
     assert [desk.bucket(f"key/{key}")["in_use"] for key in "ab"] == [2, 2]
 
 
-def test_a_limit_of_a_filled_in_name_counts_who_runs_under_the_one_with_keys(desk: Desk) -> None:
+def test_a_limit_of_a_filled_in_name_counts_jobs_that_run_under_the_one_with_keys(
+    desk: Desk,
+) -> None:
     desk.limit("key/{key}", requests_per_minute=100).task("key/{key}")
     desk.enqueue(2, payload={"key": "a"})
     assert len(desk.claimed()) == 2
@@ -80,7 +82,7 @@ def test_a_claim_that_is_under_way_is_waited_for(desk: Desk) -> None:
     assert desk.claimed() == []
 
 
-def test_a_concurrency_that_is_changed_lists_nobody_anew(desk: Desk) -> None:
+def test_a_changed_concurrency_adds_no_holder_again(desk: Desk) -> None:
     desk.limit("api", concurrency=5).task("api")
     desk.enqueue(3)
     assert len(desk.claimed(2)) == 2

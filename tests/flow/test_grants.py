@@ -101,7 +101,7 @@ def test_actuals_far_above_the_estimate_close_the_window(desk: Desk) -> None:
     assert acquire(desk, tokens=1).granted
 
 
-def test_zero_is_zero_and_what_is_not_said_stays(desk: Desk) -> None:
+def test_zero_is_zero_and_amounts_that_are_not_reported_stay(desk: Desk) -> None:
     """CP-60, CP-101: absent is unknown, and unknown stays as estimated."""
     desk.limit("api", tokens_per_minute=1000)
     settle(desk, acquire(desk, tokens=300).grant_id)
@@ -204,7 +204,7 @@ def test_what_the_claim_has_taken_is_the_grant(desk: Desk) -> None:
     assert desk.bucket("api")["in_use"] == 1
 
 
-def test_a_call_later_than_the_start_is_charged_when_it_is_made(desk: Desk) -> None:
+def test_a_call_later_than_the_start_is_charged_at_the_time_of_the_call(desk: Desk) -> None:
     """The provider sees it then, so that is the window it must fit."""
     desk.limit("api", requests_per_minute=1).task("api")
     desk.enqueue(1)
@@ -230,7 +230,7 @@ def test_settling_a_job_corrects_all_of_its_limits_once(desk: Desk) -> None:
     assert settle_job(desk, attempt, tokens=1) == "unknown"
 
 
-def test_the_books_have_every_job_tenant_and_limit(desk: Desk) -> None:
+def test_the_usage_ledger_has_every_job_tenant_and_limit(desk: Desk) -> None:
     desk.limit("api", tokens_per_minute=10_000).task("api", cost={"tokens": 500})
     for tenant in ("acme", "acme", "zoo"):
         desk.enqueue(1, tenant=tenant)

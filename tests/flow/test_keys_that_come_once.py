@@ -41,7 +41,7 @@ def test_the_next_claim_begins_where_the_last_one_was_cut_short(desk: Desk) -> N
     assert ring[bisect(ring, after) - 1] in taken
 
 
-def test_who_sleeps_is_told_that_there_may_be_more(desk: Desk) -> None:
+def test_a_sleeping_worker_is_notified_that_there_may_be_more(desk: Desk) -> None:
     """Its claim came back with less than it asked for, which otherwise means that this was all."""
     keyed(desk, KEYS, concurrency=1)
     sleep(desk)

@@ -168,7 +168,7 @@ def test_an_unstarted_or_lost_attempt_is_not_late(desk: Desk) -> None:
     assert late(desk)[0] == 0
 
 
-def test_the_count_is_of_seven_days_and_survives_the_books(desk: Desk) -> None:
+def test_the_count_covers_seven_days_and_outlives_the_usage_ledger(desk: Desk) -> None:
     desk.limit("api", requests_per_minute=10).task("api").task("api", task="scan")
     for task, count in (("scan", 2), ("work", 1)):
         desk.enqueue(count, task=task)

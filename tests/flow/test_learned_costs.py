@@ -32,7 +32,7 @@ def test_what_was_learned_goes_before_the_tasks_cost(desk: Desk) -> None:
     assert need(desk) == [2, 1234, 8]
 
 
-def test_what_a_job_says_goes_before_what_was_learned(desk: Desk) -> None:
+def test_the_cost_of_a_job_takes_precedence_over_the_estimate(desk: Desk) -> None:
     desk.limit("api", tokens_per_minute=10_000).task("api")
     learned(desk, "api", tokens=1234)
     assert need(desk, cost={"tokens": 7}) == [1, 7, 0]

@@ -9,7 +9,7 @@ from tests.flow.conftest import Desk
 from tests.support.internals import rows
 
 
-def test_slots_are_given_up_to_the_limit_and_come_back_with_every_end(desk: Desk) -> None:
+def test_slots_are_handed_out_up_to_the_limit_and_come_back_with_every_end(desk: Desk) -> None:
     """CP-54, CP-59: whatever ends an attempt gives its slot back."""
     desk.limit("api", concurrency=2).task("api")
     desk.enqueue(9)
@@ -39,7 +39,7 @@ def test_a_dead_workers_slots_come_back_with_its_jobs(desk: Desk) -> None:
     assert desk.claimed() == [second]
 
 
-def test_what_is_not_limited_is_claimed_beside_it(desk: Desk) -> None:
+def test_jobs_without_limits_are_claimed_as_well(desk: Desk) -> None:
     desk.limit("api", concurrency=1).task("api").task(task="free")
     desk.enqueue(3)
     free = desk.enqueue(3, task="free")
@@ -116,7 +116,7 @@ def test_tokens_are_counted_by_the_cost_of_each_job(desk: Desk) -> None:
     assert desk.bucket("api")["tokens_of_minute"] == 901
 
 
-def test_each_key_has_a_limit_of_its_own(desk: Desk) -> None:
+def test_each_key_has_its_own_limit(desk: Desk) -> None:
     desk.limit("model/{model}", concurrency=1).task("model/{model}")
     desk.enqueue(2, payload={"model": "a"})
     desk.enqueue(2, payload={"model": "b"})

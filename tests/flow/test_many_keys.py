@@ -37,18 +37,18 @@ def test_claims_go_round_the_keys(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("concurrency", [1, 5000])
-def test_a_claim_of_many_looks_at_as_many_keys_as_the_last_one_needed(
+def test_a_large_claim_reads_as_many_keys_as_the_last_one_needed(
     desk: Desk, concurrency: int
 ) -> None:
     keyed(desk, KEYS, concurrency=concurrency)
-    assert flow.begin_turn(desk.behind, 100).buckets == 0, "nobody has looked yet"
+    assert flow.begin_turn(desk.behind, 100).buckets == 0, "no claim has scanned yet"
     assert len(desk.claimed(100)) == 100
     assert flow.begin_turn(desk.behind, 100).buckets == 100
     assert flow.begin_turn(desk.behind, 10).buckets == 10
 
 
-def test_what_keys_have_left_is_told_alike_by_both_who_tell_it(desk: Desk) -> None:
-    """The quick way for limits of slots alone, over the one for all of them."""
+def test_both_ways_to_compute_the_room_of_keys_agree(desk: Desk) -> None:
+    """The fast path for limits of slots alone returns the same as the general one."""
     desk.limit("key/{key}", concurrency=2).task("key/{key}")
     for key, jobs in {"one": 1, "full": 2, "ended": 2, "held": 1, "lent": 1}.items():
         desk.enqueue(jobs, payload={"key": key})
@@ -95,8 +95,8 @@ def test_share_groups_do_not_count_slots_only(desk: Desk) -> None:
     assert flow.counts_slots_only(desk.behind, "fair:share/{tenant}") is False
 
 
-def test_what_is_charged_is_kept_alike_by_both_who_charge(desk: Desk) -> None:
-    """The quick way for limits of slots alone, over the one for all of them."""
+def test_both_ways_to_charge_store_the_same(desk: Desk) -> None:
+    """The fast path for limits of slots alone stores the same as the general one."""
     # The second counts something, too, of which there is always enough.
     desk.limit("slots", concurrency=3).limit("more", concurrency=3, requests_per_hour=10**9)
     kept = []

@@ -30,7 +30,7 @@ def refusal(desk: Desk, **fields: Any) -> dict[str, Any]:
     return detail
 
 
-def test_a_spent_quota_refuses_and_says_until_when(desk: Desk) -> None:
+def test_a_spent_quota_refuses_and_names_the_time_of_its_end(desk: Desk) -> None:
     """RF-53, RF-54: 95 of 100 are given out in 30 days; producers are told before they try."""
     desk.limit("api", quota=100).task("api")
     spend(desk, cost={"units": 94})
@@ -55,7 +55,7 @@ def test_what_is_not_spent_does_not_refuse(desk: Desk) -> None:
     assert len(desk.enqueue(5)) == 5
 
 
-def test_it_is_free_again_when_it_said(desk: Desk) -> None:
+def test_a_spent_quota_is_free_again_at_the_time_it_named(desk: Desk) -> None:
     desk.limit("api", quota=10, quota_unit="requests").task("api")
     spend(desk, cost={"requests": 9})
     free_at = datetime.fromisoformat(refusal(desk)["free_at"])

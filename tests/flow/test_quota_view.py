@@ -59,7 +59,7 @@ def test_a_quota_nobody_has_used_is_there(desk: Desk) -> None:
     assert (row["paused_low"], row["exhausted"], row["refused_until"]) == (False, False, None)
 
 
-def test_what_runs_is_reserved_until_it_says_what_it_took(desk: Desk) -> None:
+def test_a_running_job_reserves_its_cost_until_it_settles(desk: Desk) -> None:
     """RF-55, RF-56: estimates of what runs are spent, and told apart while they can change."""
     quota(desk, quota=1000, quota_buffer=1).task("data", cost={"units": 100})
     desk.enqueue(3)
@@ -157,7 +157,7 @@ def test_a_budget_is_forecast_up_to_its_end(desk: Desk) -> None:
     assert (row["spent"], row["since"]) == (0, noon + timedelta(hours=12))
 
 
-def test_low_priorities_are_told_to_stop_before_the_others(desk: Desk) -> None:
+def test_low_priorities_stop_before_the_others(desk: Desk) -> None:
     """RF-58, RF-54: at 75 % bulk stops, at 95 % everybody, until enough has fallen out."""
     noon = begin_at_noon(desk)
     quota(desk, quota=100, quota_window="24 hours", quota_buffer=0.95)
@@ -200,7 +200,7 @@ def test_every_key_has_its_own_and_a_filled_in_name_goes_first(desk: Desk) -> No
     }
 
 
-def test_who_acts_for_a_tenant_sees_none(desk: Desk) -> None:
+def test_a_session_of_a_tenant_sees_no_quota(desk: Desk) -> None:
     quota(desk, quota=100)
     reader = desk.database.connect("trunkline_reader")
     assert reader.execute("select count(*) from trunkline.quotas").fetchone() == (1,)

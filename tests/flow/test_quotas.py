@@ -62,7 +62,9 @@ def test_the_window_rolls_by_the_hour(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(("period", "later"), [("day", "1 day"), ("month", "31 days")])
-def test_a_budget_is_a_tenants_own_and_begins_anew(desk: Desk, period: str, later: str) -> None:
+def test_each_tenant_has_its_own_budget_and_it_starts_again(
+    desk: Desk, period: str, later: str
+) -> None:
     """A budget stops that tenant alone; raising it lets him go on."""
     quota(desk, "budget/{tenant}", quota=100, quota_unit="tokens", quota_period=period)
     desk.task("budget/{tenant}", cost={"tokens": 60})

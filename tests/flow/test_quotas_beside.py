@@ -126,7 +126,7 @@ def test_more_than_the_budget_ever_gives_is_refused(desk: Desk) -> None:
     assert desk.detail(refusal.value)["limit"] == "budget/{tenant}"
 
 
-def test_rates_and_slots_beside_are_not_charged_again(desk: Desk) -> None:
+def test_rates_and_slots_in_addition_to_a_quota_are_charged_once(desk: Desk) -> None:
     """A quota of requests counts each call; a limit without one is charged at the claim alone."""
     desk.limit("api", requests_per_minute=100)
     desk.limit("calls", quota=50, quota_unit="requests", quota_window="1 day")

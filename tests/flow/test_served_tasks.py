@@ -139,7 +139,7 @@ def test_a_position_of_another_claim_hides_no_job(desk: Desk, differs: str) -> N
 
 
 @pytest.mark.parametrize("tenant", [None, "ours"])
-def test_a_claim_that_has_to_look_again_still_takes_only_what_it_serves(
+def test_a_claim_that_scans_again_still_takes_only_tasks_it_serves(
     desk: Desk, tenant: str | None
 ) -> None:
     """Somebody holds one of two wide limits, which shows only when it is to be charged."""

@@ -89,7 +89,7 @@ def test_a_slot_taken_side_by_side_is_free_again_when_its_job_ends(desk: Desk) -
     assert len(desk.claim()) == 8
 
 
-def test_what_is_beside_the_state_is_counted_in_before_it_grows_long(desk: Desk) -> None:
+def test_adjustments_are_added_to_the_state_before_they_grow_many(desk: Desk) -> None:
     wide(desk, "concurrency", 1000)
     desk.enqueue(100)
     for _ in range(30):
@@ -101,7 +101,7 @@ def test_what_is_beside_the_state_is_counted_in_before_it_grows_long(desk: Desk)
     assert desk.bucket("api")["in_use"] == 30
 
 
-def test_who_holds_a_slot_for_hours_is_not_forgotten(desk: Desk) -> None:
+def test_a_job_that_holds_a_slot_for_hours_stays_counted(desk: Desk) -> None:
     """What nobody counts in is swept after two hours; not what living jobs hold."""
     wide(desk, "concurrency")
     desk.enqueue(MOST + 8)
@@ -113,7 +113,7 @@ def test_who_holds_a_slot_for_hours_is_not_forgotten(desk: Desk) -> None:
     assert len(desk.claim()) == 1
 
 
-def test_a_provider_that_says_wait_is_heard_by_those_side_by_side(desk: Desk) -> None:
+def test_a_pause_of_the_provider_applies_to_claims_that_share_a_bucket(desk: Desk) -> None:
     wide(desk, "requests_per_minute")
     desk.enqueue(10)
     assert len(desk.claim(2)) == 2

@@ -15,7 +15,7 @@ def claimed(desk: Desk, limit: int, limited: int | None) -> list[str]:
     return [row[0] for row in rows]
 
 
-def test_a_claim_takes_no_more_limited_jobs_than_it_is_told(desk: Desk) -> None:
+def test_a_claim_takes_no_more_limited_jobs_than_it_asks_for(desk: Desk) -> None:
     desk.limit("api", requests_per_minute=50).task("api").task(task="free")
     desk.enqueue(8)
     desk.enqueue(4, task="free")
@@ -27,7 +27,7 @@ def test_a_claim_takes_no_more_limited_jobs_than_it_is_told(desk: Desk) -> None:
     assert claimed(desk, 5, None) == ["work"]
 
 
-def test_who_left_some_behind_wakes_others(desk: Desk) -> None:
+def test_a_claim_that_leaves_jobs_behind_wakes_others(desk: Desk) -> None:
     """Another worker that looked meanwhile found the bucket taken, and sleeps."""
     desk.limit("api", requests_per_minute=50).task("api")
     desk.enqueue(8)

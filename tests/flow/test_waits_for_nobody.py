@@ -198,7 +198,7 @@ def impatient(database: Database) -> Calls:
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_work_goes_on_beside_an_open_transaction(
+def test_work_goes_on_during_an_open_transaction(
     desk: Desk, action: Callable[[World, Calls], None]
 ) -> None:
     world = World(desk)

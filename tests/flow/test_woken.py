@@ -1,4 +1,4 @@
-"""What comes free is told to whoever sleeps where somebody waits for it, in whatever queue."""
+"""A slot or room that becomes free wakes workers of every queue in which jobs wait for it."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -105,7 +105,7 @@ ENDS = [
 
 
 @pytest.mark.parametrize("prepare", ENDS)
-def test_a_slot_that_comes_free_wakes_who_waits_for_it_in_another_queue(
+def test_a_free_slot_wakes_a_worker_of_another_queue(
     desk: Desk, ear: Ear, prepare: Callable[[Desk], Action]
 ) -> None:
     """Or it would be found by the next poll, half a minute later."""
@@ -119,7 +119,7 @@ def test_a_slot_that_comes_free_wakes_who_waits_for_it_in_another_queue(
 
 
 @pytest.mark.parametrize("asleep", [("here",), ()], ids=["its own queue", "all queues"])
-def test_a_completed_job_wakes_who_sleeps_on_its_own_queue(
+def test_a_completed_job_wakes_a_worker_that_sleeps_on_its_queue(
     desk: Desk, ear: Ear, asleep: tuple[str, ...]
 ) -> None:
     desk.limit("api", concurrency=1).task("api")
@@ -131,7 +131,7 @@ def test_a_completed_job_wakes_who_sleeps_on_its_own_queue(
 
 
 @pytest.mark.parametrize("prepare", [_completed, _failed, _settled])
-def test_who_shares_fairly_waits_elsewhere_and_is_woken_too(
+def test_a_worker_of_a_share_group_in_another_queue_is_woken_too(
     desk: Desk, ear: Ear, prepare: Callable[[Desk], Action]
 ) -> None:
     desk.limit("api", concurrency=1).limit("fair:share/{tenant}")

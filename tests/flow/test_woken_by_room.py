@@ -74,7 +74,7 @@ def test_room_that_comes_back_wakes_another_queue(
 
 
 @pytest.mark.parametrize("prepare", [_settled, _handed_back, _grant_alone])
-def test_room_that_comes_back_wakes_those_who_share_fairly(
+def test_room_that_comes_back_wakes_workers_of_a_share_group(
     desk: Desk, ear: Ear, prepare: Callable[[Desk], Action]
 ) -> None:
     """They wait for their share, not in the lane of the spent limit."""
@@ -86,7 +86,7 @@ def test_room_that_comes_back_wakes_those_who_share_fairly(
     assert set(ear.heard()) == set(THERE)
 
 
-def test_a_budget_beside_that_gets_room_back_wakes(desk: Desk, ear: Ear) -> None:
+def test_a_second_budget_that_gets_room_back_wakes_workers(desk: Desk, ear: Ear) -> None:
     """The call was granted by the provider's limit; the budget's room comes back with it."""
     desk.limit("api", requests_per_minute=50).limit("budget", **SPENT["quota of tokens"])
     desk.task("api", "budget", cost=COST)
@@ -132,7 +132,7 @@ def _lifted(desk: Desk) -> Action:
 
 
 @pytest.mark.parametrize("prepare", [_raised, _resumed, _lifted])
-def test_whoever_opens_a_limit_wakes(
+def test_opening_a_limit_wakes_workers(
     desk: Desk, ear: Ear, prepare: Callable[[Desk], Action]
 ) -> None:
     desk.limit("api", tokens_per_minute=100).task("api", cost=COST)

@@ -8,6 +8,7 @@ here never fill it. Commands with `--json` that are not run here are in `NOT_RUN
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from tests.golden.shapes import sorted_shape
 from tests.golden.story import Story
 from tests.support import databases, processes
 from tools.generate_reference_cli import commands
+from trunkline.artifacts import LocalStore
+from trunkline.artifacts.address import VARIABLE
 
 __all__ = ["NOT_RUN", "lines"]
 
@@ -66,7 +69,9 @@ def lines(story: Story, folder: Path) -> Iterator[str]:
     """Yield the keys that each command prints, after running all of them."""
     printed = Printed(story.database.dsn)
     _jobs(printed, story)
+    _workflows(printed, story)
     _limits(printed, story)
+    _files(printed, story, folder)
     _others(printed, story)
     _profiles(printed, story)
     _schema(printed, story, folder)
@@ -107,24 +112,87 @@ def _jobs(printed: Printed, story: Story) -> None:
         run("jobs", "show", job)
         run("jobs", "explain", job)
     (waiting,) = _ids(story, "select job_id from trunkline.jobs where unique_key = 'u'")
+    run("jobs", "count")
+    run("jobs", "cancel", "--unique-key", "u", "--dry-run")
+    run("jobs", "reprioritise", waiting, "--priority", 1)
+    run("jobs", "reprioritise", "--unique-key", "u", "--priority", 2, "--yes")
+    run("jobs", "cancel", "--tag", "urgent", "--yes")
     run("jobs", "cancel", waiting, _NOBODY)
     run("jobs", "retry", completed.job, _NOBODY)
+    run("jobs", "retry", "--correlation-id", "c", "--state", "cancelled", "--yes")
+    run("jobs", "discard", "--tag", "none", "--yes")
+    _steps(printed, story)
     run("jobs", "tail", "-n", 1000, "--no-follow")
     dead = _ids(story, "select job_id from trunkline.dead_letters")
     for job in dead:
         run("dead", "show", job)
     run("dead", "acknowledge", dead[0], _NOBODY)
+    run("dead", "acknowledge", "--task", "once", "--dry-run")
     run("dead", "list")
+    run("dead", "groups")
+    run("dead", "edit", dead[2], '{"edited": true}')
     run("dead", "replay", dead[1])
     run("dead", "replay", "--all", "--dry-run")
     run("dead", "discard", dead[0], "--yes")
     run("dead", "discard", "--all", "--dry-run")
+    run("dead", "replay", "--task", "once", "--rate", "1000/s", "--stop-at", "99%", "--yes")
     run("dead", "replay", "--all", "--yes")
+
+
+def _workflows(printed: Printed, story: Story) -> None:
+    run = printed.run
+    story.producer.register("listed")
+    steps = [
+        {"name": "set", "task": "listed", "items": [{}, {}], "phase": "only"},
+        {"name": "last", "task": "listed", "after": ["set"]},
+    ]
+    graph = Jsonb(
+        {
+            "name": "w",
+            "steps": steps,
+            "tenant": "acme",
+            "unique_key": "u",
+            "correlation_id": "c",
+            "tags": ["a"],
+            "params": {},
+            "deadline": "1 day",
+            "phases": [{"name": "only", "weight": 1}],
+        }
+    )
+    start = "select workflow_id from trunkline.start_workflow(%s)"
+    workflow = story.producer.value(start, graph)
+    run("workflows", "show", workflow)
+    failed, completed = story.claim("listed", "printing")
+    story.end("fail", failed, retryable=[False])
+    story.end("complete", completed)
+    run("workflows", "list")
+    run("workflows", "show", workflow)
+    run("workflows", "graph", workflow)
+    run("jobs", "show", failed.job)
+    run("workflows", "retry", workflow)
+    run("workflows", "cancel", workflow, "--reason", "enough")
+    again = run("workflows", "rerun", workflow)["workflow_id"]
+    run("workflows", "show", again)
+    run("workflows", "cancel", again)
+    run("workflows", "delete", again, "--yes")
 
 
 def _ids(story: Story, query: str) -> list[UUID]:
     """Return the ids of jobs, oldest first; not from JSON, whose keys are what is compared."""
     return sorted(row[0] for row in story.operator.connection.execute(query.encode()).fetchall())
+
+
+def _steps(printed: Printed, story: Story) -> None:
+    run = printed.run
+    job = story.start("stepped")
+    record = "select trunkline.record_steps('w1', %s, %s, '{1}', '{read}', '{#1}', '{null}', '{1}')"
+    story.worker.value(record, [job.job], [job.number])
+    wait = "select trunkline.begin_wait('w1', %s, %s, 2, 'event', 'go', '#1', null, '1 hour')"
+    story.worker.value(wait, job.job, job.number)
+    story.end("suspend", job)
+    run("jobs", "show", job.job)
+    run("jobs", "reset-step", job.job, "read", "--key", "#1")
+    run("events", "send", "go", "1", "--job", job.job)
 
 
 def _limits(printed: Printed, story: Story) -> None:
@@ -150,6 +218,59 @@ def _limits(printed: Printed, story: Story) -> None:
     run("limits", "show", "printed")
     run("limits", "list")
     run("breakers", "reset", "printed")
+
+
+def _files(printed: Printed, story: Story, folder: Path) -> None:
+    run = printed.run
+    store = LocalStore(folder / "files")
+    story.producer.register("uploading")
+    attempt = story.start("uploading", "printing", tenant="acme")
+    job, number = attempt.job, attempt.number
+    path = story.worker.value(
+        "select path from trunkline.begin_artifact('printing', %s, %s, 'a.txt', 'text_plain')",
+        job,
+        number,
+    )
+    written = store.put(path, [b"content"])
+    story.worker.value(
+        "select trunkline.stage_artifact('printing', %s, %s, %s, %s, %s, 1.5)",
+        job,
+        number,
+        path,
+        written.bytes,
+        written.sha256,
+    )
+    begun = story.worker.value(
+        "select artifact_id from trunkline.begin_artifact('printing', %s, %s, 'b.txt')", job, number
+    )
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = store.address
+    try:
+        place = ("--worker", "printing", "--job", job, "--attempt", number)
+        run("artifacts", "upload-link", begun, *place)
+        story.end("complete", attempt)
+        run("artifacts", "list")
+        ids = "select artifact_id from trunkline.artifacts where deleted_at is null"
+        (artifact,) = _ids(story, ids)
+        run("artifacts", "show", artifact)
+        run("artifacts", "link", artifact)
+        run("artifacts", "get", artifact, "--output", folder / "copy.txt")
+        run("artifacts", "quota", "acme", "1MB")
+        run("artifacts", "quota", "other", "none")
+        run("artifacts", "usage")
+        run("artifacts", "retention", "text_plain", "1d")
+        run("artifacts", "retention", "text_plain", "none")
+        run("artifacts", "delete", artifact, "--reason", "wrong", "--yes")
+        run("artifacts", "list", "--deleted")
+        run("artifacts", "show", artifact)
+        run("store", "check")
+        run("store", "adopt", "--yes")
+        run("store", "removals")
+        run("store", "rotate-secret")
+    finally:
+        del os.environ[VARIABLE]
+        if before is not None:
+            os.environ[VARIABLE] = before
 
 
 def _others(printed: Printed, story: Story) -> None:
@@ -185,7 +306,9 @@ def _others(printed: Printed, story: Story) -> None:
         " 'host', 1, '1.0', null, '{\"signatures\": {\"once\": \"1\"}}')"
     )
     run("workers", "list", "--all")
+    run("scale")
     run("workers", "drain", "printing")
+    run("log", "--limit", 500)
     run("doctor")
     run("bench", "--jobs", 10, "--batch", 5)
 

@@ -17,6 +17,7 @@ from uuid import UUID
 import psycopg
 from psycopg.types.json import Jsonb
 
+from tests.golden.step_story import play_steps
 from tests.support.calls import Attempt, Calls
 from tests.support.databases import Database
 
@@ -50,6 +51,7 @@ class Story:
         self._acquire()
         self._break()
         self._outgrow()
+        play_steps(self)
         self._share_keys()
         self._misspell()
         self._look()

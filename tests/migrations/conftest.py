@@ -1,4 +1,4 @@
-"""Empty databases, a server without our roles, and an engine small enough to break."""
+"""Empty databases, and a server without our roles."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ NewDatabase = Callable[[], str]
 
 @pytest.fixture
 def new_database(server: Server) -> Iterator[NewDatabase]:
-    """Make empty databases that the installer owns; all are dropped at the end."""
-    made: list[str] = []
+    """Return a function that creates empty databases, which are dropped at the end."""
+    names: list[str] = []
 
-    def make() -> str:
+    def create() -> str:
         name = f"empty_{uuid.uuid4().hex}"
         with psycopg.connect(server.installer_dsn, autocommit=True) as connection:
             connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
-        made.append(name)
+        names.append(name)
         return server.dsn(name)
 
-    yield make
-    _drop(server.superuser_dsn, made)
+    yield create
+    _drop(server.superuser_dsn, names)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ class OwnServer:
     major: int
 
     def dsn(self, database: str, *, user: str | None = None) -> str:
-        """Connect as the installer, or as the given user."""
+        """Return the connection string of the installer, or of the given user."""
         installer = self.embedded.dsn.replace("@/trunkline?", f"@/{database}?")
         return installer.replace("trunkline_installer@", f"{user}@") if user else installer
 
@@ -58,7 +58,7 @@ class OwnServer:
         return psycopg.connect(dsn, autocommit=True)
 
     def create(self, *databases: str, owner: str = "trunkline_installer") -> None:
-        """Make databases that the installer owns."""
+        """Create databases that the installer owns."""
         with self.superuser() as connection:
             for name in databases:
                 connection.execute(
@@ -68,7 +68,7 @@ class OwnServer:
                 )
 
     def roles(self) -> set[str]:
-        """Which of our roles exist."""
+        """Return those of our roles that exist."""
         with self.superuser() as connection:
             rows = connection.execute(
                 "select rolname from pg_roles"
@@ -80,7 +80,7 @@ class OwnServer:
 @pytest.fixture(scope="module")
 def _own_embedded(server: Server) -> Iterator[EmbeddedServer]:
     settings = {"fsync": "off", "synchronous_commit": "off", "max_connections": "40"}
-    # Short, because the path of a Unix socket may not be long.
+    # The path is short, because the path of a Unix socket must be.
     with (
         tempfile.TemporaryDirectory(prefix="trunkline-") as folder,
         acquire(Path(folder) / "pg", bindir=server.bindir, settings=settings) as embedded,
@@ -90,16 +90,16 @@ def _own_embedded(server: Server) -> Iterator[EmbeddedServer]:
 
 @pytest.fixture
 def own_server(server: Server, _own_embedded: EmbeddedServer) -> Iterator[OwnServer]:
-    """A server that this test has for itself, without any role of ours."""
+    """A server that only this test uses, without any of our roles."""
     own = OwnServer(_own_embedded, server.major)
     with own.superuser() as connection:
-        before = _all(connection, "select datname from pg_database")
+        databases = _all(connection, "select datname from pg_database")
         roles = _all(connection, "select rolname from pg_roles")
     assert not own.roles()
     yield own
     with own.superuser() as connection:
-        made = _all(connection, "select datname from pg_database") - before
-        _drop(own.embedded.superuser_dsn, sorted(made))
+        new = _all(connection, "select datname from pg_database") - databases
+        _drop(own.embedded.superuser_dsn, sorted(new))
         for role in sorted(_all(connection, "select rolname from pg_roles") - roles):
             connection.execute(sql.SQL("drop owned by {}").format(sql.Identifier(role)))
             connection.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -37,13 +38,14 @@ def fill(connection: psycopg.Connection[Any]) -> None:
     connection.execute("select trunkline.set_setting('lease', '1 hour')")
     connection.execute("select trunkline.pause_queue('halted', 'strike')")
     connection.execute("select trunkline.set_schedule('nightly', '0 3 * * *', 'plain')")
-    for worker in ("past", "held"):
+    for worker in ("past", "held", "files", "lists"):
         connection.execute(
             "select trunkline.register_worker(p_worker => %s, p_pulse_interval => '1 hour')",
             (worker,),
         )
     connection.execute("select trunkline.sleep('past', array['default'])")
     _ended(calls)
+    _files(connection, calls)
     calls.fill(2, task="plain", queue="started")
     calls.fill(2, task="paid", queue="started")
     calls.fill(2, task="wide", queue="started")
@@ -55,6 +57,27 @@ def fill(connection: psycopg.Connection[Any]) -> None:
     calls.enqueue("shrunk", queue="later", payload={"user": "ann"}, cost={"tokens": 900})
     _limit(connection, "user/{user}", tokens_per_hour=100)
     connection.execute("select trunkline.acquire('api', %s)", (Jsonb({"tokens": 1}),))
+    _workflow(calls)
+    _steps(connection, calls)
+
+
+def _steps(connection: psycopg.Connection[Any], calls: Calls) -> None:
+    """Leave a job that has recorded a step and waits for an event, and an event for a key."""
+    calls.enqueue("plain", queue="stepped")
+    (attempt,) = calls.claim("held", queues=["stepped"]).attempts
+    connection.execute(
+        "select trunkline.record_steps('held', %s, %s, '{1}', '{read}', '{#1}', '{7}', '{1}')",
+        ([attempt.job], [attempt.number]),
+    )
+    connection.execute(
+        "select trunkline.begin_once('held', %s, %s, 2, 'base')", (attempt.job, attempt.number)
+    )
+    connection.execute(
+        "select trunkline.begin_wait('held', %s, %s, 3, 'event', 'go', '#1')",
+        (attempt.job, attempt.number),
+    )
+    calls.batch("suspend", "held", [attempt])
+    connection.execute("select trunkline.send_event('paid', '1', p_key => 'order')")
 
 
 def read_all(superuser: psycopg.Connection[Any]) -> dict[str, list[dict[str, Any]]]:
@@ -108,6 +131,58 @@ def _ended(calls: Calls) -> None:
             calls.value("select trunkline.settle_job(%s, %s, %s)", row.job_id, row.attempt, actual)
         calls.batch("complete", "past", [attempt], results=[Jsonb(_LARGE)])
     until(lambda: _rolled_up(calls), "the usage is part of the sums of the day")
+
+
+def _workflow(calls: Calls) -> None:
+    """Leave a live workflow, one of whose jobs expired while another session locked it."""
+    items: list[dict[str, Any]] = [{"payload": {"n": n}} for n in range(2)]
+    items.append({"expires_at": str(calls.clock() + timedelta(milliseconds=300))})
+    many = {"name": "many", "task": "plain", "queue": "flow", "items": items}
+    last = {"name": "last", "task": "plain", "queue": "flow", "after": ["many"]}
+    graph = {"name": "report", "unique_key": "one", "steps": [many, last]}
+    calls.value("select trunkline.start_workflow(%s)", Jsonb(graph))
+    [one, _] = calls.claim("held", 2, queues=["flow"]).attempts
+    with psycopg.connect(calls.connection.info.dsn) as other:
+        Calls(other).batch("complete", "held", [one])
+        until(
+            lambda: calls.value("select rows from trunkline.run_duty('expire')") == 1, "the expiry"
+        )
+
+
+def _files(connection: psycopg.Connection[Any], calls: Calls) -> None:
+    """Leave an artifact, a staged file, a list for a map, a file to remove, and a quota."""
+    connection.execute("select trunkline.set_storage_quota('acme', 1000000)")
+    connection.execute("select trunkline.set_artifact_retention('txt', '1 day')")
+    calls.fill(2, task="plain", queue="files", tenant="acme")
+    done, left = calls.claim("files", 2, queues=["files"]).attempts
+    for attempt, name in ((done, "a.txt"), (done, "a.txt"), (left, "b.txt")):
+        path = calls.value(
+            "select path from trunkline.begin_artifact(%s, %s, %s, %s)",
+            attempt.worker,
+            attempt.job,
+            attempt.number,
+            name,
+        )
+        calls.value(
+            "select trunkline.stage_artifact(%s, %s, %s, %s, 5, %s)",
+            attempt.worker,
+            attempt.job,
+            attempt.number,
+            path,
+            "0" * 64,
+        )
+    calls.batch("complete", "files", [done])
+    listed = {"name": "list", "task": "plain", "queue": "lists"}
+    graph = {"name": "map", "steps": [listed, {"name": "m", "task": "plain", "map": "list"}]}
+    calls.value("select trunkline.start_workflow(%s)", Jsonb(graph))
+    [mapped] = calls.claim("lists", 1, queues=["lists"]).attempts
+    calls.value(
+        "select trunkline.stage_elements('lists', %s, 1, (trunkline.begin_artifact("
+        "'lists', %s, 1, 'list.json')).artifact_id, 1, 0, '[1]')",
+        mapped.job,
+        mapped.job,
+    )
+    calls.value("select trunkline.run_duty('decide_workers')")
 
 
 def _rolled_up(calls: Calls) -> bool:

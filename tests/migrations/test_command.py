@@ -23,22 +23,22 @@ def run(*arguments: str, answer: str | None = None) -> Result:
 def test_install_verify_upgrade_uninstall(empty: str) -> None:
     installed = run("install", "--dsn", empty)
     assert installed.exit_code == 0
-    assert f"Installed version {NEWEST}" in installed.stdout
+    assert f"Schema installed at version {NEWEST}" in installed.stdout
     # Why tables were changed over time is told at an upgrade, not to who installs.
     assert "0001_baseline" not in installed.stdout
 
     verified = run("verify", "--dsn", empty)
     assert (verified.exit_code, verified.stdout) == (
         0,
-        "The database is equal to the shipped schema\n",
+        "The database is equal to the shipped schema.\n",
     )
 
     upgraded = run("upgrade", "--dsn", empty)
-    assert f"The schema is at version {NEWEST} already" in upgraded.stdout
+    assert f"Schema already at version {NEWEST}" in upgraded.stdout
 
     removed = run("uninstall", "--dsn", empty, "--keep-roles", "--yes")
     assert removed.exit_code == 0
-    assert "Left the role trunkline_owner: as asked" in removed.stdout
+    assert "Role trunkline_owner kept: as asked" in removed.stdout
     with psycopg.connect(empty) as connection:
         assert connection.execute("select to_regnamespace('trunkline')").fetchone() == (None,)
 
@@ -50,7 +50,7 @@ def test_verify_names_a_dropped_index_and_fails(empty: str) -> None:
     verified = run("verify", "--dsn", empty)
     assert verified.exit_code == 1
     assert verified.stdout == "missing index trunkline_internal.waiting_ready\n"
-    assert verified.stderr.startswith("1 difference from the shipped schema\n")
+    assert verified.stderr.startswith("1 difference from the shipped schema.\n")
     assert "trunkline schema sql" in verified.stderr
 
 

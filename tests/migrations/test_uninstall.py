@@ -57,7 +57,9 @@ def test_uninstall_names_what_depends_and_changes_nothing(cli: Cli, database: Da
 
 
 @pytest.mark.parametrize("roles", [(), ("--keep-roles",)], ids=["all", "keep roles"])
-def test_cascade_drops_it_and_says_so(cli: Cli, database: Database, roles: tuple[str, ...]) -> None:
+def test_cascade_drops_dependent_objects_and_reports_them(
+    cli: Cli, database: Database, roles: tuple[str, ...]
+) -> None:
     done = cli.run("schema", "uninstall", *roles, "--cascade", "--yes", "--json")
     assert done.exit_code == 0
     assert set(json.loads(done.stdout)["dropped_dependants"]) == _NAMED
@@ -88,7 +90,7 @@ def test_functions_of_duties_stay(database: Database) -> None:
     assert "tidy" not in {row["duty"] for row in cli.json("duties", "list")}
 
 
-def test_objects_beside_those_of_a_profile_are_named(database: Database) -> None:
+def test_foreign_objects_in_the_schema_of_a_profile_are_named(database: Database) -> None:
     # As the installer, to whom the user's own objects usually belong.
     cli = Cli(database.dsn)
     database.superuser().execute("grant create on schema public to public")

@@ -173,7 +173,7 @@ def test_missing_table_does_not_list_its_parts(database: Database) -> None:
     assert not [one for one in found if "trunkline_internal.idempotency_keys." in one]
 
 
-def test_overload_is_told_from_the_original(database: Database) -> None:
+def test_an_overload_is_distinguished_from_the_original(database: Database) -> None:
     found = differences(
         database,
         "create function trunkline.clock(p_zone text) returns timestamptz language sql"

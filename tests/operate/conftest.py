@@ -10,7 +10,6 @@ from uuid import UUID
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from tests.support import guard
 from tests.support.calls import Calls
 from tests.support.databases import Database
 from trunkline.operate import SyncOperator
@@ -26,30 +25,30 @@ class Scene:
     _opened: list[SyncOperator] = field(default_factory=list)
 
     def as_role(self, role: str, **more: Any) -> SyncOperator:
-        """An operator whose session has one of our roles and no other right."""
-        made = SyncOperator(dsn_as(self.database, role), connections=1, **more)
-        self._opened.append(made)
-        return made
+        """Return an operator whose session has only one of our roles."""
+        operator = SyncOperator(dsn_as(self.database, role), connections=1, **more)
+        self._opened.append(operator)
+        return operator
 
     def close(self) -> None:
-        for opened in self._opened:
-            opened.close()
+        for operator in self._opened:
+            operator.close()
 
     def finish(self, jobs: int = 1, **fields: Any) -> list[UUID]:
         """Enqueue jobs in their own queue and complete them."""
-        made = self.calls.fill(jobs, queue="finishing", **fields)
-        self._take(jobs, "finishing")
+        job_ids = self.calls.fill(jobs, queue="finishing", **fields)
+        self._claim(jobs, "finishing")
         self.calls.connection.execute(
-            "select trunkline.complete('w', %s, %s)", (made, [1] * len(made))
+            "select trunkline.complete('w', %s, %s)", (job_ids, [1] * len(job_ids))
         )
-        return made
+        return job_ids
 
     def bury(self, jobs: int = 1, error: str = "boom", **fields: Any) -> list[UUID]:
         """Enqueue jobs in their own queue and let them fail for good."""
-        made = self.calls.fill(jobs, **{"queue": "burying", **fields})
-        self._take(jobs, fields.get("queue", "burying"))
-        self.fail(made, error)
-        return made
+        job_ids = self.calls.fill(jobs, **{"queue": "burying", **fields})
+        self._claim(jobs, fields.get("queue", "burying"))
+        self.fail(job_ids, error)
+        return job_ids
 
     def fail(self, jobs: list[UUID], error: str, attempt: int = 1) -> None:
         """End attempts of worker w for good."""
@@ -60,13 +59,13 @@ class Scene:
             (jobs, [attempt] * len(jobs), error, len(jobs), len(jobs)),
         )
 
-    def _take(self, jobs: int, queue: str) -> None:
-        taken = 0
-        while taken < jobs:
-            taken += len(self.calls.claim("w", min(jobs - taken, 1000), queues=[queue]).jobs)
+    def _claim(self, jobs: int, queue: str) -> None:
+        claimed = 0
+        while claimed < jobs:
+            claimed += len(self.calls.claim("w", min(jobs - claimed, 1000), queues=[queue]).jobs)
 
     def states(self) -> dict[str, int]:
-        """How many jobs there are in each state."""
+        """Count the jobs in each state."""
         rows = self.calls.connection.execute(
             "select state, count(*) from trunkline.jobs group by state"
         )
@@ -74,16 +73,15 @@ class Scene:
 
 
 def dsn_as(database: Database, role: str) -> str:
-    """The connection string of a session that has this role from the start."""
+    """Return the connection string of a session that has this role from the start."""
     return make_conninfo(database.superuser_dsn, options=f"-c role=trunkline_{role}")
 
 
 @pytest.fixture
-def scene(database: Database) -> Iterator[Scene]:
-    guard.install(database)
-    calls = Calls(database.superuser())
+def scene(guard: Database) -> Iterator[Scene]:
+    calls = Calls(guard.superuser())
     calls.register("work")
-    with SyncOperator(dsn_as(database, "operator"), actor="ann", connections=2) as operator:
-        made = Scene(database, calls, operator)
-        yield made
-        made.close()
+    with SyncOperator(dsn_as(guard, "operator"), actor="ann", connections=2) as operator:
+        new_scene = Scene(guard, calls, operator)
+        yield new_scene
+        new_scene.close()

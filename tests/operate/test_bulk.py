@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -19,6 +20,7 @@ from trunkline.model import JobState
 from trunkline.operate import BulkProgress, JobFilter, SyncOperator
 
 Verb = Callable[..., Iterator[BulkProgress]]
+VERBS = ("acknowledge", "cancel", "discard", "reprioritise", "retry")
 
 
 def verbs(operator: SyncOperator) -> dict[str, Verb]:
@@ -27,6 +29,7 @@ def verbs(operator: SyncOperator) -> dict[str, Verb]:
         "cancel": jobs.cancel_matching,
         "retry": jobs.retry_matching,
         "discard": jobs.discard_matching,
+        "acknowledge": operator.dead.acknowledge_matching,
         "reprioritise": lambda given, **more: jobs.reprioritise_matching(given, 7, **more),
     }
 
@@ -192,6 +195,36 @@ def test_dead_letters_are_discarded_with_their_bodies(scene: Scene) -> None:
     assert scene.operator.jobs.get(kept[0]).state is JobState.READY
 
 
+def test_dead_letters_are_acknowledged_once(scene: Scene) -> None:
+    [old, *new] = scene.bury(3)
+    waiting = scene.calls.fill(1)
+    scene.operator.dead.acknowledge(old)
+    before = seen(scene)
+    acknowledge = scene.operator.dead.acknowledge_matching
+    end = last(acknowledge(JobFilter(task="work"), reason="known"))
+    assert end.outcomes == {"acknowledged": 2, "unchanged": 1}
+    assert sorted(end.job_ids) == sorted(new)
+    after = seen(scene)
+    assert after[old] == before[old]
+    assert {by for _, by in after.values()} == {before[old][1]}
+    assert None not in {at for at, _ in after.values()}
+    assert [state for state, _ in events(scene, "acknowledged")] == ["dead"] * 3
+    assert scene.operator.jobs.get(waiting[0]).state is JobState.READY
+    [line, _] = scene.operator.log.list()
+    assert (line.action, line.kind, line.reason) == ("acknowledge_jobs", "jobs", "known")
+    # Those that wait for a person are selected by a field of the filter.
+    assert last(acknowledge(JobFilter(acknowledged=False))).jobs == 0
+    assert last(acknowledge(JobFilter(task="work"))).outcomes == {"unchanged": 3}
+    assert len(events(scene, "acknowledged")) == 3
+
+
+def seen(scene: Scene) -> dict[UUID, tuple[Any, Any]]:
+    rows = scene.calls.connection.execute(
+        "select job_id, acknowledged_at, acknowledged_by from trunkline.dead_letters"
+    )
+    return {job: (at, by) for job, at, by in rows}
+
+
 def test_a_preview_counts_and_changes_nothing(scene: Scene) -> None:
     scene.bury(3)
     done = scene.finish(2)
@@ -201,7 +234,8 @@ def test_a_preview_counts_and_changes_nothing(scene: Scene) -> None:
     counts, sample = jobs.preview("cancel", JobFilter(task="work"))
     assert {count.state: count.jobs for count in counts if count.jobs} == {JobState.READY: 15}
     assert [job.id for job in sample] == sorted(waiting, reverse=True)[:10]
-    assert [count.jobs for count in jobs.preview("discard", JobFilter(task="work")).counts] == [3]
+    for action in ("acknowledge", "discard"):
+        assert [count.jobs for count in jobs.preview(action, JobFilter(task="work")).counts] == [3]
     retried = jobs.preview("retry", JobFilter(task="work", state=["completed", "ready"]))
     assert [job.id for job in retried.sample] == sorted(done, reverse=True)
     assert jobs.preview("discard", JobFilter(state="ready")).sample == []
@@ -209,7 +243,7 @@ def test_a_preview_counts_and_changes_nothing(scene: Scene) -> None:
     assert scene.operator.log.list() == []
 
 
-@pytest.mark.parametrize("verb", ["cancel", "retry", "discard", "reprioritise"])
+@pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("given", [JobFilter(), JobFilter(state=["ready", "dead"])])
 def test_a_filter_that_names_nothing_is_refused_unless_all_are_meant(
     scene: Scene, verb: str, given: JobFilter
@@ -224,7 +258,7 @@ def test_a_filter_that_names_nothing_is_refused_unless_all_are_meant(
     assert last(call(given, all_jobs=True)).jobs == 1
 
 
-@pytest.mark.parametrize("verb", ["cancel", "retry", "discard", "reprioritise"])
+@pytest.mark.parametrize("verb", VERBS)
 def test_bad_arguments_are_refused(scene: Scene, verb: str) -> None:
     call = verbs(scene.operator)[verb]
     for batch in (0, 10_001):
@@ -245,13 +279,13 @@ def test_a_filter_that_matches_nothing_ends_at_once(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("role", ["producer", "worker", "reader"])
-@pytest.mark.parametrize("verb", ["cancel", "retry", "discard", "reprioritise"])
+@pytest.mark.parametrize("verb", VERBS)
 def test_only_an_operator_changes_many_jobs(scene: Scene, role: str, verb: str) -> None:
     with pytest.raises(SchemaForbidden):
         last(verbs(scene.as_role(role))[verb](JobFilter(task="work")))
 
 
-@pytest.mark.parametrize("verb", ["cancel", "retry", "discard", "reprioritise"])
+@pytest.mark.parametrize("verb", VERBS)
 def test_a_tenant_changes_its_own_jobs(scene: Scene, verb: str) -> None:
     for tenant in "ab":
         scene.calls.fill(2, tenant=tenant)

@@ -28,6 +28,25 @@ def test_a_job_that_is_being_claimed_is_asked_to_stop(scene: Scene) -> None:
     assert scene.states() == {"cancelled": 1, "running": 2}
 
 
+def test_a_dead_letter_that_is_being_discarded_is_not_acknowledged(scene: Scene) -> None:
+    first, *others = scene.bury(3)
+    discarder = scene.database.connect("trunkline_operator", autocommit=False)
+    discarder.execute("select trunkline.discard(%s)", (first,))
+    session = scene.database.connect("trunkline_operator")
+
+    def acknowledge() -> Any:
+        query = """select outcomes, job_ids from trunkline.acknowledge_jobs('{"task": "work"}')"""
+        return session.execute(query).fetchone()
+
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(acknowledge)
+        until_blocked(scene.calls.connection, backend(session))
+        discarder.commit()
+        outcomes, acknowledged = answer.result()
+    assert outcomes == {"acknowledged": 2, "gone": 1}
+    assert sorted(acknowledged) == sorted(others)
+
+
 def test_two_operators_replay_each_dead_letter_once(scene: Scene) -> None:
     dead = scene.bury(200)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
 from tests.operate.conftest import Scene
+from tests.operate.tenant_objects import arrange
+from trunkline.artifacts import LocalStore
 from trunkline.errors import SchemaForbidden
 from trunkline.operate import LogEntry
 
@@ -23,6 +26,11 @@ CHANGES = [
     ("trunkline.set_setting('lease', '10 minutes')", ("set_setting", "setting", "lease")),
     ("trunkline.set_schedule('s', '@daily', 'work')", ("set_schedule", "schedule", "s")),
     ("trunkline.enable_duty('promote', false)", ("enable_duty", "duty", "promote")),
+    ("trunkline.set_storage_quota('a', 9)", ("set_storage_quota", "storage", "a")),
+    (
+        "trunkline.set_artifact_retention('mp3', '7 days')",
+        ("set_artifact_retention", "artifact_kind", "mp3"),
+    ),
 ]
 
 
@@ -142,6 +150,86 @@ def test_breakers_and_workers_are_recorded(scene: Scene, session: Connection) ->
     assert (found[3].before, found[3].after) == ({"state": "active"}, {"state": "draining"})
 
 
+def test_the_line_of_a_reset_breaker_shows_its_state_before(
+    scene: Scene, session: Connection
+) -> None:
+    session.execute("select trunkline.set_limit('api', '{\"breaker_failures\": 3}')")
+    session.execute("select trunkline.trip_breaker('api', 'provider is down')")
+    session.execute("select trunkline.reset_breaker('api')")
+    reset, tripped, _ = lines(scene)
+    assert reset.before is not None
+    assert tripped.after is not None
+    assert (reset.before["state"], reset.before["breakers"]) == ("open", 1)
+    assert reset.before["reason"] == "provider is down"
+    assert reset.before["probe_at"] == tripped.after["probe_at"]
+    assert reset.after == {"state": "closed", "breakers": 1}
+
+
+def test_a_pause_of_the_provider_that_an_operator_lifts_is_recorded(
+    scene: Scene, session: Connection
+) -> None:
+    limits = scene.operator.limits
+    limits.set("api/{key}", {"concurrency": 1})
+    worker = scene.database.connect("trunkline_worker")
+    for key in ("x", "y"):
+        observed = (f'{{"key": "{key}"}}', '{"retry_after": 600, "reason": "429"}')
+        worker.execute(
+            "select trunkline.observe_limit('api/{key}', %s::jsonb, %s::jsonb)", observed[::-1]
+        )
+    assert limits.resume("api/{key}", reason="the provider called") == ["api/x", "api/y"]
+    assert limits.resume("api/{key}") == []
+    second, first, _ = lines(scene)
+    assert (first.action, first.kind, first.object) == ("observe_limit", "limit", "api/x")
+    assert second.object == "api/y"
+    assert (first.actor, first.reason) == ("ann", "the provider called")
+    assert first.before is not None
+    assert first.before["reason"] == "429"
+    assert first.before["paused_until"] is not None
+    assert first.after == {"paused_until": None}
+    # A worker that hears from the provider is no operator.
+    worker.execute("""select trunkline.observe_limit('api/x', '{"retry_after": 60}')""")
+    worker.execute("""select trunkline.observe_limit('api/x', '{"retry_after": 0}')""")
+    assert len(lines(scene)) == 3
+
+
+def test_an_event_of_an_operator_is_recorded(scene: Scene, session: Connection) -> None:
+    job = scene.calls.enqueue(tenant="acme").job_id
+    session.execute("select trunkline.send_event('paid', '{\"card\": \"4111\"}', %s)", (job,))
+    session.execute("select trunkline.send_event('paid', '{\"card\": \"4111\"}', %s)", (job,))
+    session.execute("select trunkline.send_event('open', p_key => 'shop', p_tenant => 'acme')")
+    scene.operator.acting(reason="end of day").events.send("closed", key="shop")
+    producer = scene.database.connect("trunkline_producer")
+    producer.execute("select trunkline.send_event('open', p_key => 'market')")
+    closed, opened, paid = lines(scene, action="send_event")
+    assert (paid.kind, paid.object, paid.tenant) == ("event", str(job), "acme")
+    assert paid.after is not None
+    assert (paid.after["event"], paid.after["resumed"]) == ("paid", 0)
+    assert len(paid.after["payload_sha256"]) == 64
+    assert "4111" not in str(paid)
+    assert (opened.object, opened.tenant) == ("shop", "acme")
+    assert closed.reason == "end of day"
+
+
+def test_an_adopted_schedule_is_recorded(scene: Scene, session: Connection) -> None:
+    session.execute("select trunkline.set_schedule('old', '@daily', 'work')")
+    session.execute("select trunkline.adopt_schedule('work', 'old')")
+    session.execute("select trunkline.adopt_schedule('work', 'old')")
+    [line, _] = lines(scene)
+    assert (line.action, line.kind, line.object) == ("adopt_schedule", "schedule", "work")
+    assert (line.before, line.after) == ({"schedule": "old"}, {"schedule": "work"})
+
+
+def test_a_deleted_artifact_is_recorded(scene: Scene, tmp_path: Path) -> None:
+    theirs = arrange(scene, LocalStore(tmp_path / "files"))
+    assert scene.operator.artifacts.delete(theirs.file, reason="wrong customer")
+    assert not scene.operator.artifacts.delete(theirs.file, reason="wrong customer")
+    [line] = lines(scene, object_name=str(theirs.file))
+    assert (line.action, line.kind, line.tenant) == ("delete_artifact", "artifact", "b")
+    assert line.before is not None
+    assert (line.before["name"], line.before["job"]) == ("of b.txt", str(theirs.uploader))
+    assert (line.after, line.reason) == (None, "wrong customer")
+
+
 def test_duties_are_recorded(scene: Scene) -> None:
     superuser = scene.calls.connection
     superuser.execute("create schema mine authorization trunkline_owner")
@@ -174,6 +262,16 @@ def test_lines_are_filtered_and_paged(scene: Scene, session: Connection) -> None
     assert [line.log_id for line in first + second] == sorted(
         (line.log_id for line in lines(scene)), reverse=True
     )
+
+
+def test_lines_are_filtered_by_time(scene: Scene, session: Connection) -> None:
+    session.execute("select trunkline.pause_queue('old')")
+    scene.database.move_time("1 hour")
+    session.execute("select trunkline.pause_queue('new')")
+    new, old = lines(scene)
+    assert lines(scene, since=new.at) == [new]
+    assert lines(scene, until=new.at) == [old]
+    assert lines(scene, since=old.at, until=new.at) == [old]
 
 
 @pytest.mark.parametrize("role", ["operator", "reader"])

@@ -19,11 +19,13 @@ from trunkline.errors import (
     UnknownQueue,
     UnknownSchedule,
     UnknownSetting,
+    UnknownTask,
     UnknownWorker,
 )
 from trunkline.operate import ActivityLine, SyncOperator
 
 Verb = Callable[[SyncOperator], Any]
+NOBODY = "00000000-0000-7000-8000-000000000000"
 
 READS: dict[str, Verb] = {
     "queues": lambda operator: operator.queues.list(),
@@ -37,6 +39,8 @@ READS: dict[str, Verb] = {
     "duties": lambda operator: operator.duties.list(),
     "settings": lambda operator: operator.settings.list(),
     "tasks": lambda operator: operator.tasks.list(),
+    "task": lambda operator: operator.tasks.get("work"),
+    "usage of a job": lambda operator: operator.jobs.usage(NOBODY),
     "activity": lambda operator: operator.activity.recent(),
     "log": lambda operator: operator.log.list(),
     "groups": lambda operator: operator.dead.groups(),
@@ -46,6 +50,7 @@ READS: dict[str, Verb] = {
 ALSO = {
     "settings": {"producer", "worker"},
     "tasks": {"producer", "worker"},
+    "task": {"producer", "worker"},
     "health": {"worker"},
 }
 CHANGES: dict[str, Verb] = {
@@ -170,7 +175,7 @@ def test_usage_of_a_job(scene: Scene) -> None:
     job = scene.calls.enqueue("paid").job_id
     scene.calls.claim("w")
     scene.calls.connection.execute("select trunkline.settle_job(%s, 1, '{\"tokens\": 7}')", (job,))
-    assert [line.tokens for line in operator.quotas.usage_of_job(str(job))] == [7]
+    assert [line.tokens for line in operator.jobs.usage(str(job))] == [7]
     scene.calls.connection.execute("select trunkline.sweep_buckets()")
     assert [line.limit for line in operator.quotas.usage("limit")] == ["api"]
 
@@ -182,6 +187,10 @@ def test_schedules(scene: Scene) -> None:
     assert schedules.pause("nightly").paused
     [schedule] = schedules.list()
     assert (schedule.cron, schedule.paused, schedule.payload) == ("0 3 * * *", True, {"n": 1})
+    assert schedules.get("nightly") == schedule
+    with pytest.raises(UnknownSchedule) as caught:
+        schedules.get("daily")
+    assert caught.value.detail["known"] == ["nightly"]
     assert not schedules.resume("nightly").paused
     schedules.remove("nightly")
     assert schedules.list() == []
@@ -210,6 +219,9 @@ def test_duties(scene: Scene) -> None:
     assert {duty.duty for duty in duties.list() if not duty.enabled} == {"promote"}
     duties.enable("promote")
     assert duties.run("promote").ran
+    scene.database.move_time("1 hour")
+    assert {run.duty for run in duties.run_due()} == {duty.duty for duty in duties.list()}
+    assert list(duties.run_due()) == []
     superuser = scene.calls.connection
     superuser.execute("create schema mine authorization trunkline_owner")
     superuser.execute("create function mine.tidy() returns integer language sql as 'select 0'")
@@ -224,7 +236,7 @@ def test_duties(scene: Scene) -> None:
         assert "tidy" not in {duty.duty for duty in owner.duties.list()}
 
 
-def test_settings_tasks_and_health(scene: Scene) -> None:
+def test_settings_and_health(scene: Scene) -> None:
     settings = scene.operator.settings
     assert settings.set("lease", "10 minutes") == "10 minutes"
     assert settings.get("lease").origin != "default"
@@ -233,8 +245,31 @@ def test_settings_tasks_and_health(scene: Scene) -> None:
         settings.get("nothing")
     with pytest.raises(UnknownSetting):
         settings.set("nothing", "1")
-    assert [task.task for task in scene.operator.tasks.list()] == ["work"]
     assert "duty promote" in {check.check for check in scene.operator.health()}
+
+
+def test_tasks_have_their_limits_and_schedules(scene: Scene) -> None:
+    operator = scene.operator
+    operator.limits.set("api/{tenant}", {"tokens_per_minute": 100})
+    scene.calls.register("paid", limits=["api/{tenant}"], cost={"tokens": 5})
+    operator.schedules.set("nightly", "0 3 * * *", "paid", tenant="a")
+    operator.schedules.set("weekly", "@weekly", "paid", tenant="b")
+    operator.schedules.pause("weekly")
+    paid, work = operator.tasks.list()
+    assert (paid.task, paid.limits, paid.cost) == ("paid", ["api/{tenant}"], {"tokens": 5})
+    assert paid.schedules == {"nightly": "0 3 * * *", "weekly": "@weekly"}
+    assert (work.task, work.limits, work.cost, work.schedules) == ("work", [], None, {})
+    assert operator.tasks.get("paid") == paid
+    with pytest.raises(UnknownTask) as refused:
+        operator.tasks.get("nobody")
+    assert refused.value.detail["known"] == ["paid", "work"]
+
+
+def test_a_tenant_sees_the_schedules_of_its_own_jobs_with_a_task(scene: Scene) -> None:
+    for tenant in "ab":
+        scene.operator.schedules.set(f"of {tenant}", "@daily", "work", tenant=tenant)
+    [task] = scene.as_role("operator", tenant="a").tasks.list()
+    assert task.schedules == {"of a": "@daily"}
 
 
 def test_one_job(scene: Scene) -> None:
@@ -244,7 +279,7 @@ def test_one_job(scene: Scene) -> None:
     assert {reason.reason for reason in jobs.explain(job)} == {"no_worker", "waiting_its_turn"}
     assert jobs.cancel(job).outcome == "cancelled"
     with pytest.raises(UnknownJob):
-        jobs.get("00000000-0000-7000-8000-000000000000")
+        jobs.get(NOBODY)
 
 
 def test_activity_is_followed_as_it_happens(scene: Scene) -> None:

@@ -1,4 +1,4 @@
-"""Databases of known size, whose statistics are fresh, missing or older than their rows."""
+"""Databases of a known size, whose statistics are fresh, missing or older than their rows."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from tests.support.servers import Server
 
 @pytest.fixture(scope="module", params=["analysed", "never analysed", "analysed when empty"])
 def filled(server: Server, template: str, request: pytest.FixtureRequest) -> Iterator[Database]:
-    """50,000 waiting jobs in three lanes, 20,000 finished ones; tests roll back what they do."""
+    """50,000 waiting jobs in three lanes and 20,000 finished ones; tests roll changes back."""
     with databases.fresh(server, template) as database:
         Calls(database.connect("trunkline_producer")).register("work")
         with psycopg.connect(database.superuser_dsn, autocommit=True) as superuser:

@@ -59,7 +59,7 @@ def _bounded(work: Work, rows: int) -> None:
 
 
 @pytest.mark.parametrize("position", [None, "{}"], ids=["full scan", "position"])
-def test_a_claim_beside_expired_jobs_reads_what_it_takes_and_ends(
+def test_a_claim_among_expired_jobs_reads_only_what_it_takes_and_ends(
     late: Database, position: str | None
 ) -> None:
     superuser: psycopg.Connection[Any] = late.superuser()

@@ -77,7 +77,7 @@ def test_an_enqueue_reads_little(
     assert work.buffers <= most_buffers, work
 
 
-def test_the_sweep_looks_at_heads_alone(behind: psycopg.Connection[Any]) -> None:
+def test_the_sweep_reads_only_the_heads_of_lanes(behind: psycopg.Connection[Any]) -> None:
     """Also after the limit of 20,000 jobs was lowered, as long as they fit."""
     behind.execute("""select trunkline.set_limit('api', '{"tokens_per_minute": 10}')""")
     work = measure(behind, OPERATOR, "trunkline.sweep_buckets()")

@@ -58,7 +58,7 @@ def test_a_page_in_the_middle_reads_no_more(behind: psycopg.Connection[Any]) -> 
     assert sum(work.by_index.get(name, 0) for name in jobs) <= PAGE + PARTITIONS, work
 
 
-def test_sleep_looks_at_the_next_hundred(behind: psycopg.Connection[Any]) -> None:
+def test_sleep_reads_the_next_hundred_jobs(behind: psycopg.Connection[Any]) -> None:
     """Ten thousand jobs are scheduled; the ones of the queue asked for may be the last of them."""
     behind.execute("select trunkline.register_worker('w')")
     for queues in ("null", "'{default}'", "'{elsewhere}'"):

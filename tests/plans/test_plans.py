@@ -82,7 +82,7 @@ def test_batch_calls_find_their_rows_by_id(
     _check(work, count, **share)
 
 
-def test_a_stale_completion_looks_into_few_partitions(behind: psycopg.Connection[Any]) -> None:
+def test_a_stale_completion_reads_few_partitions(behind: psycopg.Connection[Any]) -> None:
     """The answer "already" or "lost" comes from the index on finished jobs."""
     rows = behind.execute(
         "select job_id, attempt from trunkline.jobs where state = 'completed' limit 10"

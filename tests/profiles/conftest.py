@@ -19,7 +19,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 class NoStock(ProfileRefusal):
-    """Nothing of it is left."""
+    """The item is out of stock."""
 
     code = "shop_no_stock"
     sqlstate = "SH001"

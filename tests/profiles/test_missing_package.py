@@ -20,7 +20,7 @@ def test_doctor_warns_of_a_profile_whose_package_is_missing(
     database: Database, shop: Profile
 ) -> None:
     profiles.install(database.dsn, shop)
-    (finding,) = diagnosis._profiles(database.dsn)  # noqa: SLF001 - the rest of doctor is long
+    (finding,) = diagnosis._profile_differences(database.dsn)  # noqa: SLF001 - the rest of doctor is long
     assert (finding.check, finding.level) == ("profiles", "warn")
     assert "missing package of profile shop" in finding.message
 

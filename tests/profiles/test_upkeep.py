@@ -56,7 +56,7 @@ def test_wake_ups_go_on_while_the_server_is_away(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(("answer", "said"), [(None, "nothing is due"), ("woke", "woke")])
-def test_a_single_wake_up_says_what_it_did(
+def test_a_single_wake_up_reports_what_it_did(
     monkeypatch: pytest.MonkeyPatch, answer: str | None, said: str
 ) -> None:
     database = Database(monkeypatch, answer)
@@ -76,7 +76,7 @@ def test_a_single_wake_up_fails_with_the_server(
     assert database.said == []
 
 
-def test_an_unknown_topic_is_told_with_those_there_are() -> None:
+def test_an_unknown_topic_is_refused_with_a_list_of_topics() -> None:
     known = ", ".join(PROFILE.topics)
     with pytest.raises(ProfileError) as told:
         troubleshooting.troubleshoot("dsn", PROFILE, "no_such")

@@ -18,9 +18,10 @@ __all__ = ["ENDS", "OPERATIONS", "QueueSteps"]
 SILENCE = timedelta(seconds=10)
 WRONG_STATE, UNKNOWN_JOB, KEY_HELD, MISMATCH = "TL019", "TL015", "TL018", "TL027"
 
-ENDS = ("complete", "fail", "snooze", "release", "acknowledge_cancel")
+ENDS = ("complete", "fail", "snooze", "release", "acknowledge_cancel", "suspend")
 OPERATIONS = ("cancel", "retry", "discard", "reprioritise")
 
+_SLEEP = "select (trunkline.begin_wait(%s, %s, %s, 1, 'sleep', 'sleep', %s, null, %s)).outcome"
 _TABLES = [
     *("waiting", "running", "finished", "dead", "bodies", "events", "lanes"),
     *("unique_keys", "idempotency_keys", "workers", "queues"),
@@ -163,12 +164,14 @@ class QueueSteps:
         retryable: bool,
         delay: timedelta | None,
     ) -> None:
-        """Let the worker end these attempts, its own or not, in one of the five ways."""
+        """Let the worker end these attempts, its own or not, in one of the six ways."""
         more: dict[str, Any] = {}
         if function == "fail":
             more["retryable"] = [retryable] * len(some)
         elif function == "snooze":
             more["delays"] = [delay] * len(some)
+        elif function == "suspend" and delay is not None:
+            self._begin_sleeps(name, some, delay)
         for job, verdict in self._batch(function, name, some, **more).items():
             state = self._next_state(function, job, retryable)
             expected = ("scheduled", "ready") if state == "waiting" else (state,)
@@ -176,11 +179,23 @@ class QueueSteps:
             self.seen[f"{function} to {state}"] += 1
             self.model.end(job, state, verdict.run_at)
 
+    def _begin_sleeps(self, name: str, some: list[Attempt], delay: timedelta) -> None:
+        """Let the attempts that the worker holds wait; without a wait, they continue at once."""
+        for attempt in dict.fromkeys(some):
+            if self.model.holds(attempt.job, attempt.number, name):
+                job = self.model.jobs[attempt.job]
+                key = f"attempt {attempt.number}"
+                outcome = self.worker.value(_SLEEP, name, *attempt[:2], key, delay)
+                assert outcome == ("cancel" if job.cancel_asked else "wait" if delay else "over")
+                job.cancel_told = job.cancel_asked
+
     def _next_state(self, function: str, job: UUID, retryable: bool) -> str:
         if function == "complete":
             return "cancelled" if self.model.jobs[job].cancel_told else "completed"
         if function == "acknowledge_cancel":
             return "cancelled"
+        if function == "suspend":
+            return "cancelled" if self.model.jobs[job].cancel_asked else "waiting"
         return self.model.fail(job, retryable) if function == "fail" else self.model.defer(job)
 
     def heartbeat(self, name: str, some: list[Attempt]) -> None:

@@ -29,6 +29,7 @@ MET = {
     *("complete to completed", "complete to cancelled", "complete lost", "complete already"),
     *("fail to waiting", "fail to dead", "fail lost", "snooze to waiting", "snooze lost"),
     *("release to waiting", "release lost", "acknowledge_cancel to cancelled"),
+    *("suspend to waiting", "suspend to cancelled", "suspend lost"),
     *("heartbeat ok", "heartbeat cancel", "reclaim to waiting", "reclaim to dead"),
     *("reclaim from the dead", "cancel done", "retry done", "retry again"),
     *("retry of a dead letter", "retry TL018", "retry TL019", "discard done"),

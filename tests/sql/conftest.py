@@ -1,4 +1,4 @@
-"""Collects tests/sql/**/*.sql: each file is one test per server, in a database of its own."""
+"""Collects tests/sql/**/*.sql: each file is one test per server, in its own database."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,11 +9,11 @@ from tests.support import databases, servers, tap
 
 
 class TapFailure(Exception):
-    """A pgTAP file did not pass; the text says what and shows the whole output."""
+    """A pgTAP file did not pass; the message has the problems and the whole output."""
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    # helpers/ holds what other files include.
+    # helpers/ has files that others include.
     if file_path.suffix != ".sql" or "helpers" in file_path.parts:
         return None
     return SqlFile.from_parent(parent, path=file_path)
@@ -31,7 +31,8 @@ class SqlItem(pytest.Item):
         self.major = major
 
     def runtest(self) -> None:
-        server = next(one for one in self.config.stash[servers.STASH] if one.major == self.major)
+        running = self.config.stash[servers.STASH]
+        server = next(server for server in running if server.major == self.major)
         with databases.fresh(server, databases.ensure_template_tap(server)) as database:
             verdict = tap.run(database, self.path)
         if verdict.problems:

@@ -1,4 +1,4 @@
-"""The queue's functions as short calls on one connection, for tests that make many of them."""
+"""Short calls of the engine's functions on one connection, for tests that need many of them."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ Position = dict[str, Any]
 
 
 class Attempt(NamedTuple):
-    """One attempt somebody holds, or held."""
+    """An attempt that a worker holds or held."""
 
     job: UUID
     number: int
@@ -23,7 +23,7 @@ class Attempt(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """What a claim brought, best first, and the position it returned."""
+    """The jobs of a claim in its order, and the position that it returned."""
 
     rows: list[Any]
     position: Position | None
@@ -38,7 +38,7 @@ class Claim(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What a batch call said about one attempt."""
+    """The answer of a batch call for one attempt."""
 
     job: UUID
     attempt: int
@@ -48,7 +48,7 @@ class Verdict(NamedTuple):
 
 
 class Calls:
-    """Calls on one connection, whose role must be allowed to make them."""
+    """Calls on one connection, whose role must have the right to make them."""
 
     def __init__(self, connection: Connection[Any]) -> None:
         self.connection = connection
@@ -61,9 +61,9 @@ class Calls:
 
     def enqueue(self, task: str = "work", **arguments: Any) -> Any:
         """Enqueue one job; return (job_id, created, state, run_at)."""
-        given = {"task": task, **arguments}
-        names = ", ".join(f"p_{name} => %({name})s" for name in given)
-        values = {k: Jsonb(v) if isinstance(v, dict) else v for k, v in given.items()}
+        named = {"task": task, **arguments}
+        names = ", ".join(f"p_{name} => %({name})s" for name in named)
+        values = {k: Jsonb(v) if isinstance(v, dict) else v for k, v in named.items()}
         with self.connection.cursor(row_factory=namedtuple_row) as cursor:
             return cursor.execute(f"select * from trunkline.enqueue({names})", values).fetchone()
 
@@ -74,7 +74,7 @@ class Calls:
             ).fetchall()
 
     def fill(self, count: int, **fields: Any) -> list[UUID]:
-        """Enqueue so many equal jobs and return their ids."""
+        """Enqueue `count` equal jobs and return their ids."""
         job = {"task": "work"} | fields
         return [row.job_id for row in self.enqueue_many([job] * count)]
 
@@ -100,8 +100,8 @@ class Calls:
                     "position": None if position is None else Jsonb(position),
                 },
             ).fetchall()
-        following = rows[-1].position if rows else None
-        return Claim([row for row in rows if row.job_id is not None], following)
+        next_position = rows[-1].position if rows else None
+        return Claim([row for row in rows if row.job_id is not None], next_position)
 
     def batch(
         self, function: str, worker: str, attempts: Sequence[Attempt], **more: Any
@@ -133,25 +133,25 @@ class Calls:
             return cursor.execute("select * from trunkline.reclaim(%s)", (limit,)).fetchall()
 
     def value(self, query: str, *arguments: Any) -> Any:
-        """Return the one value of a query."""
+        """Return the only value of a query."""
         row = self.connection.execute(query.encode(), arguments or None).fetchone()
         assert row is not None, query
         return row[0]
 
     def clock(self) -> datetime:
-        found: datetime = self.value("select trunkline.clock()")
-        return found
+        now: datetime = self.value("select trunkline.clock()")
+        return now
 
     def pause_of_limit(self, limit: str) -> timedelta | None:
-        """Return how long a provider's answer still pauses a limit; None if it does not."""
+        """Return how long a provider's answer still pauses a limit, or None."""
         query = "select paused_until - trunkline.clock() from trunkline.limits where name = %s"
-        left: timedelta | None = self.value(query, limit)
-        return left
+        remaining: timedelta | None = self.value(query, limit)
+        return remaining
 
     def run_duty(self, call: str) -> Any:
-        """Call a duty that answers with one value, such as ``promote()``."""
+        """Call a duty that returns one value, such as ``promote()``."""
         return self.value(f"select trunkline.{call}")
 
     def put_off(self, worker: str, attempts: Sequence[Attempt], delay: timedelta) -> list[Verdict]:
-        """Snooze all by the same delay, without jitter."""
+        """Snooze all attempts by the same delay, without jitter."""
         return self.batch("snooze", worker, attempts, delays=[delay] * len(attempts), jitter=False)

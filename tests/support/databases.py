@@ -1,5 +1,6 @@
 """Template databases, and a fresh copy for every test."""
 
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,10 +19,12 @@ TEMPLATE = "trunkline_template"
 TEMPLATE_TAP = "trunkline_template_tap"
 PGTAP = Path("/usr/share/postgresql/15/extension/pgtap--1.2.0.sql")
 
-# One worker of pytest-xdist builds a template, the others wait for it.
+# One worker of pytest-xdist builds a template; the others wait for it.
 _BUILD_LOCK = 7_230_001
-# What this process knows to be there.
+# Templates that this process knows to exist.
 _known: set[tuple[str, str]] = set()
+# Connections of superusers by their DSN. A new one for each test would take 5 ms of processor time.
+_administrators: dict[str, psycopg.Connection[Any]] = {}
 
 _TEST_SCHEMA = """
 create schema trunkline_test;
@@ -36,7 +39,7 @@ grant usage on schema trunkline_test to public;
 grant select on trunkline_test.clock to public;
 """
 
-# The engine's own clock is kept under another name, so that only the shift is the tests'.
+# The engine's own clock is kept under another name. The tests' clock adds a shift to it.
 _MOVABLE_CLOCK = """
 do $$
 begin
@@ -60,7 +63,7 @@ class Database:
 
     @property
     def dsn(self) -> str:
-        """As the installer role, which owns the database."""
+        """The connection string of the installer role, which owns the database."""
         return self.server.dsn(self.name)
 
     @property
@@ -70,8 +73,8 @@ class Database:
     def connect(self, role: str | None = None, *, autocommit: bool = True) -> psycopg.Connection:
         """Connect as the installer, or as the given role; closed when the test ends.
 
-        A role is taken by SET SESSION AUTHORIZATION from a superuser's login, so that session_user
-        and current_user are both that role: no privilege of the installer shines through.
+        The role is set with SET SESSION AUTHORIZATION in a superuser's session. So session_user and
+        current_user are both that role, without any privilege of the installer.
         """
         connection = psycopg.connect(
             self.superuser_dsn if role else self.dsn, autocommit=True, application_name="test"
@@ -83,7 +86,7 @@ class Database:
         return connection
 
     def superuser(self, *, autocommit: bool = True) -> psycopg.Connection:
-        """Connect as the superuser, for looking behind the walls."""
+        """Connect as the superuser, to read internal tables."""
         connection = psycopg.connect(self.superuser_dsn, autocommit=autocommit)
         self._connections.append(connection)
         return connection
@@ -97,8 +100,8 @@ class Database:
             connection.execute("select trunkline_test.move_time(%s::interval)", (interval,))
 
     def move_to_noon(self) -> None:
-        """Move the engine's clock to the next noon in UTC: a test that counts days is hours away
-        from midnight, whenever it runs."""
+        """Move the engine's clock to the next noon in UTC, so that a test that counts days is hours
+        away from midnight."""
         with psycopg.connect(self.superuser_dsn, autocommit=True) as connection:
             row = connection.execute(
                 "select (case when t < noon then noon else noon + interval '1 day' end - t)::text"
@@ -109,10 +112,10 @@ class Database:
         self.move_time(row[0])
 
     def draw(self, number: float) -> None:
-        """Let every random draw of the engine be this number, in all sessions, from now on.
+        """Make every random draw of the engine return this number, in all sessions.
 
-        With 0.5 no call is sampled, no claim serves low priorities first, and jitter is half of
-        what it may be.
+        With 0.5 no call is sampled, no claim serves low priorities first, and jitter is half of its
+        maximum.
         """
         with psycopg.connect(self.superuser_dsn, autocommit=True) as connection:
             chance.pin(connection, number)
@@ -123,7 +126,7 @@ class Database:
 
 
 def ensure_template(server: Server) -> str:
-    """Return the name of the database with the schema installed, building it if it is missing."""
+    """Return the name of the template with the schema, and build it if it is missing."""
 
     # The tests of the embedded server must run even while the schema package is broken.
     from trunkline import schema  # noqa: PLC0415
@@ -140,7 +143,7 @@ def ensure_template_tap(server: Server) -> str:
     """Like the template, with pgTAP in schema ``tap`` and a clock that can be moved."""
 
     def build(name: str) -> None:
-        # The extension's file as plain SQL: the embedded server has no extensions to create.
+        # Runs the extension's file as plain SQL: the embedded server has no extensions.
         script = PGTAP.read_text(encoding="utf-8")
         with psycopg.connect(server.dsn(name, superuser=True), autocommit=True) as connection:
             connection.execute("create schema tap; grant usage on schema tap to public")
@@ -151,26 +154,72 @@ def ensure_template_tap(server: Server) -> str:
     return _ensure(server, TEMPLATE_TAP, ensure_template(server), build)
 
 
+def ensure_template_with(
+    server: Server, name: str, build: Callable[[str], None], *, superuser: bool = False
+) -> str:
+    """Like the template, plus what ``build`` adds to the database with the given DSN."""
+
+    def add(draft: str) -> None:
+        build(server.dsn(draft, superuser=superuser))
+
+    return _ensure(server, f"{TEMPLATE}_{name}", ensure_template(server), add)
+
+
 @contextmanager
 def fresh(server: Server, template: str) -> Iterator[Database]:
-    """Copy the template into a new database and drop it afterwards, whoever is connected."""
-    # A folder with a server fixture of its own may get a template that was made on another server:
-    # pytest keeps the answer of a session's fixture whatever stands behind it.
+    """Copy the template into a new database, and drop it at the end even if it is in use."""
+    # If a folder overrides the server fixture, the session fixture may name a template that was
+    # built on another server, so build it here if necessary.
     (ensure_template_tap if template == TEMPLATE_TAP else ensure_template)(server)
     name = f"test_{uuid.uuid4().hex}"
-    database = sql.Identifier(name)
-    with psycopg.connect(server.dsn("postgres", superuser=True), autocommit=True) as admin:
-        admin.execute(
-            sql.SQL("create database {} template {} owner {}").format(
-                database, sql.Identifier(template), sql.Identifier(INSTALLER)
-            )
-        )
-        made = Database(server, name, movable=template == TEMPLATE_TAP)
-        try:
-            yield made
-        finally:
-            made.close()
-            admin.execute(sql.SQL("drop database {} with (force)").format(database))
+    _administer(
+        server,
+        sql.SQL("create database {} template {} owner {}").format(
+            sql.Identifier(name), sql.Identifier(template), sql.Identifier(INSTALLER)
+        ),
+    )
+    copy = Database(server, name, movable=template == TEMPLATE_TAP)
+    try:
+        yield copy
+    finally:
+        copy.close()
+        _end_sessions(server, name)
+        _administer(server, sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+
+
+def close_administrators() -> None:
+    """Close the connections that this process keeps to create and drop databases."""
+    while _administrators:
+        _administrators.popitem()[1].close()
+
+
+def _end_sessions(server: Server, name: str) -> None:
+    """End the sessions of a database and wait for them, at most five seconds.
+
+    ``drop database`` sleeps 100 ms if a session still exists, and most tests have just closed some.
+    """
+    sessions = sql.SQL(
+        "select pg_terminate_backend(pid) from pg_stat_activity where datname = {}"
+    ).format(name)
+    end = time.monotonic() + 5
+    while _administer(server, sessions).rowcount and time.monotonic() < end:
+        time.sleep(0.002)
+
+
+def _administer(server: Server, statement: sql.Composed) -> psycopg.Cursor[Any]:
+    """Run a statement on a connection that this process keeps."""
+    connection = _administrators.get(server.superuser_dsn)
+    if connection is None:
+        connection = psycopg.connect(server.dsn("postgres", superuser=True), autocommit=True)
+        _administrators[server.superuser_dsn] = connection
+    try:
+        return connection.execute(statement)
+    except psycopg.OperationalError:
+        if not connection.broken:
+            raise
+    # A test ended all sessions of the server.
+    del _administrators[server.superuser_dsn]
+    return _administer(server, statement)
 
 
 def _ensure(server: Server, name: str, source: str, build: Callable[[str], None]) -> str:
@@ -184,20 +233,20 @@ def _ensure(server: Server, name: str, source: str, build: Callable[[str], None]
 def _build_once(server: Server, name: str, source: str, build: Callable[[str], None]) -> str:
     with psycopg.connect(server.dsn("postgres", superuser=True), autocommit=True) as admin:
         admin.execute("select pg_advisory_lock(%s)", (_BUILD_LOCK,))
-        found = admin.execute("select 1 from pg_database where datname = %s", (name,))
-        if found.fetchone():
+        rows = admin.execute("select 1 from pg_database where datname = %s", (name,))
+        if rows.fetchone():
             return name
-        # Under another name until it is finished: a failed build is not taken for a template.
-        draft = f"{name}_draft"
-        one, other = sql.Identifier(draft), sql.Identifier(name)
-        admin.execute(sql.SQL("drop database if exists {} with (force)").format(one))
+        # Renamed when it is complete, so that a failed build is not used as the template.
+        draft_name = f"{name}_draft"
+        draft, final = sql.Identifier(draft_name), sql.Identifier(name)
+        admin.execute(sql.SQL("drop database if exists {} with (force)").format(draft))
         admin.execute(
             sql.SQL("create database {} template {} owner {}").format(
-                one, sql.Identifier(source), sql.Identifier(INSTALLER)
+                draft, sql.Identifier(source), sql.Identifier(INSTALLER)
             )
         )
-        build(draft)
-        admin.execute(sql.SQL("alter database {} rename to {}").format(one, other))
-        # A template with somebody connected cannot be copied.
-        admin.execute(sql.SQL("alter database {} allow_connections false").format(other))
+        build(draft_name)
+        admin.execute(sql.SQL("alter database {} rename to {}").format(draft, final))
+        # A template to which somebody is connected cannot be copied.
+        admin.execute(sql.SQL("alter database {} allow_connections false").format(final))
     return name

@@ -1,4 +1,4 @@
-"""Distributions that only the path knows: their metadata and a module, written into a folder."""
+"""Writes the metadata of distributions into a folder, so that they need no installation."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ __all__ = ["write_distribution"]
 def write_distribution(
     folder: Path, name: str, entry_points: dict[str, str], version: str = "1.0"
 ) -> None:
-    """Write what `importlib.metadata` reads of an installed distribution with profiles."""
+    """Write the files that `importlib.metadata` reads of a distribution with profiles."""
     metadata = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     metadata.mkdir(parents=True)
     (metadata / "METADATA").write_text(

@@ -1,4 +1,4 @@
-"""Hears what is notified, by real LISTEN."""
+"""Receives notifications with a real LISTEN."""
 
 from uuid import uuid4
 
@@ -10,22 +10,25 @@ WAKE, CANCEL = "trunkline_wake", "trunkline_cancel"
 
 
 class Ear:
-    """A connection that listens on both channels and tells what it heard since the last time."""
+    """A connection that listens on both channels and returns new notifications."""
 
     def __init__(self, database: Database) -> None:
         self.listener = database.connect("trunkline_worker")
-        self.crier = database.superuser()
+        self._sender = database.superuser()
         for channel in (WAKE, CANCEL):
             self.listener.execute(f"listen {channel}")
 
     def heard(self, channel: str = WAKE) -> list[str]:
-        """Notifications come in the order of commits: what is there before a cry was all."""
-        cry = str(uuid4())
-        self.crier.execute("select pg_notify(%s, %s)", (WAKE, cry))
-        found: list[str] = []
-        for notify in self.listener.notifies(timeout=180):
-            if notify.payload == cry:
-                return found
-            if notify.channel == channel:
-                found.append(notify.payload)
-        raise AssertionError("not even the own cry was heard")
+        """Return the payloads of the notifications on a channel since the last call.
+
+        It sends a marker and reads up to it: notifications arrive in the order of commits.
+        """
+        marker = str(uuid4())
+        self._sender.execute("select pg_notify(%s, %s)", (WAKE, marker))
+        payloads: list[str] = []
+        for notification in self.listener.notifies(timeout=180):
+            if notification.payload == marker:
+                return payloads
+            if notification.channel == channel:
+                payloads.append(notification.payload)
+        raise AssertionError("the marker did not arrive")

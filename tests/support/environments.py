@@ -1,6 +1,6 @@
-"""A clean environment outside the checkout: third-party packages, and nothing of ours.
+"""A clean environment outside the checkout: third-party packages, but none of this repository.
 
-Nothing is fetched: the third-party packages are those of the environment that runs the tests.
+Nothing is downloaded: the third-party packages are those of the environment that runs the tests.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _HERE = Path(sysconfig.get_path("purelib"))
 def build(folder: Path, target: Path, *kinds: str) -> list[Path]:
     """Build a distribution as `wheel` and `sdist`, or only one of them; return the new files."""
     options = [word for kind in kinds or ("wheel", "sdist") for word in ("-t", kind)]
-    before = set(target.iterdir()) if target.exists() else set()
+    old_files = set(target.iterdir()) if target.exists() else set()
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", *options, "-d", str(target)],
         cwd=folder,
         check=True,
         capture_output=True,
     )
-    return sorted(set(target.iterdir()) - before)
+    return sorted(set(target.iterdir()) - old_files)
 
 
 class Environment:
-    """A virtual environment with pip, which fetches nothing."""
+    """A virtual environment with pip, which downloads nothing."""
 
     def __init__(self, folder: Path) -> None:
         self.binaries = folder / "bin"
@@ -42,7 +42,7 @@ class Environment:
         others = folder / "others"
         others.mkdir()
         for entry in _HERE.iterdir():
-            # Ours, and the files that lead an editable install to the checkout.
+            # Leave out our packages, and the .pth files of editable installs.
             if "trunkline" not in entry.name and entry.suffix != ".pth":
                 (others / entry.name).symlink_to(entry)
         version = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -65,7 +65,7 @@ class Environment:
             "PATH": os.pathsep.join([str(self.binaries), os.environ["PATH"]]),
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "PIP_NO_INDEX": "1",
-            # For pip this means: build with the backend that is installed.
+            # With 0, pip builds with the installed backend.
             "PIP_NO_BUILD_ISOLATION": "0",
         }
 

@@ -1,19 +1,21 @@
-"""The guard of a test database, and the books of its jobs."""
+"""The guard of a test database, and counts of its jobs."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
 
+from tests.support import databases
 from tests.support.databases import Database
+from tests.support.servers import Server
 
-__all__ = ["Books", "books", "install"]
+__all__ = ["JobCounts", "ensure_template", "install", "job_counts"]
 
 _SCRIPT = Path(__file__).with_name("guard.sql")
 
 
-class Books(NamedTuple):
-    """How many jobs are where, and how many ids are there at all."""
+class JobCounts(NamedTuple):
+    """The number of jobs in each table, and of distinct ids."""
 
     waiting: int
     running: int
@@ -27,13 +29,23 @@ class Books(NamedTuple):
 
 
 def install(database: Database) -> None:
-    """Let the database refuse illegal changes of state, whoever makes them."""
+    """Make the database refuse illegal changes of state from any role."""
     with psycopg.connect(database.superuser_dsn, autocommit=True) as connection:
         connection.execute(_SCRIPT.read_bytes())
 
 
-def books(superuser: psycopg.Connection[Any]) -> Books:
-    """Count all jobs in one snapshot; ``ids`` equals ``total`` unless a job is in two places."""
+def ensure_template(server: Server) -> str:
+    """Return the name of a template whose copies have the guard from the start."""
+
+    def build(superuser_dsn: str) -> None:
+        with psycopg.connect(superuser_dsn, autocommit=True) as connection:
+            connection.execute(_SCRIPT.read_bytes())
+
+    return databases.ensure_template_with(server, "guarded", build, superuser=True)
+
+
+def job_counts(superuser: psycopg.Connection[Any]) -> JobCounts:
+    """Count all jobs in one snapshot; ``ids`` equals ``total`` unless a job is in two tables."""
     row = superuser.execute(
         "select count(*) filter (where place = 'waiting'), "
         "count(*) filter (where place = 'running'), count(*) filter (where place = 'finished'), "
@@ -44,4 +56,4 @@ def books(superuser: psycopg.Connection[Any]) -> Books:
         "union all select 'dead', job_id from trunkline_internal.dead) as j"
     ).fetchone()
     assert row is not None
-    return Books(*row)
+    return JobCounts(*row)

@@ -1,7 +1,7 @@
 -- The guard of a test database: refuses every change of state that job_transitions does not allow,
 -- a second end of an attempt, and, at commit, a job that is in two tables or vanished.
--- Installed by a superuser; the engine knows nothing of it. Its rows are only touched by whoever
--- holds the job's own row, so it adds no order of locks of its own.
+-- Installed by a superuser; the engine knows nothing of it. Its rows are only touched by the session that
+-- holds the job's own row, so it adds no order of locks.
 create schema trunkline_guard;
 
 create table trunkline_guard.states (

@@ -1,4 +1,4 @@
-"""A server that answers with exactly the bytes a test wants, and tells what it was sent."""
+"""A server that sends exactly the bytes of a test, and records the requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Answer = Callable[[socket.socket, bytes], bool]
 def answer(
     body: bytes = b"ok", *headers: str, status: str = "200 OK", close: bool = False
 ) -> Answer:
-    """An ordinary answer."""
+    """Return an ordinary answer."""
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
     data = "\r\n".join(lines).encode("latin-1") + body
 
@@ -31,7 +31,7 @@ def answer(
 
 
 def cut_off(*parts: bytes) -> Answer:
-    """Sends these bytes and ends the connection."""
+    """Return an answer that sends these bytes and closes the connection."""
 
     def reply(connection: socket.socket, _request: bytes) -> bool:
         for part in parts:
@@ -42,14 +42,14 @@ def cut_off(*parts: bytes) -> Answer:
 
 
 class Server:
-    """Each request takes the next answer; without one it gets an ordinary one."""
+    """Gives each request the next answer, or an ordinary one after the last."""
 
     def __init__(
         self, *answers: Answer, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
     ) -> None:
         self._answers: SimpleQueue[Answer] = SimpleQueue()
-        for one in answers:
-            self._answers.put(one)
+        for reply in answers:
+            self._answers.put(reply)
         self._tls = tls
         self.requests: list[bytes] = []
         self.connections = 0
@@ -61,8 +61,8 @@ class Server:
 
     @property
     def port(self) -> int:
-        found: int = self._socket.getsockname()[1]
-        return found
+        port: int = self._socket.getsockname()[1]
+        return port
 
     @property
     def url(self) -> str:
@@ -78,7 +78,7 @@ class Server:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # Closing alone leaves a thread that accepts with the last one who comes.
+        # Without shutdown, the thread in accept would serve one more connection.
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()

@@ -1,7 +1,7 @@
-"""What handlers really did, written by themselves, and the audit that compares it with the queue.
+"""A ledger that handlers write of their runs, and an audit that compares it with the queue.
 
-A handler opens its own connection to the ledger, past every proxy and pooler of the test, and tries
-again for as long as the server is away: the ledger tells of runs, never of the network.
+A handler opens its own connection to the ledger, past every proxy and pooler of the test, and
+retries while the server is away. So the ledger shows runs, never failures of the network.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ create table chaos.runs (
   started_at timestamptz not null default clock_timestamp(),
   finished_at timestamptz
 );
--- Not unique by job: a second posting must be found by the audit, not prevented by the table.
+-- Not unique by job: the audit must find a second posting, so the table must not prevent it.
 create table chaos.postings (job_id uuid not null, attempt integer not null);
 create table chaos.accounts (name text primary key, balance integer not null default 0);
 insert into chaos.accounts (name) values ('one'), ('two');
@@ -48,7 +48,7 @@ _BEGIN: LiteralString = (
 )
 _FINISH: LiteralString = "update chaos.runs set finished_at = clock_timestamp() where run_id = %s"
 
-# Every job that a test enqueued, where it ended, and what its runs say about it.
+# Every job that a test enqueued, its ends and its runs.
 _AUDIT = """
 with ends as (
   select f.job_id, f.state, f.attempt from trunkline_internal.finished as f
@@ -96,7 +96,7 @@ class Run(NamedTuple):
 
 
 class Audit(NamedTuple):
-    """Lists that must be empty, and how many jobs were completed."""
+    """Lists that must be empty, and the number of completed jobs."""
 
     unfinished: list[UUID]
     ended_twice: list[UUID]
@@ -107,7 +107,7 @@ class Audit(NamedTuple):
 
     @property
     def faults(self) -> dict[str, list[UUID]]:
-        """What is wrong: jobs that are lost, ended twice, or completed without the work."""
+        """The lists that are not empty: jobs lost, ended twice, or completed without a run."""
         return {
             name: value
             for name, value in self._asdict().items()
@@ -139,7 +139,7 @@ def runs(superuser: psycopg.Connection[Any], *jobs: UUID) -> list[Run]:
 
 @contextmanager
 def recorded(job: UUID, attempt: int) -> Iterator[None]:
-    """Record a run of a handler that is a plain function; left by an exception it is unfinished."""
+    """Record a run of a plain handler; after an exception it stays unfinished."""
     run = uuid.uuid4()
     _write(_BEGIN, (run, job, attempt, os.getpid()))
     yield
@@ -160,7 +160,7 @@ _shared: dict[str, Any] = {}
 
 
 def _write(statement: LiteralString, values: tuple[Any, ...]) -> None:
-    give_up = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _PATIENCE
     while True:
         try:
             connection = getattr(_local, "connection", None)
@@ -169,7 +169,7 @@ def _write(statement: LiteralString, values: tuple[Any, ...]) -> None:
                 _local.connection = connection
             connection.execute(statement, values)
         except psycopg.OperationalError:
-            if time.monotonic() > give_up:
+            if time.monotonic() > deadline:
                 raise
             _local.connection = None
             time.sleep(_PAUSE)
@@ -178,7 +178,7 @@ def _write(statement: LiteralString, values: tuple[Any, ...]) -> None:
 
 
 async def _write_async(statement: LiteralString, values: tuple[Any, ...]) -> None:
-    give_up = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _PATIENCE
     lock = _shared.setdefault("lock", asyncio.Lock())
     while True:
         try:
@@ -191,7 +191,7 @@ async def _write_async(statement: LiteralString, values: tuple[Any, ...]) -> Non
                     _shared["connection"] = connection
                 await connection.execute(statement, values)
         except psycopg.OperationalError:
-            if time.monotonic() > give_up:
+            if time.monotonic() > deadline:
                 raise
             _shared["connection"] = None
             await asyncio.sleep(_PAUSE)

@@ -18,9 +18,9 @@ as $$ select ({version}, 99, {oldest})::trunkline.schema_version_info $$
 def apply_contract(
     superuser: psycopg.Connection[Any], *, oldest: int, version: int | None = None
 ) -> None:
-    """Raise the contract; clients below ``oldest`` are no longer served.
+    """Raise the contract; clients below ``oldest`` are no longer supported.
 
-    With ``version`` nothing else is newer: that many migrations and the same release.
+    With ``version``, nothing else is newer: the schema has that version and the same release.
     """
     superuser.execute(_CONTRACT.format(oldest=oldest, version=version or 99).encode())
     if version is None:

@@ -6,7 +6,7 @@ import psycopg
 
 __all__ = ["CONTRACT_SQL", "NO_MIGRATIONS_SQL", "apply"]
 
-# Its last state: thirty migrations and contract 4. Its tables were those of the baseline.
+# The last state before the baseline: thirty migrations and contract 4, with the same tables.
 CONTRACT_SQL = """
 create or replace function trunkline.schema_version() returns trunkline.schema_version_info
 language sql stable security definer set search_path = pg_catalog, pg_temp

@@ -1,8 +1,8 @@
-"""Stops one session within a call, so that another can do something meanwhile; or lets it fail.
+"""Pauses a session within a call while another session does something, or makes the call fail.
 
-Every function of the engine reads ``trunkline.clock()``. The clock of a paused database stops a
-session at its n-th reading until another call has ended or waits. A test that tries every reading
-needs to know nothing of the steps that a function takes.
+Every function of the engine reads ``trunkline.clock()``. Here, the clock pauses a session at its
+n-th reading until another call has ended or waits. A test that tries every reading does not depend
+on the steps of a function.
 """
 
 from collections.abc import Callable
@@ -45,18 +45,18 @@ $$;
 def ended_or_blocked(
     observer: psycopg.Connection[Any], connection: psycopg.Connection[Any], future: Future[Any]
 ) -> list[int]:
-    """Wait until a call of this connection has ended or waits for a lock; return who holds it."""
+    """Wait until a call of this connection has ended or waits for a lock; return the blockers."""
     pid = backend(connection)
 
-    def look() -> list[list[int]]:
-        held = blockers(observer, pid)
-        return [held] if held else [[]] if future.done() else []
+    def blockers_if_any() -> list[list[int]]:
+        pids = blockers(observer, pid)
+        return [pids] if pids else [[]] if future.done() else []
 
-    return until(look, "the call has ended or waits for a lock")[0]
+    return until(blockers_if_any, "the call has ended or waits for a lock")[0]
 
 
 class Pauses:
-    """A database whose clock can stop the session of a worker."""
+    """A database whose clock can pause the session of a worker."""
 
     def __init__(self, database: Database) -> None:
         database.move_time("0 seconds")
@@ -66,7 +66,7 @@ class Pauses:
         self.paused = Calls(database.connect("trunkline_worker"))
 
     def fail_at(self, reading: int, call: Callable[[Calls], _T]) -> _T | None:
-        """Let the clock raise an error at this reading; return None if that reached the caller."""
+        """Make the clock fail at this reading; return None if the error reached the caller."""
         connection = self.paused.connection
         self.observer.execute("select setval('trunkline_test.readings', 1, false)")
         connection.execute(f"set trunkline_test.fail = '{reading}'".encode())
@@ -84,10 +84,9 @@ class Pauses:
         other: Callable[[], Any],
         others: psycopg.Connection[Any],
     ) -> _T | None:
-        """Start a call, and another while it is stopped at this reading of the clock.
-
-        Returns the result of the first, or None if it was over before. The other one, on its own
-        connection, may wait for the first.
+        """Start a call, and another one while the first is paused at this reading of the clock.
+        Returns the result of the first, or None if it ended before that reading. The other call, on
+        its own connection, may wait for the first.
         """
         connection = self.paused.connection
         connection.execute(f"set trunkline_test.pause = '{reading}'".encode())

@@ -1,4 +1,4 @@
-"""PgBouncer in transaction mode, started by a test before one of the suite's servers."""
+"""PgBouncer in transaction mode, started by a test in front of one of the suite's servers."""
 
 import os
 import subprocess
@@ -19,11 +19,11 @@ __all__ = ["PROGRAM", "PgBouncer", "start"]
 
 PROGRAM = Path("/usr/sbin/pgbouncer")
 
-# The name of the socket only: it lies in a folder of its own, so no port is taken.
+# Only part of the socket's name: the socket is in its own folder, so no port is used.
 _PORT = 6432
 
-# No startup parameter is ignored and no prepared statement is followed, as Debian ships it: what
-# passes here passes anywhere.
+# Debian's defaults: no startup parameter is ignored, and prepared statements are not supported. So
+# a test that passes here passes with any configuration.
 _SETTINGS = """\
 [databases]
 * = host={host} port={port}
@@ -46,7 +46,7 @@ server_login_retry = 1
 
 
 class PgBouncer:
-    """A running pooler; its connection strings lead to the same databases."""
+    """A running pooler for the databases of a server."""
 
     def __init__(self, folder: Path, account: Launcher) -> None:
         self.folder = folder
@@ -54,7 +54,7 @@ class PgBouncer:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it under the same address, and wait until it answers."""
+        """Start it, always at the same address, and wait until it answers."""
         account = self._account
         drop = account.uid != os.geteuid() and not account.prefix
         self.process = subprocess.Popen(
@@ -73,7 +73,7 @@ class PgBouncer:
             self.process.wait()
 
     def dsn(self, dsn: str) -> str:
-        """Return the same connection string, by way of the pooler."""
+        """Return the connection string for the same database through the pooler."""
         fields = conninfo_to_dict(dsn)
         return f"postgresql://{fields['user']}@/{fields['dbname']}?host={self.folder}&port={_PORT}"
 
@@ -81,16 +81,16 @@ class PgBouncer:
     def log(self) -> str:
         return (self.folder / "log").read_text(encoding="utf-8", errors="replace")
 
-    def shows(self, what: str) -> list[dict[str, object]]:
-        """Ask the admin console, for instance for ``pools``."""
+    def shows(self, subject: str) -> list[dict[str, object]]:
+        """Run SHOW in the admin console, for instance for ``pools``."""
         with psycopg.connect(
             self.dsn("user=postgres dbname=pgbouncer"),
             autocommit=True,
-            # The console knows only the simple protocol.
+            # The console supports only the simple protocol.
             cursor_factory=psycopg.ClientCursor,
             row_factory=psycopg.rows.dict_row,
         ) as console:
-            return console.execute(f"show {what}".encode()).fetchall()
+            return console.execute(f"show {subject}".encode()).fetchall()
 
     def _answers(self) -> bool:
         assert self.process is not None
@@ -104,7 +104,7 @@ class PgBouncer:
 
 @contextmanager
 def start(server: Server, *, size: int = 3) -> Iterator[PgBouncer]:
-    """Start a pooler with so many server connections per database, and stop it at the end."""
+    """Start a pooler with `size` server connections per database, and stop it at the end."""
     upstream = conninfo_to_dict(server.superuser_dsn)
     account = _account(server)
     with tempfile.TemporaryDirectory(prefix="pgbouncer-") as name:
@@ -128,7 +128,7 @@ def start(server: Server, *, size: int = 3) -> Iterator[PgBouncer]:
 
 
 def _account(server: Server) -> Launcher:
-    """Choose the account of the server: PgBouncer refuses root too, and the socket is private."""
+    """Return the server's account: PgBouncer refuses root too, and the socket is private."""
     with psycopg.connect(server.superuser_dsn) as connection:
         row = connection.execute("show data_directory").fetchone()
     assert row is not None

@@ -1,4 +1,4 @@
-"""A platform such as Supabase: public roles, to which it gives every new object."""
+"""A platform such as Supabase: its public roles get rights on every new object."""
 
 import tempfile
 from collections.abc import Iterator
@@ -22,9 +22,9 @@ _STRANGER = "somebody"
 def platform_server(like: Server) -> Iterator[Server]:
     """Start a server that has the platform's roles.
 
-    Roles belong to the whole server, and an installation grants to those of a platform or takes
-    from them if they are there. On the servers of the suite they would come and go beside the
-    installations of other tests.
+    Roles belong to the whole server, and an installation grants and revokes rights of the
+    platform's roles if they exist. On the suite's servers, they would affect the installations of
+    other tests.
     """
     with (
         tempfile.TemporaryDirectory(prefix="trunkline-", dir=servers.memory()) as folder,
@@ -33,14 +33,14 @@ def platform_server(like: Server) -> Iterator[Server]:
         with psycopg.connect(embedded.superuser_dsn, autocommit=True) as connection:
             for role in (*PUBLIC, _STRANGER):
                 connection.execute(f"create role {role} nologin".encode())
-        made = Server(like.major, embedded.superuser_dsn, embedded.dsn, like.bindir)
-        servers.let_create_databases(made)
-        yield made
+        server = Server(like.major, embedded.superuser_dsn, embedded.dsn, like.bindir)
+        servers.let_create_databases(server)
+        yield server
 
 
 @contextmanager
 def project(server: Server, *public: str) -> Iterator[Database]:
-    """Make a database in which the public roles get everything that the owner makes."""
+    """Create a database in which the public roles get all rights on the owner's objects."""
     with databases.fresh(server, databases.ensure_template(server)) as database:
         superuser = database.superuser()
         for kind in ("tables", "sequences", "functions", "schemas"):

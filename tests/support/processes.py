@@ -1,4 +1,4 @@
-"""Real processes that use an embedded server, steered through their pipes."""
+"""Real processes that use an embedded server, controlled through their pipes."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from tests.support.waiting import DEADLINE
 
 REPOSITORY = Path(__file__).parents[2]
 
-# Joins, says what it sees as one JSON line, and leaves when its standard input ends.
+# Uses the server, prints its properties as a JSON line, and exits when its standard input ends.
 _USER = """
 import json, os, sys
 import psycopg
@@ -32,7 +32,7 @@ with acquire(sys.argv[1]) as server:
 
 
 class User:
-    """A process that uses the server in ``home`` until it is told to leave, or killed."""
+    """A process that uses the server in ``home`` until `leave` or `kill`."""
 
     def __init__(
         self,
@@ -67,15 +67,15 @@ class User:
             self.process.stdout.close()
 
     def report(self) -> dict[str, str | int]:
-        """Wait until it has joined and return what it saw."""
+        """Wait until the process uses the server, and return its JSON line."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        assert line, f"the user ended with {self.process.wait()} instead of joining"
-        found: dict[str, str | int] = json.loads(line)
-        return found
+        assert line, f"the process ended with {self.process.wait()} and printed nothing"
+        properties: dict[str, str | int] = json.loads(line)
+        return properties
 
     def leave(self) -> int:
-        """Let it leave, and wait for its end."""
+        """Close its standard input, and wait for its end."""
         if self.process.stdin and not self.process.stdin.closed:
             self.process.stdin.close()
         return self.process.wait()
@@ -88,7 +88,7 @@ class User:
 def trunkline(
     home: Path, *arguments: str, environment: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command line as a process of its own, with nothing but the given folder."""
+    """Run a command in a separate process with only the given folder."""
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith("TRUNKLINE_")
     }
@@ -103,13 +103,13 @@ def trunkline(
 
 
 def package_path() -> str:
-    """Return a PYTHONPATH that gives another interpreter our package and its dependencies."""
+    """Return a PYTHONPATH with our package and its dependencies for another interpreter."""
     site = Path(psycopg.__file__).parents[1]
     return os.pathsep.join([str(REPOSITORY / "src"), str(site)])
 
 
 def interpreter_for(uid: int) -> tuple[str | None, str]:
-    """Return an interpreter that this account can run with our packages, or why there is none."""
+    """Return an interpreter that this account can run with our packages, or the reasons."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     reasons = []
     for python in (sys.executable, f"/usr/bin/{version}"):
@@ -139,8 +139,8 @@ def _obstacle(command: Sequence[str], uid: int) -> str | None:
 
 
 def until(condition: Callable[[], bool], what: str, timeout: float = DEADLINE) -> None:
-    """Wait for something another process does, or fail saying what did not happen."""
-    give_up = time.monotonic() + timeout
+    """Wait until another process fulfils the condition; fail after the timeout."""
+    deadline = time.monotonic() + timeout
     while not condition():
-        assert time.monotonic() < give_up, f"not within {timeout} s: {what}"
+        assert time.monotonic() < deadline, f"not within {timeout} s: {what}"
         time.sleep(0.05)

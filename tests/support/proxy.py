@@ -1,7 +1,7 @@
-"""A network that can be broken: a TCP proxy before a server, steered connection by connection.
+"""A network that can be broken: a TCP proxy in front of a server, controlled per connection.
 
-The proxy acknowledges at the level of TCP whatever it is sent, so keepalives and TCP_USER_TIMEOUT
-never notice a silence made here: who is to find out must have a deadline of its own.
+The proxy acknowledges all TCP packets, so keepalives and TCP_USER_TIMEOUT never detect a silence
+that it causes: only a client with a deadline does.
 """
 
 import asyncio
@@ -50,16 +50,16 @@ class Link:
         return not self._answers.is_set()
 
     def blackhole(self) -> None:
-        """Forward nothing more in either direction, and close nothing: a half-open connection."""
+        """Stop forwarding in both directions without closing: a half-open connection."""
         self._proxy.call(self._passes.clear)
 
     def resume(self) -> None:
-        """Forward again, beginning with what was held back, as TCP would."""
+        """Forward again, first the data that was held back, as TCP would."""
         self._proxy.call(self._passes.set)
         self._proxy.call(self._answers.set)
 
     def hold_answers(self) -> None:
-        """Hold back what the server says; what the client says still arrives."""
+        """Hold back data from the server; data from the client still arrives."""
         self._proxy.call(self._answers.clear)
 
     def cut(self) -> None:
@@ -67,16 +67,16 @@ class Link:
         self._proxy.call(self.reset)
 
     def close_half(self) -> None:
-        """Tell the client that the server says no more; what the client says still arrives."""
-        self._proxy.call(self._say_no_more)
+        """Close the direction to the client; data from the client still arrives."""
+        self._proxy.call(self._shut_down_writing)
 
-    def _say_no_more(self) -> None:
-        # A link that ended since it was listed says nothing any more.
+    def _shut_down_writing(self) -> None:
+        # The link may have ended since it was listed.
         with contextlib.suppress(OSError):
             self._client.shutdown(socket.SHUT_WR)
 
     async def run(self, upstream: Path | tuple[str, int], *, passes: bool) -> None:
-        """Forward until both sides have closed; called by the proxy."""
+        """Forward until both sides have closed. The proxy calls this."""
         loop = asyncio.get_running_loop()
         if not passes:
             self._passes.clear()
@@ -91,13 +91,13 @@ class Link:
                 pumps.create_task(self._pump(self._client, self._upstream, outward=True))
                 pumps.create_task(self._pump(self._upstream, self._client, outward=False))
         except* OSError:
-            # A side is gone; the other one learns it by the reset.
+            # One side is gone; `close` resets the other one.
             pass
         finally:
             self.close()
 
     def reset(self) -> None:
-        """Close at once without the usual farewell; in the proxy's own thread."""
+        """Close at once with a reset; call this in the proxy's own thread."""
         if self.task is not None:
             self.task.cancel()
 
@@ -122,12 +122,12 @@ class Link:
                 self.to_client += len(data)
 
     def close(self) -> None:
-        """Close both sides, once or again."""
+        """Close both sides; a second call does nothing."""
         for side in (self._client, self._upstream):
             if side is None:
                 continue
             with contextlib.suppress(OSError):
-                # Whoever closed properly is not disturbed by it; the others get a reset.
+                # A side that has not closed receives a reset.
                 side.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             side.close()
 
@@ -145,7 +145,7 @@ class FaultProxy:
         self._tasks: set[asyncio.Task[None]] = set()
         self._new = "pass"
         self._delay = 0.0
-        # A connection on which a client says this hears no more answers.
+        # After a client sends this marker, its connection receives no more answers.
         self.marker = b""
         self._loop = asyncio.new_event_loop()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
@@ -156,7 +156,7 @@ class FaultProxy:
 
     @classmethod
     def before(cls, dsn: str) -> Self:
-        """Stand before the server of a connection string."""
+        """Create a proxy in front of the server of a connection string."""
         fields = conninfo_to_dict(dsn)
         host, port = str(fields["host"]), int(str(fields.get("port", 5432)))
         if host.startswith("/"):
@@ -164,7 +164,7 @@ class FaultProxy:
         return cls((host, port))
 
     def dsn(self, dsn: str) -> str:
-        """Return the same connection string, by way of this proxy."""
+        """Return the connection string for the same database through this proxy."""
         fields = conninfo_to_dict(dsn)
         return f"postgresql://{fields['user']}@127.0.0.1:{self.port}/{fields['dbname']}"
 
@@ -181,24 +181,24 @@ class FaultProxy:
 
     @property
     def links(self) -> list[Link]:
-        """The connections that live now, oldest first."""
+        """The open connections, oldest first."""
         return [link for link in list(self._links) if link.alive]
 
     def open(self) -> None:
-        """Let everything pass again, old connections and new ones."""
+        """Forward all connections again, old and new."""
         self._new, self._delay = "pass", 0.0
         for link in self.links:
             link.delay = 0.0
             link.resume()
 
     def blackhole(self) -> None:
-        """Let nothing pass: old connections fall silent, new ones are accepted and not answered."""
+        """Forward nothing: old connections fall silent, new ones are accepted but not answered."""
         self._new = "hold"
         for link in self.links:
             link.blackhole()
 
     def blackhole_present(self) -> list[Link]:
-        """Silence the connections of this moment for good; new ones work."""
+        """Silence the present connections for good; new ones work."""
         silenced = self.links
         for link in silenced:
             link.blackhole()
@@ -210,12 +210,12 @@ class FaultProxy:
         self.cut()
 
     def cut(self) -> None:
-        """Reset the connections of this moment; new ones work."""
+        """Reset the present connections; new ones work."""
         for link in self.links:
             link.cut()
 
     def slow(self, seconds: float) -> None:
-        """Delay each piece in each direction."""
+        """Delay each chunk of data in both directions."""
         self._delay = seconds
         for link in self.links:
             link.delay = seconds
@@ -228,7 +228,7 @@ class FaultProxy:
             self._loop.close()
 
     def call(self, action: Callable[[], _T]) -> _T:
-        """Run something in the proxy's thread and return its answer."""
+        """Run a function in the proxy's thread and return its result."""
 
         async def act() -> _T:
             return action()
@@ -240,7 +240,7 @@ class FaultProxy:
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
-        # Not sock_accept: a task that is cancelled with a connection in its hands never closes it.
+        # Not sock_accept: a task that is cancelled just after it accepted never closes the socket.
         self._loop.add_reader(self._listener, self._accept)
         self._loop.run_forever()
 
@@ -254,7 +254,7 @@ class FaultProxy:
         try:
             client, _ = self._listener.accept()
         except OSError:
-            # The client has left meanwhile.
+            # The client has closed the connection meanwhile.
             return
         client.setblocking(False)
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -265,7 +265,7 @@ class FaultProxy:
         link = Link(self, client)
         link.delay = self._delay
         link.task = self._start(link.run(self._upstream, passes=self._new == "pass"))
-        # One that is cancelled before its first step never comes to close anything.
+        # A task that is cancelled before its first step closes nothing itself.
         link.task.add_done_callback(partial(_close_link, link))
         self._links = [*(known for known in self._links if known.alive), link]
 

@@ -1,4 +1,4 @@
-"""The servers of the suite: started once by the process that runs pytest, used by all workers.
+"""The servers of the suite: the main process of pytest starts them once for all workers.
 
 ``TRUNKLINE_TEST_SERVERS`` (for instance ``18``, default ``15,18``) limits them.
 """
@@ -20,27 +20,30 @@ from trunkline.embedded.server import INSTALLER
 
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
 
-# Where a pytest process keeps the list.
+# The key under which a pytest process keeps the list.
 STASH = pytest.StashKey[list["Server"]]()
 
-# Nothing here survives the run, so nothing needs to reach the disk.
+# The data need not survive the run, so nothing has to reach the disk.
 SETTINGS = {
     "autovacuum_naptime": "1h",
     "fsync": "off",
     "full_page_writes": "off",
+    # Debian's server would compile plans that it takes for expensive, 100 ms each; the embedded one
+    # cannot.
+    "jit": "off",
     "max_connections": "300",
     "synchronous_commit": "off",
 }
 
 
 _MEMORY = "/dev/shm"  # noqa: S108
-# Two servers with a log of a gigabyte each, and what tests fill in.
+# Enough for two servers with a gigabyte of WAL each, and the data of the tests.
 _ROOM = 8 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One PostgreSQL server: the installer may create roles and databases, no more."""
+    """A PostgreSQL server on which the installer may only create roles and databases."""
 
     major: int
     superuser_dsn: str
@@ -59,14 +62,16 @@ class Server:
 
 def majors() -> list[int]:
     """Return the major versions that this run uses."""
-    given = os.environ.get("TRUNKLINE_TEST_SERVERS", "15,18")
-    return sorted({int(part) for part in given.split(",")})
+    versions = os.environ.get("TRUNKLINE_TEST_SERVERS", "15,18")
+    return sorted({int(version) for version in versions.split(",")})
 
 
 def memory() -> str | None:
-    """Tell where files are kept in memory, if there is room: a database for each test makes and
-    removes a thousand files, which ext4 remembers for seconds, and copying one took 180 ms there
-    instead of 30. Short, because Unix socket paths are."""
+    """Return a folder in memory, if it has enough room.
+
+    A database for each test creates and removes a thousand files: on ext4 a copy took 180 ms
+    instead of 30. The path is short, because paths of Unix sockets must be.
+    """
     with suppress(OSError):
         if shutil.disk_usage(_MEMORY).free > _ROOM and os.access(_MEMORY, os.W_OK):
             return _MEMORY
@@ -106,22 +111,22 @@ class Servers:
 
 
 def let_create_databases(server: Server) -> None:
-    """Let the installer create databases, as the tests do."""
+    """Allow the installer to create databases, which tests need."""
     with psycopg.connect(server.superuser_dsn, autocommit=True) as connection:
         connection.execute(f"alter role {INSTALLER} createdb")
 
 
 def _require_major(embedded: EmbeddedServer, major: int) -> None:
-    found = int((embedded.folder.data / "PG_VERSION").read_text())
-    if found != major:
+    version = int((embedded.folder.data / "PG_VERSION").read_text())
+    if version != major:
         raise pytest.UsageError(
-            f"The embedded server is PostgreSQL {found}, not {major}; "
+            f"The embedded server is PostgreSQL {version}, not {major}; "
             "TRUNKLINE_TEST_SERVERS may name 15 and the embedded version"
         )
 
 
 def dump(servers: list[Server]) -> str:
-    """Make the list fit for a worker process of pytest-xdist."""
+    """Encode the list for a worker process of pytest-xdist."""
     return json.dumps([asdict(server) for server in servers])
 
 

@@ -9,10 +9,9 @@ _OFTEN_IGNORED = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 
 
 def give_children_default_signals() -> None:
-    """Let programs that this process starts have default handling of signals it ignores itself.
-
-    A program inherits what is ignored, but a handler ends with ``exec``. So a handler that does
-    nothing takes the place of every ignored signal, and this process still ignores it.
+    """Give child processes the default handling of signals that this process ignores.
+    A program inherits ignored signals, but handlers are reset by ``exec``. So this replaces every
+    ignored signal with a handler that does nothing, and this process still ignores it.
     """
     for number in _OFTEN_IGNORED:
         if signal.getsignal(number) is signal.SIG_IGN:

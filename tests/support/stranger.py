@@ -1,4 +1,4 @@
-"""A login without any right of ours, which keeps every advisory lock it can guess or see."""
+"""A login without any of our rights, which holds every advisory lock that it can guess."""
 
 import uuid
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from psycopg import sql
 
 __all__ = ["KEYS", "advisory_locks", "stranger"]
 
-# What the engine, its installer and the profiles once locked, or might: one class, the name hashed.
+# Keys that the engine, its installer and the profiles used once, or might: a class and a hash.
 KEYS = (
     "(84217, 0)",
     "(84217, hashtext('executor wake-ups'))",
@@ -30,7 +30,7 @@ KEYS = (
 
 @contextmanager
 def stranger(superuser_dsn: str, more: Sequence[str] = ()) -> Iterator[psycopg.Connection[Any]]:
-    """A session of such a login that holds the advisory locks until the block ends."""
+    """Open a session of such a login, which holds the advisory locks until the block ends."""
     role = sql.Identifier(f"stranger_{uuid.uuid4().hex}")
     with psycopg.connect(superuser_dsn, autocommit=True) as admin:
         admin.execute(sql.SQL("create role {} login").format(role))
@@ -45,7 +45,7 @@ def stranger(superuser_dsn: str, more: Sequence[str] = ()) -> Iterator[psycopg.C
 
 
 def advisory_locks(observer: psycopg.Connection[Any], pid: int) -> list[str]:
-    """The advisory locks of a session, as arguments of pg_advisory_lock."""
+    """Return the advisory locks of a session as arguments of pg_advisory_lock."""
     rows = observer.execute(
         """
         select case l.objsubid

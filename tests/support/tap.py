@@ -1,4 +1,4 @@
-"""Run a pgTAP file with psql and judge what it printed."""
+"""Runs a pgTAP file with psql, and checks its output."""
 
 import re
 import subprocess
@@ -15,14 +15,14 @@ _EXCUSED = re.compile(r"#\s*(todo|skip)\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is wrong with a run, nothing if it passed, and everything it printed."""
+    """The problems of a run, none if it passed, and its whole output."""
 
     problems: list[str]
     output: str
 
 
 def judge(output: str) -> list[str]:
-    """Return what is wrong with a TAP stream: failures, no plan, another number than planned."""
+    """Return the problems of a TAP stream: failures, no plan, or another number than planned."""
     problems: list[str] = []
     planned: int | None = None
     ran = 0
@@ -43,8 +43,8 @@ def judge(output: str) -> list[str]:
 def run(database: Database, file: Path) -> Verdict:
     """Run the file as one session.
 
-    It begins as the installer role with pgTAP on the search path, and may take any other role by
-    ``set session authorization``, since the login behind it is a superuser's.
+    It starts as the installer role with pgTAP on the search path. It can change to any role with
+    ``set session authorization``, because the login is a superuser's.
     """
     psql = Path(database.server.bindir) / "psql"
     result = subprocess.run(

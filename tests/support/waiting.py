@@ -1,4 +1,4 @@
-"""Waiting for conditions with a deadline, and threads whose errors reach the test."""
+"""Waits for conditions with a deadline, and runs threads whose errors reach the test."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -13,17 +13,17 @@ __all__ = ["DEADLINE", "backend", "blockers", "duel", "together", "until", "unti
 _T = TypeVar("_T")
 _S = TypeVar("_S")
 
-# Long enough for a busy machine; only a failing test ever takes it.
+# Long enough for a busy machine; only a failing test takes this long.
 DEADLINE = 180.0
 
 
 def until(condition: Callable[[], _T], what: str, *, deadline: float = DEADLINE) -> _T:
-    """Look until the condition holds and return its value; fail after the deadline."""
+    """Wait until the condition is true and return its value; fail after the deadline."""
     end = time.monotonic() + deadline
     while True:
-        found = condition()
-        if found:
-            return found
+        value = condition()
+        if value:
+            return value
         if time.monotonic() > end:
             raise AssertionError(f"not within {deadline} s: {what}")
         time.sleep(0.005)
@@ -35,26 +35,26 @@ def backend(connection: psycopg.Connection[Any]) -> int:
 
 
 def blockers(observer: psycopg.Connection[Any], pid: int) -> list[int]:
-    """Return the processes whose locks this one waits for; none when it does not wait."""
+    """Return the processes whose locks this one waits for; none if it does not wait."""
     row = observer.execute(
         "select case when a.wait_event_type = 'Lock' then pg_blocking_pids(a.pid) else '{}' end "
         "from pg_stat_activity as a where a.pid = %s",
         (pid,),
     ).fetchone()
     assert row is not None, f"no process {pid}"
-    found: list[int] = row[0]
-    return found
+    pids: list[int] = row[0]
+    return pids
 
 
 def until_blocked(observer: psycopg.Connection[Any], pid: int) -> list[int]:
-    """Wait until the process waits for a lock and return who holds it."""
+    """Wait until the process waits for a lock, and return the processes that hold it."""
     return until(lambda: blockers(observer, pid), f"process {pid} waits for a lock")
 
 
 def together(actions: Sequence[Callable[[], _T]], *, deadline: float = DEADLINE) -> list[_T]:
     """Run all actions at once, each in a thread; return their results or raise the first error.
 
-    Nobody begins before all threads are there.
+    No action starts before all threads exist.
     """
     gate = Barrier(len(actions))
 
@@ -69,9 +69,9 @@ def together(actions: Sequence[Callable[[], _T]], *, deadline: float = DEADLINE)
 
 
 def duel(
-    pool: ThreadPoolExecutor, one: Callable[[], _T], other: Callable[[], _S]
+    pool: ThreadPoolExecutor, left: Callable[[], _T], right: Callable[[], _S]
 ) -> tuple[_T | Exception, _S | Exception]:
-    """Run two actions at the same moment; return what each answered or raised."""
+    """Run two actions at the same moment; return the result or the error of each."""
     gate = Barrier(2)
 
     def start(action: Callable[[], Any]) -> Any:
@@ -81,6 +81,6 @@ def duel(
         except psycopg.Error as error:
             return error
 
-    futures = [pool.submit(start, action) for action in (one, other)]
+    futures = [pool.submit(start, action) for action in (left, right)]
     first, second = (future.result(DEADLINE) for future in futures)
     return first, second

@@ -1,4 +1,4 @@
-"""Real worker processes: started by the command line, ready when the database says so."""
+"""Real worker processes, started with the command line."""
 
 import json
 import os
@@ -18,7 +18,7 @@ __all__ = ["WorkerProcess", "descendants", "lives"]
 
 
 class WorkerProcess:
-    """``trunkline worker APP`` with everything it starts, in a session of its own."""
+    """``trunkline worker APP`` with all its child processes, in a separate session."""
 
     def __init__(self, app: str, *options: str, environment: dict[str, str], log: Path) -> None:
         inherited = {
@@ -56,20 +56,20 @@ class WorkerProcess:
     @property
     def records(self) -> list[dict[str, Any]]:
         """The log lines that are JSON objects."""
-        found = []
+        records = []
         for line in self.log.splitlines():
             with suppress(ValueError):
                 record = json.loads(line)
                 if isinstance(record, dict):
-                    found.append(record)
-        return found
+                    records.append(record)
+        return records
 
     def says(self, *words: str) -> bool:
-        """Whether one line of the log has all these words."""
+        """Whether a line of the log contains all these words."""
         return any(all(word in line for word in words) for line in self.log.splitlines())
 
     def until_ready(self, observer: psycopg.Connection[Any], processes: int = 1) -> list[str]:
-        """Wait until so many of its processes are registered; return their names."""
+        """Wait until `processes` of its processes are registered; return their names."""
 
         def names() -> list[str]:
             self.require_alive()
@@ -78,9 +78,9 @@ class WorkerProcess:
                 "and started_at > clock_timestamp() - interval '1 hour' order by worker",
                 ([self.pid, *descendants(self.pid)],),
             ).fetchall()
-            # A registered worker may still have to look around before its first claim.
-            said = sum("worker ready" in line for line in self.log.splitlines())
-            return [row[0] for row in rows] if min(len(rows), said) >= processes else []
+            # A registered worker may not have started its parts yet.
+            ready = sum("worker ready" in line for line in self.log.splitlines())
+            return [row[0] for row in rows] if min(len(rows), ready) >= processes else []
 
         return until(names, f"the worker is registered; its log:\n{self.log}")
 
@@ -97,36 +97,36 @@ class WorkerProcess:
         try:
             return self.process.wait(deadline)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"the worker lives after {deadline} s:\n{self.log}") from None
+            raise AssertionError(f"the worker is alive after {deadline} s:\n{self.log}") from None
 
     def kill(self) -> None:
-        """Kill the process itself, and nothing it started."""
+        """Kill the process itself, but none of its children."""
         self.process.kill()
         self.process.wait()
 
     def destroy(self) -> None:
-        """Leave nothing of it behind, whatever the test did to it."""
-        family = [self.pid, *descendants(self.pid)]
+        """Kill the process and all its descendants."""
+        children = descendants(self.pid)
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
-        for pid in family[1:]:
+        for pid in children:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.process.wait()
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the processes that this one started, and theirs."""
-    found: list[int] = []
+    """Return the children of a process, and their descendants."""
+    pids: list[int] = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):
             for child in task.read_text(encoding="ascii").split():
-                found += [int(child), *descendants(int(child))]
-    return found
+                pids += [int(child), *descendants(int(child))]
+    return pids
 
 
 def lives(pid: int) -> bool:
-    """Whether the process is there and not only waiting to be reaped."""
+    """Whether the process exists and is not a zombie."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):

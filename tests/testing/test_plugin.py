@@ -95,7 +95,7 @@ def test_a_project_has_its_sandboxes_and_nothing_stays(
     assert not list((project / "tmp").glob("trunkline-sandbox-*"))
 
 
-def test_a_project_that_names_no_application_is_told(project: Path) -> None:
+def test_a_project_that_names_no_application_receives_a_hint(project: Path) -> None:
     (project / "pytest.ini").write_text("[pytest]\n")
     result = run(project, "-k", "one or without")
     assert "1 passed, " in result.stdout

@@ -29,7 +29,7 @@ from trunkline.errors import (
     WrongResult,
 )
 from trunkline.testing import AsyncSandbox, Drained, Sandbox
-from trunkline.testing.hand import Hand
+from trunkline.testing.serial_worker import SerialWorker
 
 
 @pytest.fixture
@@ -79,13 +79,13 @@ def test_a_payload_of_other_code_is_dead_in_the_sandbox(sandbox: Sandbox) -> Non
         sandbox.run_inline(app.sync.jobs.enqueue("ship", {"order": 1, "colour": "red"}))
 
 
-def test_a_closed_sandbox_says_so() -> None:
+def test_a_closed_sandbox_refuses_calls() -> None:
     sandbox = Sandbox(app)
     for use in (sandbox.drain, sandbox.all_enqueued, sandbox.now, lambda: sandbox.dsn):
         with pytest.raises(SandboxMisused, match="not open") as caught:
             use()
         assert "with Sandbox(app)" in caught.value.hint
-    with sandbox, pytest.raises(SandboxMisused, match="open already"):
+    with sandbox, pytest.raises(SandboxMisused, match="already open"):
         sandbox.open()
 
 
@@ -149,7 +149,7 @@ def test_every_end_is_recorded_as_in_a_worker(
     assert handle.get().state is state
 
 
-def test_words_that_postgresql_cannot_store_are_made_storable(
+def test_text_that_postgresql_cannot_store_is_cleaned(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Names of files that are not UTF-8 are in messages of errors; they must hold up nothing."""
@@ -173,7 +173,7 @@ def test_a_payload_that_does_not_fit_is_dead_at_once(sandbox: Sandbox) -> None:
     assert bad.get().state is JobState.DEAD
 
 
-def test_what_cannot_run_is_told(sandbox: Sandbox) -> None:
+def test_jobs_that_cannot_run_are_reported(sandbox: Sandbox) -> None:
     done = shop.ship.sync.enqueue(1)
     sandbox.drain()
     for job in (done, uuid4()):
@@ -241,17 +241,17 @@ def test_a_job_that_comes_due_behind_a_claim_is_not_left(
 ) -> None:
     """The clock goes on between the claim that found nothing and the look at what is next."""
     shop.flaky.sync.options(delay=3600).enqueue(until=1)
-    claim = Hand.claim
+    claim = SerialWorker.claim
     late: list[Any] = []
 
-    async def slow(hand: Hand, limit: int = 1) -> Any:
-        found = await claim(hand, limit)
+    async def slow(worker: SerialWorker, limit: int = 1) -> Any:
+        found = await claim(worker, limit)
         if not late:
             late.append(found)
             await asyncio.to_thread(sandbox.move_time, timedelta(hours=2))
         return found
 
-    monkeypatch.setattr(Hand, "claim", slow)
+    monkeypatch.setattr(SerialWorker, "claim", slow)
     assert sandbox.drain(with_scheduled=True) == Drained(completed=1)
     assert late == [[]]
 
@@ -267,7 +267,7 @@ def test_writes_and_completion_commit_together(sandbox: Sandbox) -> None:
     assert sorted(rows) == [("ann",), ("bob",)]
 
 
-def test_processes_of_their_own(sandbox: Sandbox) -> None:
+def test_a_sandbox_runs_handlers_in_processes(sandbox: Sandbox) -> None:
     assert sandbox.run_inline(shop.crunch.request(7)) == 49
     assert sandbox.run_inline(shop.crunch.request(0)) != os.getpid()
     with pytest.raises(JobFailed, match="negative"):

@@ -16,15 +16,18 @@ from trunkline import (
     JobHandle,
     JobState,
     Request,
+    Results,
     Schedule,
     Snooze,
     SyncContext,
     Task,
     Trunkline,
+    WorkflowEnd,
+    WorkflowHandle,
 )
-from trunkline.client import SyncJobHandle
+from trunkline.client import Step, StepSet, SyncJobHandle, SyncWorkflowHandle
 from trunkline.handler import Grant, SyncGrant
-from trunkline.model import ChangedJob, Enqueued, Explanation
+from trunkline.model import ChangedJob, Enqueued, Explanation, WorkflowStatus
 from trunkline.testing import AsyncSandbox, Drained, Sandbox
 
 
@@ -220,3 +223,78 @@ def calling_in_a_thread(ctx: SyncContext) -> int:
     assert_type(ctx.http, httpx2.Client)
     assert_type(ctx.http_client(tokens=5), httpx2.Client)
     return ctx.http.get("https://example.com").status_code
+
+
+@app.task
+async def pages_of(path: str) -> list[int]:
+    return [1]
+
+
+@app.task
+def read_page(page: int, path: str = "") -> Receipt:
+    return Receipt(page)
+
+
+@app.task
+def copy_receipt(receipt: Receipt, copies: int = 1) -> Receipt:
+    return receipt
+
+
+@app.task
+async def join(ctx: Context, receipts: Results[Receipt], count: int = 0) -> str:
+    async for receipt in receipts:
+        assert_type(receipt, Receipt)
+    assert_type(await receipts.at(-1), Receipt)
+    assert_type(await receipts.all(), list[Receipt])
+    if ctx.workflow_id is not None:
+        place = await ctx.workflow()
+        assert_type(place.step, str)
+    return str(len(receipts))
+
+
+@app.task
+def join_plainly(ctx: SyncContext, receipts: Sequence[Receipt]) -> None:
+    assert_type(receipts[0], Receipt)
+    assert_type(ctx.workflow().generation, int)
+
+
+@app.task
+async def ended(workflow: WorkflowEnd, to: str) -> None: ...
+
+
+async def workflows() -> None:
+    order = app.workflow("report", deadline="2h", phases={"text": 2.5}, tags=["a"], priority=1)
+    pages = order.add(pages_of.request("a.pdf"), name="pages", phase="text")
+    assert_type(pages, Step[list[int]])
+    assert_type(pages.result, list[int])
+    receipts = order.map(pages.result, lambda page: read_page.request(page, path="a.pdf"))
+    assert_type(order.map(pages.result, read_page.request, name="r"), StepSet[Receipt])
+    again = order.map(receipts.results, copy_receipt.request)
+    assert_type(again, StepSet[Receipt])
+    assert_type(receipts, StepSet[Receipt])
+    assert_type(receipts.results, Results[Receipt])
+    joined = order.add(join.request(receipts.results), after=[pages, "read_page"])
+    order.add(join_plainly.request(receipts.results), after=joined)
+    fixed = order.add_many([read_page.request(1), read_page.request(2)], name="fixed")
+    assert_type(fixed, StepSet[Receipt])
+    order.chain(plain.request(1), bare.request("ann"))
+    last = order.add_last(plain.request(2), name="last")
+    assert_type(last, Step[int])
+    order.on_failure(ended.request(order.end, to="ann"))
+
+    run = await order.start()
+    assert_type(run, WorkflowHandle)
+    assert_type(await run.wait(timeout="5m"), WorkflowStatus)
+    assert_type(await run.result(joined), str)
+    assert_type(await run.results(receipts), Sequence[Receipt])
+    assert_type(await run.rerun(from_step=joined), WorkflowHandle)
+    assert_type(await app.workflows.get(run), WorkflowStatus)
+    assert_type(await app.workflows.list(state="failed", name="report"), list[WorkflowStatus])
+    assert_type(order.sync.start(connection=object()), SyncWorkflowHandle)
+    assert_type(order.sync.start().wait(), WorkflowStatus)
+
+    batch = app.batch("mails")
+    batch.add(plain.request(1))
+    batch.add_many([plain.request(1), bare.request("ann")])
+    batch.on_completed(ended.request(workflow=batch.end, to="ann"))
+    assert_type(await batch.start(), WorkflowHandle)

@@ -4,7 +4,7 @@ The checks of the project see the comments and fail when one is not needed; test
 them away and compares line by line.
 """
 
-from trunkline import Context, SyncContext, Trunkline
+from trunkline import Context, Results, SyncContext, Trunkline, WorkflowEnd
 from trunkline.testing import Sandbox
 
 app = Trunkline()
@@ -119,3 +119,41 @@ async def awaited_in_vain(ctx: SyncContext) -> None:
     await ctx.progress(50)  # type: ignore[func-returns-value, misc]
     async with ctx.grant("openai"):  # type: ignore[attr-defined]
         pass
+
+
+@app.task
+def pages_of(path: str) -> list[int]:
+    return [1]
+
+
+@app.task
+def join(texts: Results[str]) -> str:
+    return texts[0]
+
+
+@app.task
+def join_numbers(numbers: Results[int]) -> None: ...
+
+
+@app.task
+def ended(workflow: WorkflowEnd) -> None: ...
+
+
+async def workflows() -> None:
+    order = app.workflow("report", dead_line="2h")  # type: ignore[call-arg]
+    order = app.workflow("report", deadline=[2])  # type: ignore[arg-type]
+    pages = order.add(pages_of.request("a.pdf"))
+    order.add(send.request(to=pages.result))  # type: ignore[arg-type]
+    texts = order.map(pages.result, plain.request)
+    order.map(pages.result, lambda page: send.request(to=page))  # type: ignore[arg-type]
+    order.map(pages, plain.request)  # type: ignore[arg-type]
+    order.add(join_numbers.request(texts.results))  # type: ignore[arg-type]
+    order.add(join.request(texts.result))  # type: ignore[attr-defined]
+    order.add(join.request(pages.results))  # type: ignore[attr-defined]
+    order.add(plain(5))  # type: ignore[operator]
+    order.add(ended.request(workflow=texts.results))  # type: ignore[arg-type]
+    order.on_failure(ended)  # type: ignore[arg-type]
+    order.add(plain.request(5), after=5)  # type: ignore[arg-type]
+    run = await order.start()
+    number: int = await run.result(pages)  # type: ignore[arg-type]
+    print(number, run.wait(timeout=[1]))  # type: ignore[arg-type]

@@ -18,12 +18,10 @@ PLACES = {
     # The arguments of enqueue, and the call with the fields of one job of a document.
     "sql/queue/api/enqueue.sql",
     "sql/queue/internal/enqueue_each.sql",
-    # The rules for each field, and the calls that check a batch and a schedule with them.
+    # The rules for each field, and the calls that check a batch and a single request with them.
     "sql/queue/internal/request_fault.sql",
     "sql/queue/internal/enqueue_set.sql",
-    "sql/schedules/api/set_schedule.sql",
-    # The check of an edited payload.
-    "sql/operate/api/retry_edited.sql",
+    "sql/queue/internal/check_request.sql",
     # The keyword arguments in Python and the options of the command line.
     "client/request.py",
     "cli/jobs.py",

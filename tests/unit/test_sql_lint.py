@@ -62,7 +62,7 @@ def test_good_files_pass(path: str, text: str) -> None:
         ("stable\n", "stable \n", 5, "blanks at the end of the line"),
         ("'Gives one.';\n", "'Gives one.';", 20, "a file ends with exactly one line end"),
         ("  v_sum integer;", f"  v_sum integer; -- {'x' * 130}", 11, "150 characters"),
-        ("-- Gives one.", "--Gives one.", 1, "the first line says in a sentence"),
+        ("-- Gives one.", "--Gives one.", 1, "the first line must describe the object"),
         ("select count", "SELECT count", 15, "SELECT should be lower case"),
         ("returns integer", "returns INTEGER", 3, "INTEGER should be lower case"),
         ("from picked", "from Picked", 15, "Picked should be lower case"),
@@ -144,11 +144,11 @@ def test_plpgsql_helpers_pin_the_path() -> None:
 
 
 def test_a_second_object_is_one_too_many() -> None:
-    assert (1, "a file holds one object and then its comment, nothing else") in found(
+    assert (1, "a file contains one object and its comment, and nothing else") in found(
         "a/views/shown.sql", VIEW + "select 1;\n"
     )
     assert found("a/views/shown.sql", VIEW.partition("comment")[0]) == [
-        (1, "a file holds one object and then its comment, nothing else")
+        (1, "a file contains one object and its comment, and nothing else")
     ]
 
 
@@ -203,7 +203,7 @@ def test_the_engine_keeps_the_rules() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("create schema shop;\n", "the first line says in a sentence"),
+        ("create schema shop;\n", "the first line must describe the object"),
         ("-- Makes a shop.\nCREATE schema shop;\n", "CREATE should be lower case"),
         ("-- Makes a shop.\ncreate schem shop;\n", "not valid SQL"),
     ],

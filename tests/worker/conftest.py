@@ -1,6 +1,6 @@
 """The parts of a worker, and whole workers inside the process of the test.
 
-They run on the newest server: what differs between versions of PostgreSQL is the engine's business.
+They run on the newest server: only the engine depends on the version of PostgreSQL.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ from tests.support.databases import Database
 from tests.support.servers import Server
 from tests.worker.scene import Scene
 
-# Only a failing test ever takes it.
+# Only a failing test takes this long.
 _DEADLINE = 400.0
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test that is `async def` in an event loop of its own."""
+    """Run a test that is `async def` in its own event loop."""
     function = pyfuncitem.obj
     if not inspect.iscoroutinefunction(function):
         return None
@@ -33,10 +33,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
             async with asyncio.timeout(_DEADLINE):
                 await function(**arguments)
         finally:
-            # Its connections belong to this event loop.
-            for used in arguments.values():
-                if isinstance(used, Scene):
-                    await used.app.close()
+            # The application's connections belong to this event loop.
+            for argument in arguments.values():
+                if isinstance(argument, Scene):
+                    await argument.app.close()
 
     asyncio.run(within_deadline())
     return True
@@ -45,18 +45,18 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 @pytest.fixture(scope="session", params=servers.majors()[-1:], ids=lambda major: f"pg{major}")
 def server(request: pytest.FixtureRequest) -> Server:
     """The newest server only."""
-    found = {server.major: server for server in request.config.stash[servers.STASH]}
-    return found[request.param]
+    by_major = {server.major: server for server in request.config.stash[servers.STASH]}
+    return by_major[request.param]
 
 
 @pytest.fixture
-def scene(database: Database) -> Scene:
-    """A database in a hurry, and an application without tasks."""
-    return Scene(database)
+def scene(guard: Database) -> Scene:
+    """A database with short intervals, and an application without tasks."""
+    return Scene(guard)
 
 
 @pytest.fixture(autouse=True)
 def all_levels(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Let `caplog` hear everything that workers say."""
+    """Make `caplog` record all log lines of workers."""
     with caplog.at_level(logging.DEBUG, logger="trunkline"):
         yield

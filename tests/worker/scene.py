@@ -12,7 +12,6 @@ from uuid import UUID
 
 from psycopg.rows import namedtuple_row
 
-from tests.support import guard
 from tests.support.calls import Calls
 from tests.support.databases import Database
 from tests.support.internals import periodic
@@ -24,7 +23,8 @@ from trunkline.db.runner import run
 from trunkline.model import ClaimedJob
 from trunkline.worker.backends import Services
 from trunkline.worker.options import WorkerOptions
-from trunkline.worker.roster import Held
+from trunkline.worker.recorder import Recorder
+from trunkline.worker.roster import HeldJob
 from trunkline.worker.worker import Worker
 
 __all__ = ["DEADLINE", "Scene", "a_job", "eventually", "held_job", "no_services", "timed"]
@@ -45,12 +45,11 @@ select trunkline.set_setting('pulse_misses', '30');
 
 
 class Scene:
-    """One test's database and application."""
+    """One test's database, which has the guard, and application."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self.app = Trunkline(database.dsn)
-        guard.install(database)
         self.superuser = database.superuser()
         self.superuser.execute(_HURRY)
         periodic.hurry_duties(self.superuser)
@@ -184,11 +183,18 @@ def a_job(task: str = "work", payload: str = "{}", **fields: Any) -> ClaimedJob:
     return job._replace(**fields)
 
 
-def held_job(task: str = "work", payload: str = "{}", **fields: Any) -> Held:
+def held_job(task: str = "work", payload: str = "{}", **fields: Any) -> HeldJob:
     """The same in the hands of a worker."""
-    return Held(a_job(task, payload, **fields), time.monotonic())
+    return HeldJob(a_job(task, payload, **fields), time.monotonic())
 
 
 def no_services(dsn: str = "") -> Services:
     """For handlers that ask nothing of their worker."""
-    return Services(dsn, "worker", AsyncPool(dsn), SyncPool(dsn), forget=lambda _held: None)
+    return Services(
+        dsn,
+        "worker",
+        AsyncPool(dsn),
+        SyncPool(dsn),
+        forget=lambda _held: None,
+        recorder=Recorder(dsn, "worker"),
+    )

@@ -10,7 +10,7 @@ from trunkline import Trunkline
 from trunkline.worker.backends import Services
 from trunkline.worker.executor import Executor
 from trunkline.worker.report import Report
-from trunkline.worker.roster import Held
+from trunkline.worker.roster import HeldJob
 
 __all__ = ["Stage", "stage"]
 
@@ -23,7 +23,7 @@ class Stage:
     ) -> None:
         self.reports: list[Report] = []
         self.demands = 0
-        self.forgotten: list[Held] = []
+        self.forgotten: list[HeldJob] = []
         services.forget = self.forgotten.append
         self.executor = Executor(
             app.tasks,
@@ -37,7 +37,7 @@ class Stage:
     def _on_demand(self) -> None:
         self.demands += 1
 
-    def submit(self, task: str, *payloads: str, **fields: Any) -> list[Held]:
+    def submit(self, task: str, *payloads: str, **fields: Any) -> list[HeldJob]:
         """Hand over one job for each payload; one without any."""
         held = [held_job(task, payload, **fields) for payload in payloads or ("{}",)]
         self.executor.submit(held)
@@ -51,10 +51,10 @@ class Stage:
         assert found is not None
         return found
 
-    def report_of(self, held: Held) -> Report | None:
+    def report_of(self, held: HeldJob) -> Report | None:
         return next((one for one in self.reports if one.job is held.job), None)
 
-    async def until_started(self, *held: Held) -> None:
+    async def until_started(self, *held: HeldJob) -> None:
         await eventually(lambda: all(one.runner is not None for one in held), "the jobs run")
 
     async def until_reported(self, count: int) -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.worker.scene import Scene, eventually
+from tests.worker.scene import DEADLINE, Scene, eventually
 from trunkline import Context, SyncContext, Trunkline
 from trunkline.errors import InvalidOptions, UnknownTask
 
@@ -35,6 +35,39 @@ async def test_a_job_under_the_old_name_is_run_by_the_new_handler(scene: Scene) 
         assert found.result == "resize 3"
         (new,) = await scene.enqueue("scale", width=4)
         assert (await scene.until_state(new, "completed", "dead")).result == "scale 4"
+
+
+async def test_a_running_workflow_is_finished_by_the_new_handler(scene: Scene) -> None:
+    """The graph keeps the old name: of its waiting jobs, and of those that a map adds later."""
+    before = Trunkline()
+
+    @before.task
+    async def sizes(count: int) -> list[int]: ...  # type: ignore[empty-body]
+
+    @before.task(queue="images")
+    async def resize(width: int) -> str: ...  # type: ignore[empty-body]
+
+    order = before.workflow("gallery")
+    found = order.add(sizes.request(count=2))
+    order.add(resize.request(width=9), name="cover", after=found)
+    order.map(found.result, resize.request, name="pages")
+    with before.connect_to(scene.database.dsn):
+        run = await order.start()
+        await before.close()
+
+    @scene.app.task(name="sizes")
+    async def listed(count: int) -> list[int]:
+        return list(range(count))
+
+    @scene.app.task(name="scale", aliases=["resize"], queue="images")
+    async def scaled(ctx: Context, width: int) -> str:
+        return f"{ctx.task} {width}"
+
+    async with scene.working():
+        status = await scene.app.workflows.wait(run.id, timeout=DEADLINE)
+    assert (status.state, status.completed) == ("completed", 4)
+    assert await scene.app.workflows.result(run.id, "cover") == "resize 9"
+    assert await scene.app.workflows.results(run.id, "pages") == ["resize 0", "resize 1"]
 
 
 @pytest.mark.parametrize("mode", ["thread", "process"])
@@ -151,7 +184,7 @@ async def test_a_schedule_that_names_the_old_task_goes_on(scene: Scene) -> None:
         assert schedules(scene)["nightly"].task == "resize"
 
 
-async def test_a_name_that_is_no_alias_any_more_is_a_task_of_its_own(scene: Scene) -> None:
+async def test_a_name_that_is_no_longer_an_alias_is_a_separate_task(scene: Scene) -> None:
     @scene.app.task(aliases=["resize"])
     async def scale() -> None: ...
 

@@ -19,8 +19,9 @@ from trunkline.worker.backends import (
     cancel_raised,
     complete_call,
     judge_progress,
+    result_in_transaction,
 )
-from trunkline.worker.frames import Ended, Run, Verdict
+from trunkline.worker.frames import Ended, Inputs, Run, Verdict
 from trunkline.worker.report import End, Report
 from trunkline.worker.roster import Stop
 
@@ -63,7 +64,7 @@ def test_a_completion_has_the_result_that_the_handler_set(app: Trunkline) -> Non
     job, task = a_job(attempt=2), app.tasks["work"]
     for result, sent in ((None, [None]), (5, ["5"])):
         ctx: Any = SimpleNamespace(result=result)
-        call = complete_call("w", job, task, ctx)
+        call = complete_call("w", job, result_in_transaction(task, ctx), None)
         assert call.parameters[0] == "w"
         assert call.parameters[3:] == (sent, True)
         assert job.job_id.bytes in call.parameters[1]
@@ -149,17 +150,17 @@ def test_handlers_that_ignore_their_cancellation_do_not_keep_the_process(
         loop.run_until_complete(asyncio.sleep(0))
         entry._end_stubborn_handlers(loop, 7)  # noqa: SLF001
         assert ended == [-1, 7]
-        assert caplog.messages == ["1 handlers ignored their cancellation; ending without them"]
+        assert caplog.messages == ["1 handler ignored cancellation; exiting anyway"]
         go.set()
         loop.run_until_complete(second)
     finally:
         loop.close()
 
 
-def test_the_end_of_a_process_is_told_in_words() -> None:
-    assert process_pool._said(-9) == "signal 9"  # noqa: SLF001
-    assert process_pool._said(0) == "exit code 0"  # noqa: SLF001
-    assert process_pool._said(3) == "exit code 3"  # noqa: SLF001
+def test_the_end_of_a_process_is_described_in_words() -> None:
+    assert process_pool._exit_text(-9) == "signal 9"  # noqa: SLF001
+    assert process_pool._exit_text(0) == "exit code 0"  # noqa: SLF001
+    assert process_pool._exit_text(3) == "exit code 3"  # noqa: SLF001
 
 
 def test_the_report_of_a_process_is_taken_as_it_is() -> None:
@@ -179,16 +180,16 @@ class Parent:
         self.answer = answer
         self.heard: list[Any] = []
 
-    def say(self, message: Any) -> None:
+    def send(self, message: Any) -> None:
         self.heard.append(message)
 
     def next(self) -> Any:
         return self.answer
 
 
-def test_a_process_tells_its_worker_and_obeys(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_reports_to_its_worker_and_obeys_it(monkeypatch: pytest.MonkeyPatch) -> None:
     job = a_job()
-    order = Run("m", "n", "w", job)
+    order = Run("m", "n", "w", job, Inputs(job.payload))
 
     def backend(answer: Any) -> Any:
         parent: Any = Parent(answer)

@@ -49,7 +49,7 @@ def claims(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Claims:
     """One task; nothing but new work makes an idle worker claim."""
     monkeypatch.setattr("trunkline.worker.pace._LATE_COMMITS", ())
     monkeypatch.setattr("trunkline.worker.pace._IDLE", (_NEVER,))
-    monkeypatch.setattr("trunkline.worker.looker._EVERY", _NEVER)
+    monkeypatch.setattr("trunkline.worker.rescan._EVERY", _NEVER)
 
     @scene.app.task
     async def work() -> None:
@@ -89,7 +89,7 @@ async def test_after_a_slow_scan_from_the_start_claims_keep_their_place(
 async def test_after_quick_scans_an_idle_worker_claims_from_the_start(
     scene: Scene, claims: Claims, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trunkline.worker.claimer._SLOW_LOOK", _NEVER)
+    monkeypatch.setattr("trunkline.worker.claimer._SLOW_SCAN", _NEVER)
     async with scene.working():
         for _ in range(3):
             await run_one(scene)
@@ -99,13 +99,13 @@ async def test_after_quick_scans_an_idle_worker_claims_from_the_start(
     assert set(claims.sent) == {None}
 
 
-async def test_a_slow_look_behind_the_place_makes_claims_keep_it(
+async def test_a_slow_scan_behind_the_position_makes_claims_keep_it(
     scene: Scene, claims: Claims, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It meets the same old entries, whoever meets them first."""
-    monkeypatch.setattr("trunkline.worker.claimer._SLOW_LOOK", 1.0)
+    monkeypatch.setattr("trunkline.worker.claimer._SLOW_SCAN", 1.0)
     monkeypatch.setattr("trunkline.worker.claimer._KEEP_PLACE", _NEVER)
-    monkeypatch.setattr("trunkline.worker.looker._EVERY", 0.01)
+    monkeypatch.setattr("trunkline.worker.rescan._EVERY", 0.01)
     claims.look_takes = 1.5
     async with scene.working():
         await eventually(lambda: claims.looks, "it looked")

@@ -55,12 +55,12 @@ async def test_an_idle_worker_is_woken_by_new_work(
             assert (found.claimed_at - found.run_at).total_seconds() < 60
 
 
-async def test_who_enqueued_unseen_and_committed_late_is_found_by_the_late_looks(
+async def test_a_job_that_commits_late_is_found_by_the_late_scans(
     quiet: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The enqueue looked for sleepers before there was one, so nobody is notified."""
     monkeypatch.setattr("trunkline.worker.pace._IDLE", (3600.0,))
-    monkeypatch.setattr("trunkline.worker.looker._EVERY", 3600.0)
+    monkeypatch.setattr("trunkline.worker.rescan._EVERY", 3600.0)
     quiet.superuser.execute("select trunkline.register_task('work')")
     producer = quiet.database.connect(autocommit=False)
     job = Calls(producer).enqueue("work").job_id
@@ -143,7 +143,7 @@ async def test_a_free_runner_gets_work_while_others_are_busy_for_long(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """TA-33: also when the first claim brought fewer jobs than there are runners."""
-    monkeypatch.setattr("trunkline.worker.looker._EVERY", 3600.0)
+    monkeypatch.setattr("trunkline.worker.rescan._EVERY", 3600.0)
     go = asyncio.Event()
     running: list[int] = []
 

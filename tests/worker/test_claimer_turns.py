@@ -14,7 +14,7 @@ from tests.worker.scene import a_job
 from trunkline.db.calls.work import Claimed
 from trunkline.errors import ConnectionLost
 from trunkline.worker.claimer import Claimer
-from trunkline.worker.roster import Held, Roster
+from trunkline.worker.roster import HeldJob, Roster
 
 _NOTHING = Claimed([], None)
 
@@ -25,7 +25,7 @@ class Runners:
 
     wanted: int = 3
     limited: int = 100
-    submitted: list[Held] = field(default_factory=list)
+    submitted: list[HeldJob] = field(default_factory=list)
 
     def demand(self) -> int:
         return self.wanted
@@ -33,7 +33,7 @@ class Runners:
     def limited_demand(self) -> int:
         return self.limited
 
-    def submit(self, held: list[Held]) -> None:
+    def submit(self, held: list[HeldJob]) -> None:
         self.submitted += held
 
 
@@ -85,7 +85,7 @@ async def _pending(waiting: Awaitable[None]) -> asyncio.Task[None]:
     return task
 
 
-async def test_an_idle_claimer_sets_its_flag_looks_again_and_waits_ever_longer(desk: Desk) -> None:
+async def test_an_idle_claimer_sets_its_flag_claims_again_and_waits_ever_longer(desk: Desk) -> None:
     await desk.claimer.turn()
     assert desk.engine.taken() == ["claim", "sleep"]
     assert desk.clock.waits == []
@@ -99,7 +99,7 @@ async def test_an_idle_claimer_sets_its_flag_looks_again_and_waits_ever_longer(d
         assert desk.clock.waits[-1] == wait
 
 
-async def test_where_nothing_is_announced_it_looks_every_second(desk: Desk) -> None:
+async def test_without_notifications_it_claims_every_second(desk: Desk) -> None:
     desk.notified = False
     await desk.fall_asleep()
     await desk.claimer.turn()
@@ -156,7 +156,7 @@ async def test_a_claim_that_took_all_limited_jobs_it_could_may_have_left_others(
     assert (desk.clock.waits == []) is again
 
 
-async def test_after_a_lonely_job_it_waits_for_news_without_another_look(desk: Desk) -> None:
+async def test_after_a_single_job_it_waits_for_news_without_another_claim(desk: Desk) -> None:
     await desk.fall_asleep()
     desk.engine.say("claim", Claimed([a_job()], "{}"), _NOTHING)
     await desk.claimer.turn()
@@ -267,7 +267,7 @@ async def test_a_pause_begins_the_second_again(desk: Desk, pause: float, woken: 
 
 
 @pytest.mark.parametrize(("seconds", "kept"), [(0.019, False), (0.021, True)])
-async def test_a_slow_look_keeps_the_place_for_a_minute(
+async def test_a_slow_scan_keeps_the_position_for_a_minute(
     desk: Desk, seconds: float, kept: bool
 ) -> None:
     await desk.fall_asleep()
@@ -286,13 +286,13 @@ async def test_a_slow_look_keeps_the_place_for_a_minute(
     assert desk.claims()[-1][4] is None
 
 
-async def test_a_look_of_exactly_the_bound_is_not_slow(desk: Desk) -> None:
+async def test_a_scan_of_exactly_the_bound_is_not_slow(desk: Desk) -> None:
     desk.engine.say("claim", Claimed([], '{"p": 1}'))
     await desk.fall_asleep()
-    desk.claimer.note_look(0.02)
+    desk.claimer.note_scan(0.02)
     await desk.claimer.turn()
     assert desk.claims()[-1][4] is None
-    desk.claimer.note_look(0.03)
+    desk.claimer.note_scan(0.03)
     await desk.claimer.turn()
     assert desk.claims()[-1][4] == '{"p": 1}'
 
@@ -308,7 +308,7 @@ async def test_a_wait_that_runs_out_begins_the_second_of_work_again(desk: Desk) 
     assert "wake" not in desk.engine.taken()
 
 
-async def test_whoever_falls_asleep_looks_soon_for_late_commits(
+async def test_a_worker_that_falls_asleep_soon_scans_for_late_commits(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trunkline.worker.pace._LATE_COMMITS", (0.5, 0.7))
@@ -317,7 +317,7 @@ async def test_whoever_falls_asleep_looks_soon_for_late_commits(
     assert desk.clock.waits == [0.5, 0.7]
 
 
-async def test_a_lost_answer_forgets_place_and_flag_and_is_checked(
+async def test_a_lost_answer_drops_position_and_flag_and_is_checked(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     await desk.fall_asleep()
@@ -350,10 +350,10 @@ async def test_a_lost_answer_forgets_place_and_flag_and_is_checked(
 
 async def test_no_check_while_another_claim_is_under_way(desk: Desk) -> None:
     desk.roster.checks = [desk.clock.now - 1]
-    desk.roster.looking = True
+    desk.roster.rescanning = True
     await desk.claimer.turn()
     assert desk.engine.taken() == ["claim", "sleep"]
-    desk.roster.looking = False
+    desk.roster.rescanning = False
     seen: list[bool] = []
 
     def check(*_: Any) -> int:
@@ -367,9 +367,9 @@ async def test_no_check_while_another_claim_is_under_way(desk: Desk) -> None:
     assert desk.roster.releasing is False
 
 
-async def test_a_worker_that_was_given_up_sets_its_flag_again(desk: Desk) -> None:
+async def test_a_worker_that_was_declared_dead_sets_its_flag_again(desk: Desk) -> None:
     await desk.fall_asleep()
-    desk.clock.meanwhile = desk.claimer.forget_sleep
+    desk.clock.meanwhile = desk.claimer.reset_sleep
     await desk.claimer.turn()
     desk.engine.taken()
     await desk.claimer.turn()

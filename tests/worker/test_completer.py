@@ -180,7 +180,7 @@ async def test_an_end_is_recorded_although_the_connection_was_lost(
         assert len(desk.roster) == 0
 
 
-async def test_a_repeated_completion_that_had_arrived_is_not_counted_as_stale(
+async def test_a_repeated_completion_that_arrived_is_not_counted_as_stale(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """TA-36."""
@@ -224,7 +224,7 @@ async def test_the_work_is_not_done_again_because_its_completion_failed(
     assert sorted(runs) == list(range(6))
 
 
-async def test_a_stale_end_is_refused_counted_and_told(
+async def test_a_stale_end_is_refused_counted_and_logged(
     scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
     """CP-47: the losing worker's later call changes nothing."""
@@ -264,7 +264,7 @@ async def test_the_end_of_a_job_that_no_longer_exists_is_not_called_a_take_over(
     assert "taken over" not in caplog.text
 
 
-async def test_an_attempt_that_was_told_to_cancel_ends_so_and_spoils_no_other(
+async def test_an_attempt_that_receives_a_cancellation_ends_cancelled_and_spoils_no_other(
     scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
     """T14: the answer came between the end of the handler and the completer's batch."""

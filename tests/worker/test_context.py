@@ -14,7 +14,7 @@ from trunkline.errors import StaleAttempt
 from trunkline.handler import JobContext
 
 
-async def test_the_context_tells_of_the_job(scene: Scene) -> None:
+async def test_the_context_has_the_facts_of_the_job(scene: Scene) -> None:
     seen: dict[str, Any] = {}
 
     @scene.app.task(hard_limit="1h", max_attempts=3)
@@ -50,6 +50,7 @@ async def test_the_context_tells_of_the_job(scene: Scene) -> None:
         "max_attempts": 3,
         "last_error": None,
         "cancelled": False,
+        "workflow_id": None,
     }
 
 

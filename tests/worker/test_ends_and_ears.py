@@ -8,12 +8,12 @@ from uuid import uuid4
 import pytest
 
 from tests.worker.scene import held_job
-from trunkline.db.listener import CANCEL, WAKE, Listener
+from trunkline.db.listener import CANCEL, DUTIES, WAKE, Listener
 from trunkline.errors import (
     ConnectionLost,
 )
-from trunkline.worker import heart
-from trunkline.worker.heart import Heart
+from trunkline.worker import heartbeats
+from trunkline.worker.heartbeats import Heartbeats
 from trunkline.worker.part import Part
 from trunkline.worker.report import End
 from trunkline.worker.roster import Roster, Stop
@@ -22,15 +22,15 @@ from trunkline.worker.wakeup import Wakeup
 
 
 class Blocked:
-    """A heart whose loop and thread came around at times that the test sets."""
+    """Heartbeats whose loop and thread ran last at times that the test sets."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, roster: Roster) -> None:
         self.now = 100.0
-        monkeypatch.setattr(heart, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(heartbeats, "time", SimpleNamespace(monotonic=lambda: self.now))
 
         def nothing(*_: Any) -> None: ...
 
-        self.heart = Heart(
+        self.heartbeats = Heartbeats(
             *("", "w", roster),
             every=5.0,
             detail=dict,
@@ -40,12 +40,12 @@ class Blocked:
         )
 
     def look(self, at: float, *, own: float = 0.25) -> None:
-        self.heart._own_turn = at - own  # noqa: SLF001
+        self.heartbeats._last_check = at - own  # noqa: SLF001
         self.now = at
-        self.heart._look_at_loop()  # noqa: SLF001
+        self.heartbeats._check_loop()  # noqa: SLF001
 
 
-async def test_a_blocked_loop_is_told_when_it_is_long_and_again_when_doubled(
+async def test_a_blocked_loop_is_logged_when_it_is_long_and_again_when_doubled(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     roster = Roster()
@@ -57,9 +57,9 @@ async def test_a_blocked_loop_is_told_when_it_is_long_and_again_when_doubled(
         if len(caplog.records) > before:
             told.append(at)
     assert told == [101.0, 102.0, 104.0]
-    assert "blocked for 4.0 s by no handler of ours" in caplog.messages[-1]
+    assert "blocked for 4.0 s by code that is not a handler" in caplog.messages[-1]
     # The loop came around: the next time is told from the start.
-    blocked.heart._tick_at = 104.5  # noqa: SLF001
+    blocked.heartbeats._tick_at = 104.5  # noqa: SLF001
     blocked.look(105.0)
     blocked.look(105.6)
     assert len(caplog.records) == 4
@@ -82,7 +82,7 @@ async def test_a_blocked_loop_names_the_job_of_its_task(
     assert f"by task mine, job {mine.job.job_id};" in record.getMessage()
     fields: Any = record
     assert (fields.job_id, fields.task) == (str(mine.job.job_id), "mine")
-    assert "_look_at_loop" in record.getMessage()
+    assert "_check_loop" in record.getMessage()
     assert record.getMessage().count("File ") == 4
 
 
@@ -135,7 +135,7 @@ class Ending:
 async def test_a_shutdown_hands_back_waits_and_interrupts(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, hurried: bool
 ) -> None:
-    monkeypatch.setattr("trunkline.worker.shutdown._LOOK", 0.001)
+    monkeypatch.setattr("trunkline.worker.shutdown._CHECK_EVERY", 0.001)
     ending: Any = Ending()
     running, resting = held_job("running"), held_job("resting")
     running.runner = asyncio.current_task()
@@ -156,7 +156,7 @@ async def test_a_shutdown_hands_back_waits_and_interrupts(
     assert caplog.messages == [
         "shutting down (why): 2 jobs held",
         f"interrupting job {running.job.job_id} of running",
-        "1 jobs are left to their leases",
+        "1 job did not end; each returns when its lease expires",
     ]
 
 
@@ -228,7 +228,7 @@ async def test_a_wake_up_listens_checks_and_begins_again(
     await wakeup.turn()
     assert (ears.pauses, ears.closed, wakeup.hears) == ([60.0, 60.0], 3, False)
     assert len(caplog.records) == 1
-    assert caplog.records[0].getMessage().startswith("no notification arrives over this connection")
+    assert caplog.records[0].getMessage().startswith("no notifications arrive over this connection")
     assert worked == [1]
     await wakeup.turn()
     assert wakeup.hears
@@ -245,12 +245,20 @@ async def test_only_words_for_this_worker_wake_it(caplog: pytest.LogCaptureFixtu
     everywhere = Wakeup(
         "", queues=None, on_work=lambda: heard.append("all"), on_cancel=heard.append
     )
-    here = Wakeup("", queues=("a",), on_work=lambda: heard.append("a"), on_cancel=heard.append)
+    here = Wakeup(
+        "",
+        queues=("a",),
+        on_work=lambda: heard.append("a"),
+        on_cancel=heard.append,
+        on_duty=heard.append,
+    )
     job = uuid4()
     for wakeup in (everywhere, here):
         for channel, payload in (
             *((WAKE, "a"), (WAKE, "b"), (CANCEL, str(job)), (CANCEL, "no id"), ("x", "a")),
+            (DUTIES, "expand_workflows"),
         ):
             wakeup._act(channel, payload)  # noqa: SLF001
-    assert heard == ["all", "all", job, "a", job]
-    assert [one.getMessage() for one in caplog.records] == ["not a job: 'no id'"] * 2
+    assert heard == ["all", "all", job, "a", job, "expand_workflows"]
+    expected = "ignored a notification that is not a job id: 'no id'"
+    assert [record.getMessage() for record in caplog.records] == [expected] * 2

@@ -96,7 +96,9 @@ async def test_long_jobs_are_not_claimed_ahead(app: Trunkline) -> None:
         go.set()
 
 
-async def test_who_has_runners_left_after_a_small_batch_asks_for_more(app: Trunkline) -> None:
+async def test_an_executor_with_free_runners_after_a_small_batch_asks_for_more(
+    app: Trunkline,
+) -> None:
     """TA-33: the claimer looks at the demand before the runners have taken their jobs."""
     go = asyncio.Event()
 
@@ -165,7 +167,9 @@ async def test_a_handful_missing_from_many_claimed_ahead_is_not_asked_for(app: T
         go.set()
 
 
-async def test_who_accepts_no_more_asks_for_nothing_and_starts_nothing(app: Trunkline) -> None:
+async def test_an_executor_that_accepts_nothing_asks_for_nothing_and_starts_nothing(
+    app: Trunkline,
+) -> None:
     started = []
     go = asyncio.Event()
 

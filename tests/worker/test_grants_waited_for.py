@@ -57,7 +57,9 @@ async def test_grants_wait_for_each_other(scene: Scene, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_who_does_not_wait_is_put_off_and_told_why(scene: Scene, kind: str) -> None:
+async def test_a_call_that_does_not_wait_is_deferred_with_the_reason(
+    scene: Scene, kind: str
+) -> None:
     """CP-57, overview 4.11: no room is no failure; the attempt comes back when there is some."""
     limit(scene, "api", '{"requests_per_minute": 1}')
     hold_slot(scene, "api")
@@ -169,7 +171,7 @@ async def test_a_job_is_cancelled_while_it_waits(scene: Scene, kind: str) -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_who_lost_the_job_does_not_go_on_waiting(scene: Scene, kind: str) -> None:
+async def test_an_attempt_that_lost_its_job_does_not_go_on_waiting(scene: Scene, kind: str) -> None:
     """CP-47: the engine refuses a stale attempt, also before the worker hears of it."""
     limit(scene, "api", '{"concurrency": 1}')
     hold_slot(scene, "api")
@@ -253,7 +255,7 @@ async def test_no_runner_is_kept_for_what_may_last(scene: Scene, kind: str, how:
 
 @pytest.mark.parametrize("how", ["quota", "maintenance"])
 @pytest.mark.parametrize("wait", [True, "10m"])
-async def test_who_asks_to_wait_waits_for_a_limit_that_is_paused(
+async def test_a_call_that_asks_to_wait_waits_for_a_paused_limit(
     scene: Scene, how: str, wait: bool | str
 ) -> None:
     block(scene, how)

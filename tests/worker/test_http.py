@@ -47,7 +47,7 @@ def url(provider: Provider) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_call_is_charged_and_settled_by_what_the_answer_says(
+async def test_a_call_is_charged_and_settled_with_the_usage_of_its_response(
     scene: Scene, provider: Provider, kind: str
 ) -> None:
     limit(scene, "openai", '{"tokens_per_minute": 10000, "requests_per_minute": 100}')
@@ -114,7 +114,7 @@ async def test_an_ordinary_call_asks_the_engine_twice(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("date", [False, True])
-async def test_a_refusal_holds_that_key_for_everybody_and_puts_the_attempt_off(
+async def test_a_refusal_pauses_that_key_for_all_and_defers_the_attempt(
     scene: Scene, provider: Provider, kind: str, date: bool
 ) -> None:
     """RF-83, overview 4.11: 429 is no failure. Retry-After is seconds or a date."""
@@ -151,8 +151,8 @@ async def test_a_refusal_holds_that_key_for_everybody_and_puts_the_attempt_off(
     assert provider.account().refused == 1
 
 
-async def test_a_refusal_may_be_looked_at(scene: Scene, provider: Provider) -> None:
-    """And a refusal that does not say until when holds the limit for a moment."""
+async def test_a_handler_may_read_a_refusal(scene: Scene, provider: Provider) -> None:
+    """A refusal that names no time pauses the limit for a moment."""
     provider.refuse(retry_after=None)
     limit(scene, "openai", '{"requests_per_minute": 100}')
 
@@ -169,7 +169,7 @@ async def test_a_refusal_may_be_looked_at(scene: Scene, provider: Provider) -> N
     assert 1 < scene.value(left) <= 5
 
 
-async def test_an_unavailable_provider_that_says_when_holds_the_limit_too(scene: Scene) -> None:
+async def test_an_unavailable_provider_that_names_a_time_pauses_the_limit_too(scene: Scene) -> None:
     limit(scene, "openai", '{"requests_per_minute": 100}')
     busy = answer(b"", "Retry-After: 30", status="503 Service Unavailable")
     with Server(busy) as server:
@@ -201,7 +201,7 @@ async def test_nonsense_about_limits_changes_nothing(
         (job,) = await scene.enqueue("work")
         assert (await scene.until_state(job, "completed")).result == 200
     assert bucket(scene, "openai").paused_until is None
-    assert "that mean nothing" in caplog.text
+    assert "that cannot be read" in caplog.text
 
 
 async def test_a_provider_with_little_left_lowers_the_limit_for_everybody(
@@ -233,7 +233,7 @@ async def test_a_provider_with_little_left_lowers_the_limit_for_everybody(
     assert provider.account().refused == 0
 
 
-async def test_what_an_answer_took_can_be_said(scene: Scene, provider: Provider) -> None:
+async def test_a_handler_may_report_what_a_response_cost(scene: Scene, provider: Provider) -> None:
     limit(scene, "openai", '{"tokens_per_minute": 10000}')
 
     @scene.app.task(limit="openai")
@@ -411,7 +411,7 @@ async def test_a_missing_function_does_not_fail_a_job_that_reports_an_answer(
             (job,) = await scene.enqueue("work", at=provider.url)
             done = await scene.until_state(job, "completed", "dead")
     assert (done.state, done.result) == ("completed", 429)
-    assert "could not be recorded" in caplog.text
+    assert "could not record" in caplog.text
 
 
 async def test_a_refused_observation_does_not_fail_the_job(
@@ -433,4 +433,4 @@ async def test_a_refused_observation_does_not_fail_the_job(
             (job,) = await scene.enqueue("work", at=provider.url)
             done = await scene.until_state(job, "completed", "dead")
     assert (done.state, done.result) == ("completed", 429)
-    assert "could not be recorded" in caplog.text
+    assert "could not record" in caplog.text

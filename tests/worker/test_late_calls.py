@@ -140,7 +140,7 @@ async def test_late_calls_with_an_own_client_are_seen(
     assert late.limit().late == LIMIT
     assert len(warned(caplog)) == 1
     cli = Cli(scene.database.dsn)
-    assert f"{LIMIT} attempts in 7 days, of own: long after their charge" in " ".join(
+    assert f"{LIMIT} attempts in 7 days, of own, ended long after the charge" in " ".join(
         cli.text("limits", "show", "api").split()
     )
     shown = cli.json("limits", "show", "api")

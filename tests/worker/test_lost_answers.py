@@ -16,10 +16,12 @@ from tests.worker.stage import stage
 from trunkline import Trunkline
 from trunkline.db.calls import work
 from trunkline.db.lasting import LastingConnection
-from trunkline.worker import looker as looking
-from trunkline.worker.looker import Looker
+from trunkline.worker import rescan as rescan_module
 from trunkline.worker.report import End
+from trunkline.worker.rescan import Rescan
 from trunkline.worker.roster import Roster
+
+pytestmark = pytest.mark.usefixtures("guard")
 
 
 async def test_a_statement_that_waits_for_a_lock_does_not_outlive_our_patience(
@@ -66,13 +68,13 @@ async def test_jobs_of_a_claim_that_the_server_took_up_late_are_handed_back(
         assert roster.checks == []
 
 
-async def test_a_looker_whose_answer_is_lost_leaves_a_doubt(
+async def test_a_rescan_whose_answer_is_lost_leaves_a_doubt(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking, "_EVERY", 0.0)
+    monkeypatch.setattr(rescan_module, "_EVERY", 0.0)
     roster = Roster()
     async with stage(Trunkline(database.dsn)) as on:
-        looker = Looker(
+        rescan = Rescan(
             "host=/nowhere",
             "w",
             None,
@@ -82,12 +84,12 @@ async def test_a_looker_whose_answer_is_lost_leaves_a_doubt(
             position=lambda: "{}",
         )
         with pytest.raises(Exception, match="connect"):
-            await looker.turn()
+            await rescan.turn()
         assert len(roster.checks) == 2
-        assert not roster.looking
+        assert not roster.rescanning
         # And none while those that nobody knows are handed back: it would take one of them.
         roster.releasing = True
-        await looker.turn()
+        await rescan.turn()
 
 
 class _FullDisk(logging.Handler):
@@ -124,19 +126,19 @@ async def test_a_runner_survives_a_log_that_fails() -> None:
         assert (await asyncio.wait_for(on.run("returns"), 10)).result == "1"
 
 
-async def test_a_look_that_nobody_answers_does_not_hold_up_the_end(
+async def test_a_scan_without_an_answer_does_not_delay_the_end(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may take a minute under an old snapshot; a service manager kills before that."""
-    monkeypatch.setattr(looking, "_EVERY", 0.0)
-    monkeypatch.setattr(looking, "_LAST_WAIT", 0.1)
+    monkeypatch.setattr(rescan_module, "_EVERY", 0.0)
+    monkeypatch.setattr(rescan_module, "_LAST_WAIT", 0.1)
     scene = Scene(database)
     scene.register()
     # A queue to look into.
     Calls(scene.superuser).register("x")
     roster = Roster()
     async with stage(scene.app) as on:
-        looker = Looker(
+        rescan = Rescan(
             database.dsn,
             "w",
             None,
@@ -147,12 +149,12 @@ async def test_a_look_that_nobody_answers_does_not_hold_up_the_end(
         )
         with psycopg.connect(database.superuser_dsn) as locker:
             lock_table(locker, "waiting")
-            looker.start()
+            rescan.start()
             waiting = (
                 "select exists (select from pg_stat_activity where wait_event_type = 'Lock'"
-                " and application_name = 'trunkline looker' and datname = current_database())"
+                " and application_name = 'trunkline rescan' and datname = current_database())"
             )
             await eventually(lambda: scene.value(waiting), "the look waits for the lock")
-            await asyncio.wait_for(looker.stop(), 10)
+            await asyncio.wait_for(rescan.stop(), 10)
     assert roster.checks
-    assert not roster.looking
+    assert not roster.rescanning

@@ -47,7 +47,7 @@ def test_jitter_shortens_a_wait_by_a_fifth_at_most_and_never_lengthens_it() -> N
     assert 29 < max(waits) <= 30
 
 
-def test_a_worker_that_hears_nothing_looks_every_second(steady: None) -> None:
+def test_a_worker_without_notifications_claims_every_second(steady: None) -> None:
     pace = past_late_looks()
     assert [pace.next_wait(notified=False) for _ in range(50)] == [1.0] * 50
 
@@ -59,14 +59,16 @@ def test_blind_waits_do_not_use_up_the_idle_steps(steady: None) -> None:
     assert pace.next_wait(notified=True) == 5
 
 
-def test_who_just_asked_to_be_notified_looks_soon_for_late_commits(steady: None) -> None:
+def test_a_worker_that_just_asked_for_notifications_soon_scans_for_late_commits(
+    steady: None,
+) -> None:
     pace = past_late_looks()
     pace.next_wait(notified=True)
     pace.fell_asleep()
     assert [pace.next_wait(notified=True) for _ in range(5)] == [*LATE, 10]
 
 
-def test_late_looks_are_taken_where_nothing_is_heard_too(steady: None) -> None:
+def test_late_scans_happen_without_notifications_too(steady: None) -> None:
     pace = past_late_looks()
     pace.fell_asleep()
     assert [pace.next_wait(notified=False) for _ in range(5)] == [*LATE, 1.0]

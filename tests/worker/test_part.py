@@ -162,7 +162,7 @@ def test_an_absent_server_is_asked_often(error: Exception) -> None:
     assert 2.0 < min(later) < max(later) < 4.0
 
 
-async def test_an_error_is_told_waited_out_and_survived(
+async def test_an_error_is_logged_waited_out_and_survived(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """TA-35: wait, and continue."""
@@ -180,10 +180,10 @@ async def test_an_error_is_told_waited_out_and_survived(
     assert stopwatch() >= 0.05
     assert "counting failed" in caplog.text
     assert "a turn failed" in caplog.text
-    assert "counting goes on after 1 errors" in caplog.text
+    assert "counting continues after 1 error" in caplog.text
 
 
-async def test_a_row_of_errors_is_told_ever_less_often(
+async def test_repeated_errors_are_logged_ever_less_often(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("trunkline.worker.part._FIRST_PAUSE", 0.0)

@@ -22,7 +22,7 @@ from tests.worker.stage import Stage, stage
 from trunkline import Trunkline
 from trunkline.worker.process_pool import ProcessPool
 from trunkline.worker.report import End
-from trunkline.worker.roster import Held, Stop
+from trunkline.worker.roster import HeldJob, Stop
 
 
 @asynccontextmanager
@@ -31,7 +31,7 @@ async def processes(concurrency: int = 1) -> AsyncIterator[Stage]:
         yield on
 
 
-async def running(on: Stage, task: str, folder: Path) -> tuple[Held, int]:
+async def running(on: Stage, task: str, folder: Path) -> tuple[HeldJob, int]:
     """Start a handler that says when it runs; return it and its process."""
     (held,) = on.submit(task, json.dumps({"folder": str(folder)}))
     found = await eventually(lambda: list(folder.glob("runs-*")), "it runs")
@@ -273,7 +273,7 @@ async def test_a_process_has_the_context_of_its_job(at_work: Scene) -> None:
     assert found.result == [1, "advance", worker.id, False]
 
 
-async def test_progress_of_a_process_is_stored_and_tells_it_of_a_cancellation(
+async def test_progress_of_a_process_is_stored_and_returns_a_cancellation(
     at_work: Scene, tmp_path: Path
 ) -> None:
     """CP-50."""
@@ -296,7 +296,7 @@ async def test_a_process_commits_its_writes_with_the_completion_or_neither(at_wo
     assert [row.name for row in at_work.rows("select name from notes")] == ["kept"]
 
 
-async def test_a_process_that_was_told_to_cancel_commits_nothing(at_work: Scene) -> None:
+async def test_a_process_that_receives_a_cancellation_commits_nothing(at_work: Scene) -> None:
     """T14, CP-50."""
     async with at_work.working(concurrency=1):
         (job,) = await at_work.enqueue("post_when_cancelled", dsn=at_work.database.dsn)

@@ -159,7 +159,7 @@ async def test_verdicts_are_counted_and_logged(
         assert (fields.job_id, fields.attempt) == (str(job.job_id), job.attempt)
 
 
-async def test_a_payload_that_does_not_fit_is_logged_with_who_may_fit(
+async def test_a_payload_that_does_not_fit_is_logged_with_workers_that_may_fit(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     a, b, c = desk.jobs(3)

@@ -106,7 +106,7 @@ FAILURES = [
 
 
 @pytest.mark.parametrize("error", CONFLICTS, ids=range(len(CONFLICTS)))
-def test_who_lost_a_deadlock_is_handed_back_and_not_blamed(error: BaseException) -> None:
+def test_a_job_that_lost_a_deadlock_is_handed_back_and_not_blamed(error: BaseException) -> None:
     report = of_error(a_job(), error)
     assert report is not None
     assert (report.end, report.reason) == (End.RELEASE, "deadlock or serialization failure")
@@ -136,14 +136,14 @@ KEPT = [
 
 
 @pytest.mark.parametrize("error", LOSSES, ids=range(len(LOSSES)))
-def test_who_lost_our_database_is_handed_back_and_not_blamed(error: BaseException) -> None:
+def test_a_job_that_lost_our_database_is_handed_back_and_not_blamed(error: BaseException) -> None:
     report = of_error(a_job(), error)
     assert report is not None
     assert (report.end, report.reason) == (End.RELEASE, "the database was lost")
 
 
 @pytest.mark.parametrize("error", KEPT, ids=range(len(KEPT)))
-def test_who_lost_another_database_has_failed(error: BaseException) -> None:
+def test_a_job_that_lost_another_database_has_failed(error: BaseException) -> None:
     report = of_error(a_job(), error)
     assert report is not None
     assert report.end is End.FAIL

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from psycopg.types.json import Jsonb
 
 from tests.support.processes import REPOSITORY
 from tests.support.worker_process import WorkerProcess
@@ -187,7 +188,7 @@ async def test_a_job_is_dead_once_the_other_worker_has_died(deploy: Deploy) -> N
     assert [event.worker for event in deploy.events(job, "failed")] == [old]
 
 
-async def test_a_wrong_type_is_dead_at_once_whoever_else_lives(deploy: Deploy) -> None:
+async def test_a_wrong_type_is_dead_at_once_whatever_other_workers_live(deploy: Deploy) -> None:
     scene = deploy.scene
     await deploy.busy("new", AFTER)
     worker, _ = deploy.start("old", BEFORE["async"])
@@ -228,3 +229,122 @@ async def test_workers_report_signatures_that_differ_with_the_code(deploy: Deplo
     assert old == same
     assert one["hold"] == old["hold"]
     assert one["send"] != old["send"]
+
+
+# The result of `read` changes its type. Each of the handlers reads one that the other code stored.
+READ = """
+from trunkline import Context
+
+async def look(to: str) -> {kind}:
+    return {value}
+
+@app.task
+async def read(to: str) -> {kind}:
+    return {value}
+
+@app.task
+async def send(read: {kind}) -> str:
+    return f"{{read}}"
+
+@app.task
+async def stepwise(ctx: Context, to: str) -> str:
+    found = await ctx.step("look", look, to)
+    await ctx.wait_for("go")
+    return f"{{found}}"
+
+@app.task
+async def parent(ctx: Context, to: str) -> str:
+    [found] = await ctx.gather_jobs([read.request(to)])
+    await ctx.wait_for("go")
+    return f"{{found}}"
+"""
+NUMBER = READ.format(kind="int", value="7")
+TEXT = READ.format(kind="str", value="'red'")
+RESULTS = {
+    "stepwise": ("step_mismatch", "the result of step look"),
+    "parent": ("step_mismatch", "the result of a job of read"),
+    "send": ("payload_mismatch", "the result of step read"),
+}
+
+
+WAITS = "select name from trunkline.job_steps(%s) where state = 'waiting'"
+LETTER = {
+    "name": "letter",
+    "steps": [
+        {"name": "read", "task": "read", "payload": {"to": "ann"}},
+        {
+            "name": "send",
+            "task": "send",
+            "payload": {"read": {"$result": "read"}},
+            "queue": "later",
+        },
+    ],
+}
+
+
+async def stored_by_new_code(deploy: Deploy, task: str) -> UUID:
+    """Let a worker with new code store a result and end, and return the job that will read it."""
+    scene = deploy.scene
+    scene.superuser.execute("select trunkline.pause_queue('later')")
+    worker, _ = deploy.start("first", TEXT)
+    if task == "send":
+        scene.superuser.execute("select trunkline.start_workflow(%s)", (Jsonb(LETTER),))
+        (row,) = scene.rows("select job_id from trunkline.jobs where task = 'send'")
+        job: UUID = row.job_id
+        await scene.until_state(job, "ready")
+    else:
+        enqueue = "select job_id from trunkline.enqueue(p_task => %s, p_payload => %s)"
+        job = scene.value(enqueue, task, Jsonb({"to": "ann"}))
+        await eventually(
+            lambda: scene.state(job) == "blocked" and scene.rows(WAITS, job)[0].name == "go",
+            "it waits for the event",
+        )
+    worker.signal(signal.SIGTERM)
+    assert worker.until_ended() == 0
+    return job
+
+
+def continue_job(deploy: Deploy, job: UUID, task: str) -> None:
+    """Let a worker run the job that reads the result."""
+    if task == "send":
+        deploy.scene.superuser.execute("select trunkline.resume_queue('later')")
+    else:
+        deploy.scene.value("select outcome from trunkline.send_event('go', '1', %s)", job)
+
+
+@pytest.mark.parametrize("task", RESULTS)
+async def test_a_result_that_old_code_cannot_read_waits_for_new_code(
+    deploy: Deploy, task: str
+) -> None:
+    scene = deploy.scene
+    job = await stored_by_new_code(deploy, task)
+    _, new = await deploy.busy("new", TEXT)
+    old_worker, old = deploy.start("old", NUMBER)
+    attempt = scene.job(job).attempt
+    continue_job(deploy, job, task)
+    found = await scene.until_state(job, "scheduled", "dead", "completed")
+    assert (found.state, found.attempt, found.failures) == ("scheduled", attempt + 1, 0)
+    what = RESULTS[task][1]
+    reason = f"{what} does not fit the code of {old}; {new} has another version of {task}"
+    assert (found.reason, found.deferrals) == (reason, 1)
+    await eventually(lambda: old_worker.says(task, what, new), "the old worker logs it")
+
+    old_worker.signal(signal.SIGTERM)
+    assert old_worker.until_ended() == 0
+    deploy.let_go()
+    scene.database.move_time("61 seconds")
+    found = await scene.until_state(job, "dead", "completed")
+    assert (found.state, found.result, found.failures) == ("completed", "red", 0)
+
+
+@pytest.mark.parametrize("task", RESULTS)
+async def test_a_result_that_no_code_can_read_makes_the_job_dead(deploy: Deploy, task: str) -> None:
+    scene = deploy.scene
+    job = await stored_by_new_code(deploy, task)
+    await deploy.busy("one", NUMBER)
+    deploy.start("two", NUMBER)
+    continue_job(deploy, job, task)
+    found = await scene.until_state(job, "scheduled", "dead", "completed")
+    code, what = RESULTS[task]
+    assert (found.state, found.reason, found.failures) == ("dead", "not_retryable", 1)
+    assert (found.last_error["code"], found.last_error["result"]) == (code, what)

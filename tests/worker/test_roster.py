@@ -8,10 +8,10 @@ import pytest
 
 from tests.worker.scene import a_job
 from trunkline.db.lasting import CALL_TIMEOUT
-from trunkline.worker.roster import Held, Roster
+from trunkline.worker.roster import HeldJob, Roster
 
 
-def test_an_ended_attempt_is_forgotten_and_a_newer_one_of_the_job_is_not() -> None:
+def test_an_ended_attempt_is_dropped_and_a_newer_one_of_the_job_stays() -> None:
     roster = Roster()
     first = a_job()
     second = first._replace(attempt=2)
@@ -35,7 +35,7 @@ def test_a_job_is_heartbeated_every_15_seconds_or_thrice_in_its_lease(
 ) -> None:
     """RC-30."""
     job = a_job()
-    held = Held(job._replace(lease_expires_at=job.claimed_at + timedelta(seconds=lease)), 0.0)
+    held = HeldJob(job._replace(lease_expires_at=job.claimed_at + timedelta(seconds=lease)), 0.0)
     assert held.beat_every == pytest.approx(every)
 
 
@@ -47,19 +47,19 @@ def test_the_limit_is_measured_from_the_claim_whatever_the_clocks_say() -> None:
         hard_deadline=job.claimed_at + timedelta(hours=9, seconds=90),
     )
     now = time.monotonic()
-    assert Held(far, now).deadline == pytest.approx(now + 90)
+    assert HeldJob(far, now).deadline == pytest.approx(now + 90)
 
 
 def test_heartbeats_do_not_move_the_limit() -> None:
     """RC-31: a job that beats is kept, but no longer than its hard limit."""
     job = a_job()
-    held = Held(job._replace(hard_deadline=job.claimed_at + timedelta(seconds=90)), 1000.0)
+    held = HeldJob(job._replace(hard_deadline=job.claimed_at + timedelta(seconds=90)), 1000.0)
     assert held.beat_every == 15
     held.last_beat = 1050.0
     assert held.deadline == 1090.0
 
 
-def test_other_threads_may_look_while_jobs_come_and_go() -> None:
+def test_other_threads_may_read_the_roster_while_it_changes() -> None:
     roster = Roster()
     ended = threading.Event()
     failures: list[BaseException] = []

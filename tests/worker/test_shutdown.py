@@ -182,7 +182,7 @@ async def test_a_server_that_is_away_holds_up_the_end_for_a_bounded_time(
         worker.stop("SIGTERM")
         assert await running == 0
         assert scene.state(job) == "running"
-    assert "1 jobs are left to their leases" in caplog.text
+    assert "1 job did not end; each returns when its lease expires" in caplog.text
 
 
 async def test_a_thread_that_hangs_does_not_keep_the_worker_from_ending(scene: Scene) -> None:
@@ -205,7 +205,7 @@ async def test_a_thread_that_hangs_does_not_keep_the_worker_from_ending(scene: S
         go.set()
 
 
-async def test_an_idle_worker_ends_at_once_and_says_goodbye(scene: Scene) -> None:
+async def test_an_idle_worker_ends_at_once_and_deregisters(scene: Scene) -> None:
     Play(scene)
     async with scene.running(grace=3600) as (worker, running):
         await eventually(lambda: sleep_flags(scene.superuser), "idle")
@@ -257,7 +257,7 @@ async def test_a_worker_whose_task_is_cancelled_hands_its_jobs_back(scene: Scene
         assert scene.value("select state from trunkline.workers where worker = %s", worker.id) == (
             "stopped"
         )
-        assert not any(thread.name == "trunkline heart" for thread in threading.enumerate())
+        assert not any(thread.name == "trunkline heartbeats" for thread in threading.enumerate())
 
 
 async def test_a_wish_and_a_hurry() -> None:

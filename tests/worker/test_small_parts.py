@@ -20,7 +20,7 @@ from trunkline.worker.memory import Memory
 from trunkline.worker.options import WorkerOptions
 from trunkline.worker.part import Part
 from trunkline.worker.report import End, of_error
-from trunkline.worker.roster import Held, Roster, Stop
+from trunkline.worker.roster import HeldJob, Roster, Stop
 from trunkline.worker.threads import Threads
 from trunkline.worker.watch import Watch
 from trunkline.worker.worker import Worker
@@ -82,12 +82,12 @@ class Guarded(dict[Any, Any]):
         super().__delitem__(key)
 
 
-def test_a_roster_changes_under_its_lock_and_tells_of_replaced_attempts() -> None:
+def test_a_roster_changes_under_its_lock_and_returns_replaced_attempts() -> None:
     roster = Roster()
     guarded = Guarded()
     guarded.lock = roster._lock  # noqa: SLF001
     roster._held = guarded  # noqa: SLF001
-    replaced: list[Held] = []
+    replaced: list[HeldJob] = []
     first, other = a_job(), a_job()
     (held, _) = roster.add([first, other])
     roster.add([first._replace(attempt=2)])
@@ -129,10 +129,10 @@ class Busy:
         self.last_start = 1000.0
         self.slowed = 0
 
-    def stop_job(self, held: Held, stop: Stop) -> None:
+    def stop_job(self, held: HeldJob, stop: Stop) -> None:
         self.stopped.append((held, stop))
 
-    def take_unstarted(self) -> list[Held]:
+    def take_unstarted(self) -> list[HeldJob]:
         return [held_job("b"), held_job("a")]
 
     def slow_down(self) -> None:
@@ -202,7 +202,7 @@ async def test_the_watch_hands_back_what_does_not_start(
 
 
 @pytest.mark.parametrize(("used", "told"), [(5 << 20, False), ((5 << 20) + 1, True)])
-async def test_memory_over_the_limit_is_told_and_waited_with(
+async def test_memory_over_the_limit_is_logged_and_pauses_claims(
     at_1000: list[float],
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -219,7 +219,7 @@ async def test_memory_over_the_limit_is_told_and_waited_with(
     part.stopping.set()
     await asyncio.wait_for(turn, 60)
     assert caplog.messages == (
-        ["5 MB of memory in use, more than 5: finishing the running jobs, then starting anew"]
+        ["5 MB of memory in use, more than 5: finishing the running jobs, then restarting"]
         if told
         else []
     )
@@ -229,7 +229,7 @@ async def test_memory_over_the_limit_is_told_and_waited_with(
     assert 2 not in excess
 
 
-def test_memory_is_estimated_where_the_system_does_not_tell(
+def test_memory_is_estimated_where_the_system_does_not_report_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     statm = tmp_path / "statm"
@@ -291,7 +291,7 @@ async def test_jobs_are_claimed_ahead_in_batches(
     assert paced.demand() == 0
 
 
-async def test_whoever_slows_down_claims_nothing_ahead() -> None:
+async def test_a_worker_that_slows_down_claims_nothing_ahead() -> None:
     paced = _paced()
     assert paced.at(idle=0, buffered=0, average=0.01) == 50
     paced._limited_average = 0.01  # noqa: SLF001

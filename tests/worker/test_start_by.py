@@ -20,10 +20,10 @@ from trunkline.db.calls.work import CLAIM, Claimed
 from trunkline.db.lasting import LastingConnection
 from trunkline.worker.executor import Executor
 from trunkline.worker.report import End
-from trunkline.worker.roster import Held, Roster
+from trunkline.worker.roster import HeldJob, Roster
 
 
-def limited(held: Held, left: float) -> Held:
+def limited(held: HeldJob, left: float) -> HeldJob:
     """A job of which the handler may begin so many seconds from now on."""
     held.start_before = time.monotonic() + left
     return held
@@ -73,7 +73,7 @@ async def test_a_late_one_is_handed_back_and_its_handler_never_called(kind: str)
     assert report.end is End.COMPLETE
 
 
-async def test_who_waited_too_long_for_a_thread_is_late() -> None:
+async def test_a_job_that_waits_too_long_for_a_thread_is_late() -> None:
     app = Trunkline("postgresql://nobody@nowhere/none")
     called: list[str] = []
 
@@ -94,7 +94,9 @@ async def test_who_waited_too_long_for_a_thread_is_late() -> None:
     assert (report.end, called) == (End.HAND_BACK, [])
 
 
-async def test_a_process_looks_when_it_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_process_checks_the_start_time_when_it_is_ready(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """To start one and to import the handler takes its time: the worker looked too early."""
     monkeypatch.setattr("trunkline.worker.executor.check_start", lambda _before: None)
     async with stage(process_app.app, concurrency=1) as on:

@@ -255,7 +255,7 @@ def test_one_that_is_too_old_decides_the_exit_code(world: World) -> None:
 @pytest.mark.parametrize(
     ("ends", "code"), [(0, 0), (75, 0), (-15, 0), (-2, 0), (1, 1), (-9, 1), (_OUTDATED, _OUTDATED)]
 )
-def test_the_exit_code_tells_whether_all_ended_well(world: World, ends: int, code: int) -> None:
+def test_the_exit_code_shows_whether_all_ended_well(world: World, ends: int, code: int) -> None:
     def choose() -> None:
         world.born[1].ends_when_asked = ends
         world.stop()
@@ -263,7 +263,7 @@ def test_the_exit_code_tells_whether_all_ended_well(world: World, ends: int, cod
     assert world.run(WorkerOptions(processes=3), choose) == code
 
 
-def test_who_does_not_end_is_killed_after_grace_and_patience(
+def test_a_process_that_does_not_end_is_killed_after_grace_and_patience(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     def choose() -> None:
@@ -318,7 +318,7 @@ def test_a_process_that_died_at_once_harms_nobody_and_leaves_no_pipe(
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
 
 
-async def test_a_process_looks_every_second_whether_its_supervisor_lives(
+async def test_a_process_checks_every_second_that_its_supervisor_lives(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[Any] = []

@@ -85,7 +85,7 @@ async def test_values_errors_and_context_variables_pass() -> None:
             await pool.run(fail)
 
 
-async def test_a_thread_given_up_does_not_keep_others_from_running() -> None:
+async def test_an_abandoned_thread_does_not_keep_others_from_running() -> None:
     go = threading.Event()
     with threads(1) as pool:
         stuck = asyncio.create_task(pool.run(go.wait, 10))
@@ -115,7 +115,7 @@ async def test_a_handler_that_outlives_its_event_loop_harms_nobody() -> None:
     assert await eventually(lambda: len(alive()) <= before, "the thread ended")
 
 
-async def test_an_interrupted_thread_is_left_behind_and_told() -> None:
+async def test_an_interrupted_thread_is_left_behind_and_logged() -> None:
     """Python cannot stop a thread: the attempt ends, and the handler may look at ctx.cancelled."""
     app = Trunkline("postgresql://nobody@nowhere/none")
     seen: list[bool] = []

@@ -2,8 +2,10 @@
 
 import asyncio
 import threading
+from contextlib import suppress
 from typing import Any
 
+import psycopg
 import pytest
 
 from tests.support.internals import jobs
@@ -104,6 +106,32 @@ async def test_an_error_in_the_transaction_undoes_the_writes_and_fails_the_attem
 
 
 @pytest.mark.parametrize("kind", ["loop", "thread"])
+async def test_a_transaction_that_is_rolled_back_on_purpose_does_not_end_the_job(
+    notes: Scene, kind: str
+) -> None:
+    @notes.app.task
+    async def loop(ctx: Context) -> str:
+        with suppress(psycopg.Rollback):
+            async with ctx.transaction() as connection:
+                await connection.execute("insert into notes values ('undone')")
+                raise psycopg.Rollback
+        return "ended after it"
+
+    @notes.app.task
+    def thread(ctx: SyncContext) -> str:
+        with suppress(psycopg.Rollback), ctx.transaction() as connection:
+            connection.execute("insert into notes values ('undone')")
+            raise psycopg.Rollback
+        return "ended after it"
+
+    async with notes.working():
+        (job,) = await notes.enqueue(kind)
+        found = await notes.until_state(job, "completed")
+    assert found.result == "ended after it"
+    assert written(notes) == []
+
+
+@pytest.mark.parametrize("kind", ["loop", "thread"])
 async def test_a_stale_attempt_commits_nothing(notes: Scene, kind: str) -> None:
     """CP-47: another attempt owns the job by the end of the transaction."""
     errors: list[BaseException] = []
@@ -139,7 +167,9 @@ async def test_a_stale_attempt_commits_nothing(notes: Scene, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["loop", "thread"])
-async def test_an_attempt_that_was_told_to_cancel_commits_nothing(notes: Scene, kind: str) -> None:
+async def test_an_attempt_that_receives_a_cancellation_commits_nothing(
+    notes: Scene, kind: str
+) -> None:
     """T14, CP-50: from the heartbeat that returned cancel on, the job ends cancelled."""
 
     def tell(ctx: JobContext) -> None:

@@ -1,4 +1,4 @@
-"""Looker, duties and heart, turn by turn: what they ask and what they do next; no database."""
+"""Rescan, duties and heartbeats, turn by turn: what they ask and what they do next; no database."""
 
 import asyncio
 import logging
@@ -17,22 +17,22 @@ from trunkline.errors import ConnectionLost, SchemaNewerThanClient
 from trunkline.model import GONE, Verdict
 from trunkline.schema.contract import CONTRACT
 from trunkline.worker.duties import Duties
-from trunkline.worker.heart import Heart
-from trunkline.worker.looker import Looker
+from trunkline.worker.heartbeats import Heartbeats
 from trunkline.worker.part import Part
-from trunkline.worker.roster import Held, Roster, Stop
+from trunkline.worker.rescan import Rescan
+from trunkline.worker.roster import HeldJob, Roster, Stop
 
 
 @dataclass
 class Runners:
     wanted: int = 20
     accepting: bool = True
-    submitted: list[Held] = field(default_factory=list)
+    submitted: list[HeldJob] = field(default_factory=list)
 
     def demand(self) -> int:
         return self.wanted
 
-    def submit(self, held: list[Held]) -> None:
+    def submit(self, held: list[HeldJob]) -> None:
         self.submitted += held
 
 
@@ -60,7 +60,7 @@ class Look:
         self.roster = Roster()
         self.took: list[float] = []
         runners: Any = self.runners
-        self.looker = Looker(
+        self.rescan = Rescan(
             "",
             "w",
             ("q",),
@@ -68,42 +68,42 @@ class Look:
             executor=runners,
             roster=self.roster,
             position=lambda: '{"p": 1}',
-            on_look=self.took.append,
+            on_scan=self.took.append,
         )
 
 
-async def test_a_look_claims_behind_the_place_and_hands_its_jobs_over(
+async def test_a_late_scan_claims_behind_the_position_and_hands_its_jobs_over(
     engine: Engine, pauses: list[float]
 ) -> None:
     look = Look()
     job = a_job()
 
     def claim(*_: Any) -> Claimed:
-        assert look.roster.looking
+        assert look.roster.rescanning
         return Claimed([job], "{}")
 
     engine.say("claim", claim)
-    await look.looker.turn()
+    await look.rescan.turn()
     assert engine.calls == [("claim", ("w", ["q"], 10, ["t"], '{"behind": {"p": 1}}', None))]
     assert engine.patience == [60.0]
     assert pauses == [10.0]
     assert [held.job for held in look.runners.submitted] == [job]
     assert look.roster.get(job.job_id) is look.runners.submitted[0]
-    assert not look.roster.looking
+    assert not look.roster.rescanning
     assert not look.roster.checks
     assert len(look.took) == 1
     assert look.took[0] >= 0
 
 
-async def test_a_slow_look_is_followed_by_a_long_pause(
+async def test_a_slow_late_scan_is_followed_by_a_long_pause(
     engine: Engine, pauses: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = iter((100.0, 103.0, 200.0, 200.0))
-    monkeypatch.setattr("trunkline.worker.looker.time", SimpleNamespace(monotonic=times.__next__))
+    monkeypatch.setattr("trunkline.worker.rescan.time", SimpleNamespace(monotonic=times.__next__))
     engine.say("claim", Claimed([], None))
     look = Look()
-    await look.looker.turn()
-    await look.looker.turn()
+    await look.rescan.turn()
+    await look.rescan.turn()
     assert look.took == [3.0, 0.0]
     assert pauses == [10.0, 60.0]
     assert look.runners.submitted == []
@@ -111,15 +111,15 @@ async def test_a_slow_look_is_followed_by_a_long_pause(
 
 
 @pytest.mark.parametrize("why", ["no runner is free", "forgotten jobs are released", "stopping"])
-async def test_there_is_no_look_if(engine: Engine, pauses: list[float], why: str) -> None:
+async def test_there_is_no_late_scan_if(engine: Engine, pauses: list[float], why: str) -> None:
     look = Look()
     if why == "no runner is free":
         look.runners.wanted = 0
     elif why == "stopping":
-        look.looker.stopping.set()
+        look.rescan.stopping.set()
     else:
         look.roster.releasing = True
-    await look.looker.turn()
+    await look.rescan.turn()
     assert engine.calls == []
 
 
@@ -127,21 +127,23 @@ async def test_fewer_free_runners_are_asked_for(engine: Engine, pauses: list[flo
     look = Look()
     look.runners.wanted = 2
     engine.say("claim", Claimed([], None))
-    await look.looker.turn()
+    await look.rescan.turn()
     assert engine.calls[0][1][2] == 2
 
 
-async def test_a_look_whose_answer_was_lost_is_doubted(engine: Engine, pauses: list[float]) -> None:
+async def test_a_late_scan_whose_answer_is_lost_is_checked(
+    engine: Engine, pauses: list[float]
+) -> None:
     look = Look()
     engine.say("claim", ConnectionLost("gone"))
     with pytest.raises(ConnectionLost):
-        await look.looker.turn()
+        await look.rescan.turn()
     assert len(look.roster.checks) == 2
-    assert not look.roster.looking
+    assert not look.roster.rescanning
     assert look.took == []
 
 
-async def test_a_look_that_is_dropped_at_the_end_is_doubted(
+async def test_a_late_scan_that_is_dropped_at_the_end_is_checked(
     engine: Engine, pauses: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look = Look()
@@ -151,19 +153,19 @@ async def test_a_look_that_is_dropped_at_the_end_is_doubted(
         assert grace == 2.0
 
     monkeypatch.setattr(Part, "unless_stopping", dropped)
-    await look.looker.turn()
+    await look.rescan.turn()
     assert len(look.roster.checks) == 2
     assert look.took == []
 
 
-async def test_what_a_look_finds_at_the_end_is_released_unstarted(
+async def test_jobs_of_a_late_scan_at_the_end_are_released_unstarted(
     engine: Engine, pauses: list[float]
 ) -> None:
     look = Look()
     look.runners.accepting = False
     jobs = [a_job(attempt=2), a_job(attempt=3)]
     engine.say("claim", Claimed(jobs, "{}"))
-    await look.looker.turn()
+    await look.rescan.turn()
     assert engine.calls[1] == (
         "release",
         ("w", [job.job_id for job in jobs], [2, 3], "shutting down", True),
@@ -200,6 +202,39 @@ async def test_duties_log_what_they_did_and_wait_five_seconds(
     assert pauses == [5.0, 5.0]
 
 
+async def test_a_called_duty_runs_at_once_and_others_are_ignored(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    duties = Duties("", pulse=3.0)
+
+    async def forever(_self: Duties, _seconds: float) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Duties, "pause", forever)
+    engine.say("run_duties", [])
+    engine.say("run_duty", _duty("expand_workflows", rows=3))
+    turn = asyncio.ensure_future(duties.turn())
+    while engine.calls == []:
+        await asyncio.sleep(0)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    duties.call("maintain_partitions")
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not turn.done()
+    duties.call("expand_workflows")
+    await turn
+    turn = asyncio.ensure_future(duties.turn())
+    while len(engine.calls) < 3:
+        await asyncio.sleep(0)
+    assert engine.calls == [
+        ("run_duties", ()),
+        ("run_duty", ("expand_workflows",)),
+        ("run_duties", ()),
+    ]
+    turn.cancel()
+
+
 async def test_after_an_error_duties_wait_for_two_pulses_first(
     engine: Engine, pauses: list[float]
 ) -> None:
@@ -228,7 +263,7 @@ class Beats:
         self.roster = Roster()
         self.told: list[tuple[Any, ...]] = []
         self.threads: set[int] = set()
-        self.heart = Heart(
+        self.heart = Heartbeats(
             "",
             "w",
             self.roster,
@@ -242,7 +277,7 @@ class Beats:
     def _detail(self) -> Mapping[str, Any]:
         return {"a": 1}
 
-    def hold(self, *, due: bool, now: bool = False) -> Held:
+    def hold(self, *, due: bool, now: bool = False) -> HeldJob:
         held = held_job()
         held.beat_now = now
         if due:
@@ -296,7 +331,7 @@ async def test_a_job_taken_over_is_not_gone(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("state", ["draining", "stopped"])
-async def test_the_heart_tells_of_a_state_that_is_not_active(engine: Engine, state: str) -> None:
+async def test_the_heart_reports_a_state_that_is_not_active(engine: Engine, state: str) -> None:
     beats = Beats(every=1.0)
     engine.say("pulse", _pulse(state))
     beats.heart.start()
@@ -306,7 +341,7 @@ async def test_the_heart_tells_of_a_state_that_is_not_active(engine: Engine, sta
     assert engine.patience[0] == 2.0
 
 
-async def test_the_heart_tells_once_a_pulse_that_the_schema_is_too_new(
+async def test_the_heart_reports_once_that_the_schema_is_too_new(
     engine: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
     beats = Beats()
@@ -344,7 +379,7 @@ async def test_a_question_without_an_answer_is_asked_again(
     assert not due.beat_now
     beaten = [sent[1] for name, sent in engine.calls if name == "heartbeat"]
     assert beaten == [[asked.job.job_id, due.job.job_id]] * 2
-    assert caplog.messages.count("heart: gone (connection_lost)") == 1
+    assert caplog.messages.count("heartbeats: gone (connection_lost)") == 1
 
 
 async def test_a_stopped_heart_leaves_no_thread(engine: Engine) -> None:
@@ -355,5 +390,5 @@ async def test_a_stopped_heart_leaves_no_thread(engine: Engine) -> None:
     other.heart.start()
     await eventually(lambda: engine.calls, "it beats")
     await other.heart.stop()
-    assert not [one for one in threading.enumerate() if one.name == "trunkline heart"]
+    assert not [one for one in threading.enumerate() if one.name == "trunkline heartbeats"]
     await asyncio.sleep(0)

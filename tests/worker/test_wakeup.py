@@ -46,7 +46,7 @@ def notify(scene: Scene, channel: str, payload: str) -> None:
     scene.rows("select pg_notify(%s, %s)", channel, payload)
 
 
-async def test_it_looks_once_when_it_begins_to_hear(scene: Scene) -> None:
+async def test_it_wakes_once_when_it_begins_to_listen(scene: Scene) -> None:
     """What was enqueued before it listened announced itself to nobody."""
     async with listening(scene) as ear:
         assert ear.work == 1
@@ -105,7 +105,7 @@ async def test_a_connection_that_freezes_is_found_and_replaced(scene: Scene) -> 
 async def test_a_stop_does_not_wait_for_the_silence_to_end(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trunkline.worker.wakeup._LOOK", 3600.0)
+    monkeypatch.setattr("trunkline.worker.wakeup._POLL_EVERY", 3600.0)
     async with listening(scene) as ear:
         await ear.part.stop()
         assert not ear.part.hears
@@ -125,13 +125,13 @@ async def test_where_no_echo_comes_nothing_is_expected(
     ear.part.start()
     await eventually(lambda: ear.part.hears, "a later try succeeds")
     await ear.part.stop()
-    told = [record for record in caplog.records if "no notification arrives" in record.message]
-    assert len(told) == 1
-    assert "--listen-dsn" in told[0].message
+    warnings = [record for record in caplog.records if "no notifications" in record.message]
+    assert len(warnings) == 1
+    assert "--listen-dsn" in warnings[0].message
 
 
 @pytest.mark.skipif(not pgbouncer.PROGRAM.exists(), reason="PgBouncer is not installed")
-async def test_behind_a_transaction_pooler_the_listener_says_so(
+async def test_behind_a_transaction_pooler_the_listener_reports_it(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pgbouncer.start(scene.database.server) as pooler:

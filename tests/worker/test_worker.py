@@ -29,7 +29,7 @@ def quiet(scene: Scene) -> Scene:
     return scene
 
 
-def test_each_start_has_an_id_of_its_own() -> None:
+def test_each_start_has_its_own_id() -> None:
     """TA-32."""
     ids = {new_worker_id("host") for _ in range(1000)}
     assert len(ids) == 1000
@@ -195,7 +195,7 @@ async def test_an_application_without_tasks_is_refused() -> None:
     assert "@app.task" in caught.value.hint
 
 
-async def test_a_server_that_cannot_be_reached_is_told_at_the_start() -> None:
+async def test_a_server_that_cannot_be_reached_is_reported_at_the_start() -> None:
     app = Trunkline("postgresql://nobody@127.0.0.1:1/none")
 
     @app.task
@@ -267,7 +267,7 @@ async def test_every_part_goes_on_after_all_connections_were_killed(quiet: Scene
         )
 
 
-async def test_what_a_lasting_connection_was_told_is_forgotten_with_it(scene: Scene) -> None:
+async def test_a_lasting_connection_opens_again_after_a_break(scene: Scene) -> None:
     """A second use after a break connects anew, and closing twice is fine."""
     connection = LastingConnection(scene.database.dsn, name="trunkline claimer")
     assert await connection.run(work.pulse_interval()) == 1.0

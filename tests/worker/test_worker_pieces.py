@@ -26,9 +26,9 @@ from trunkline.worker import worker as module
 from trunkline.worker.claimer import Claimer
 from trunkline.worker.completer import Completer
 from trunkline.worker.duties import Duties
-from trunkline.worker.looker import Looker
 from trunkline.worker.options import WorkerOptions, new_worker_id
 from trunkline.worker.part import pause_after_error
+from trunkline.worker.rescan import Rescan
 from trunkline.worker.roster import Late, Roster, check_start
 from trunkline.worker.worker import RESTART, Worker
 
@@ -148,12 +148,12 @@ async def test_a_worker_ends_with_the_code_of_its_reason(
     assert not worker._shutdown._hurry.is_set()  # noqa: SLF001
 
 
-async def test_a_worker_that_was_given_up_registers_once_at_a_time(
+async def test_a_worker_that_was_declared_dead_registers_once_at_a_time(
     app: Trunkline, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     worker = Worker(app)
     woken: list[int] = []
-    claimer: Any = SimpleNamespace(forget_sleep=lambda: woken.append(1))
+    claimer: Any = SimpleNamespace(reset_sleep=lambda: woken.append(1))
     worker._claimer = claimer  # noqa: SLF001
     go = asyncio.Event()
     outcome: list[Exception | None] = [None, ConnectionLost("gone")]
@@ -168,14 +168,14 @@ async def test_a_worker_that_was_given_up_registers_once_at_a_time(
     for _ in range(3):
         worker._on_state("stopped")  # noqa: SLF001
         await asyncio.sleep(0)
-    given_up = "the engine gave this worker up (stopped); registering again"
-    assert caplog.messages == [given_up]
+    message = "the engine considers this worker stopped; registering again"
+    assert caplog.messages == [message]
     go.set()
     await eventually(lambda: woken, "it is registered")
     worker._on_state("stopped")  # noqa: SLF001
     await eventually(lambda: not outcome, "it tries again")
     await asyncio.sleep(0)
-    assert caplog.messages == [given_up, given_up, "could not register again: gone"]
+    assert caplog.messages == [message, message, "could not register again: gone"]
     assert woken == [1]
     worker._on_state("draining")  # noqa: SLF001
     assert worker._shutdown.reason == "drained by an operator"  # noqa: SLF001
@@ -296,9 +296,9 @@ async def test_parts_close_their_connections(monkeypatch: pytest.MonkeyPatch) ->
         Claimer("", "w", None, [], executor=nothing, roster=roster, is_notified=nothing),
         Completer("", "w", roster),
         Duties("", pulse=1.0),
-        Looker("", "w", None, [], executor=nothing, roster=roster, position=nothing),
+        Rescan("", "w", None, [], executor=nothing, roster=roster, position=nothing),
     ]
     for part in parts:
         await part.close()
-    assert closed == [f"trunkline {name}" for name in ("claimer", "completer", "duties", "looker")]
-    assert logging.getLogger("trunkline.worker.looker") is parts[3].log
+    assert closed == [f"trunkline {name}" for name in ("claimer", "completer", "duties", "rescan")]
+    assert logging.getLogger("trunkline.worker.rescan") is parts[3].log

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tests.integration.bad_input.artifact_cases import ARTIFACT_CALLS, BAD_ELEMENTS
 from tests.integration.bad_input.calling import (
     LARGE,
     LONG,
@@ -17,6 +18,7 @@ from tests.integration.bad_input.calling import (
     many,
 )
 from tests.integration.bad_input.limit_cases import LIMIT_CALLS
+from tests.integration.bad_input.step_cases import STEP_CALLS
 
 __all__ = ["CALLS"]
 
@@ -26,6 +28,51 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
         *many('{"task": "nope"}', '{"task": "nope", "unique_key": "fresh"}'),
         *by(OPERATOR, "trunkline.set_schedule('s', '@daily', 'nope')"),
     ],
+    "invalid_workflow": [
+        *by(
+            PRODUCER,
+            "trunkline.start_workflow(null)",
+            "trunkline.start_workflow('[]')",
+            """trunkline.start_workflow('{"name": "w", "steps": [3]}')""",
+        ),
+    ],
+    "workflow_too_large": [
+        *by(
+            PRODUCER,
+            """trunkline.start_workflow(jsonb_build_object('name', 'w', 'steps', (
+              select jsonb_agg(n) from generate_series(1, 10001) as n)))""",
+        ),
+    ],
+    "unknown_workflow": [
+        *by(
+            PRODUCER,
+            f"trunkline.cancel_workflow({NOBODY})",
+            f"trunkline.workflow_jobs({NOBODY})",
+            f"trunkline.workflow_progress({NOBODY})",
+            "trunkline.workflow_results(null, 'x')",
+        ),
+        *by(OPERATOR, f"trunkline.retry_workflow({NOBODY})", "trunkline.delete_workflow(null)"),
+    ],
+    "unknown_step": [
+        *by(WORKER, "trunkline.dependency_results('w', <running>, 1, 'nothing')"),
+    ],
+    "wrong_workflow_state": [
+        *by(
+            OPERATOR,
+            """trunkline.retry_workflow((trunkline.start_workflow('{"name": "w", "steps":
+              [{"name": "a", "task": "known", "items": []}]}')).workflow_id)""",
+        ),
+    ],
+    "nothing_to_retry": [
+        *by(
+            OPERATOR,
+            """trunkline.retry_workflow((trunkline.cancel_workflow((trunkline.start_workflow('{
+              "name": "w", "steps": [{"name": "a", "task": "known"}]
+            }')).workflow_id)).workflow_id)""",
+        ),
+    ],
+    **ARTIFACT_CALLS,
+    **STEP_CALLS,
     "invalid_filter": [
         *by(
             PRODUCER,
@@ -38,6 +85,7 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
             """trunkline.cancel_jobs('{"task": 3}')""",
             """trunkline.retry_jobs('{"created_from": "soon"}')""",
             """trunkline.discard_jobs('{"job_ids": ["x"]}')""",
+            """trunkline.acknowledge_jobs('{"acknowledged": 1}')""",
             """trunkline.reprioritise_jobs('{"task": ""}', 1)""",
             """trunkline.dead_letter_groups('{"acknowledged": "yes"}')""",
         ),
@@ -49,6 +97,7 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
             "trunkline.cancel_jobs(null)",
             """trunkline.retry_jobs('{"state": "dead"}')""",
             """trunkline.discard_jobs('{"task": null}')""",
+            "trunkline.acknowledge_jobs('{}')",
             "trunkline.reprioritise_jobs('{}', 1, p_all => null)",
         ),
     ],
@@ -107,7 +156,11 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
             "trunkline.list_jobs(p_limit => 1001)",
             "trunkline.list_jobs(p_limit => null)",
             "trunkline.find_jobs(p_limit => 0)",
+            "trunkline.find_workflows(p_limit => 0)",
+            "trunkline.find_workflows(p_limit => 10001)",
             "trunkline.find_jobs(p_limit => 10001)",
+            f"trunkline.workflow_jobs({NOBODY}, p_limit => 0)",
+            f"trunkline.workflow_results({NOBODY}, 'x', p_limit => 1001)",
             "trunkline.find_jobs(p_limit => null)",
         ),
     ],
@@ -119,6 +172,9 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
         "trunkline.register_worker(p_worker => '')",
         "trunkline.sleep(p_worker => '')",
         "trunkline.sleep(p_worker => null)",
+        "trunkline.take_removals('')",
+        "trunkline.take_sweep('')",
+        f"trunkline.take_sweep({LONG})",
         "trunkline.release_forgotten(p_worker => '', p_known => '{}')",
         "trunkline.heartbeat(p_worker => null, p_jobs => '{}', p_attempts => '{}')",
         "trunkline.complete(p_worker => '', p_jobs => '{}', p_attempts => '{}')",
@@ -254,8 +310,13 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
         *many('{"task": "other", "idempotency_key": "k"}'),
     ],
     "invalid_argument": [
+        *BAD_ELEMENTS,
         *by(
             OPERATOR,
+            "trunkline.set_artifact_retention('song', '1 second')",
+            "trunkline.set_artifact_retention('A Song', '1 day')",
+            "trunkline.set_storage_quota('a', -1)",
+            f"trunkline.set_storage_quota({LONG}, 1)",
             "trunkline.set_limit(p_limit => '')",
             """trunkline.set_limit('new', '{"requests_per_minute": -1}')""",
             """trunkline.set_limit('new', '{"requests_per_minute": "60"}')""",
@@ -319,6 +380,8 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
             "trunkline.list_jobs(p_states => '{null}')",
             "trunkline.find_jobs(p_states => '{ready, done}')",
             "trunkline.find_jobs(p_states => '{null}')",
+            "trunkline.find_workflows(p_states => '{queued, done}')",
+            "trunkline.find_workflows(p_names => '{{x}}')",
             "trunkline.register_tasks(null)",
             "trunkline.register_tasks('{}')",
             "trunkline.register_tasks('[3]')",

@@ -1,4 +1,4 @@
-"""A small world of tasks, queues and jobs in every state, and a way to see that nothing changed."""
+"""A small world of tasks, queues and jobs in every state, and digests that show any change."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tests.support.servers import Server
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """One database for a module: a refusal leaves it as it was, so that the next can use it."""
+    """One database for a module: a refusal changes nothing, so the next test can use it."""
 
     database: Database
     looker: psycopg.Connection[Any]
     jobs: dict[str, str]
 
     def contents(self) -> dict[str, str]:
-        """A digest of every row of every table."""
+        """Return a digest of every row of every table."""
         return rows.digests(self.looker)
 
     def fill(self, statement: str) -> str:
-        """Put the ids of jobs where the statement names their states in braces."""
+        """Replace states in angle brackets with the ids of jobs in these states."""
         for name, job in self.jobs.items():
             statement = statement.replace(f"<{name}>", f"'{job}'::uuid")
         return statement
@@ -75,7 +75,7 @@ def _populate(database: Database) -> dict[str, str]:
         " p_retryable => '{false}')",
         (jobs["dead"],),
     )
-    # Takes the key that the dead one would need again.
+    # This job holds the key that a retry of the dead one would need.
     jobs["holder"] = enqueue(", p_queue => 'd', p_unique_key => 'u'")
     jobs["full"] = enqueue(", p_queue => 'full'")
     operator.execute(
@@ -95,6 +95,7 @@ def _populate(database: Database) -> dict[str, str]:
         operator.execute(
             "select trunkline.register_task(p_task => %s, p_limits => array[%s])", (task, limit)
         )
+    operator.execute("select trunkline.set_storage_quota(null, 10)")
     operator.execute("select trunkline.limit_queue(p_queue => 'full', p_max_depth => 1)")
     operator.execute("select trunkline.pause_queue(p_queue => 'closed', p_refuse_enqueue => true)")
     operator.close()

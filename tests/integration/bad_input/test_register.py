@@ -48,7 +48,7 @@ def test_the_three_are_equal(database: Database) -> None:
     assert [(code, name) for code, name, _, _ in in_database] == [row[:2] for row in in_python]
 
 
-def test_the_docs_are_made_from_what_is_in_the_database(database: Database) -> None:
+def test_the_docs_are_generated_from_the_register_in_the_database(database: Database) -> None:
     assert refusals() == registered(database.superuser())
 
 
@@ -63,7 +63,9 @@ def test_codes_names_and_messages_are_unique_and_hints_are_given(database: Datab
 
 def test_every_refusal_is_used_and_every_one_used_is_registered() -> None:
     python = "\n".join(
-        path.read_text(encoding="utf-8") for path in sorted((SOURCES / "schema").rglob("*.py"))
+        path.read_text(encoding="utf-8")
+        for package in ("artifacts", "schema")
+        for path in sorted((SOURCES / package).rglob("*.py"))
     )
     scripts = BY_SCRIPT.findall(engine_text() + python)
     used = set(BY_FUNCTION.findall(engine_text())) | {name for _, _, name in scripts}

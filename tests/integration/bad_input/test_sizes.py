@@ -21,10 +21,15 @@ OVERSIZED = {
     "text[]": "array_fill('x'::text, array[300000])",
     "uuid[]": "array_fill(gen_random_uuid(), array[300000])",
     "integer[]": "array_fill(1, array[300000])",
+    "bigint[]": "array_fill(1::bigint, array[300000])",
     "boolean[]": "array_fill(true, array[300000])",
     "interval[]": "array_fill(interval '1 s', array[300000])",
     "jsonb[]": "array_fill('{}'::jsonb, array[300000])",
 }
+FIXED_SIZE = {
+    "bigint", "boolean", "double precision", "integer", "interval",
+    "timestamp with time zone", "uuid",
+}  # fmt: skip
 # Also by bytes where the count is small, and by count where the bytes are few.
 MORE = {
     "text[]": [f"array[{TEXT}]"],
@@ -41,7 +46,16 @@ ORDINARY = {
     "p_worker": "'w'", "p_attempt": "1", "p_grant": "gen_random_uuid()", "p_priority": "1",
     "p_max_depth": "9", "p_jobs jsonb": "'[]'", "p_alias": "'old'",
     "p_duty": "'d'", "p_enabled": "true", "p_every": "'1 hour'", "p_function": "'pg_catalog.now'",
+    "p_workflow": "gen_random_uuid()", "p_step": "'s'",
+    "p_graph": """'{"name": "w", "steps": []}'""",
     "p_filter": """'{"task": "nobody"}'""", "p_since": "now()",
+    "p_total": "1", "p_place": "1", "p_places": "'{1}'",
+    "p_names": "'{a}'", "p_keys": "'{#1}'", "p_hashes": "'{0}'", "p_results": "array['1'::jsonb]",
+    "p_kind": "'event'", "p_key": "'k'", "p_steps": "'[]'", "p_result": "'1'",
+    "p_artifact": "gen_random_uuid()", "p_bytes": "1", "p_path": "'x'",
+    "p_sha256": "repeat('0', 64)",
+    "p_paths": "'{x}'", "p_cursor text": "'x'", "p_cursor uuid": "null", "p_missing": "'{}'",
+    "p_found": "'{}'", "p_retention": "'1 day'", "p_tenant": "'a'", "p_max_bytes": "1",
 }  # fmt: skip
 # Above this nothing that was sent in is stored or sent back.
 BOUND = 200_000
@@ -66,6 +80,8 @@ def connection(database: Database) -> Connection:
     connection.execute("select trunkline.register_task('known')")
     connection.execute("select trunkline.register_worker('w')")
     connection.execute("select trunkline.enqueue('known')")
+    # Without the sweep its reports change nothing.
+    connection.execute("select trunkline.take_sweep('w')")
     return connection
 
 
@@ -100,7 +116,7 @@ def test_every_argument_of_every_function_is_bounded(connection: Connection) -> 
     before = stored_characters(connection)
     for function, arguments in functions.items():
         for _, name, kind, _ in arguments:
-            known = kind in {"integer", "boolean", "uuid", "interval", "timestamp with time zone"}
+            known = kind in FIXED_SIZE
             assert known or kind in OVERSIZED, f"{function}.{name} is a {kind}: add it to OVERSIZED"
             values = [] if known else [OVERSIZED[kind], *MORE.get(kind, [])]
             for value in values:

@@ -1,4 +1,4 @@
-"""One database for all questions to the catalogue; nothing here changes it."""
+"""One database for all queries of the catalogue; no test changes it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Ask = Callable[..., list[tuple[Any, ...]]]
 @pytest.fixture(scope="module")
 def installed(server: Server, template: str) -> Iterator[Database]:
     """A database with the schema installed, for a whole module."""
-    with databases.fresh(server, template) as made:
-        yield made
+    with databases.fresh(server, template) as database:
+        yield database
 
 
 @pytest.fixture(scope="module")
 def ask(installed: Database) -> Ask:
-    """Ask the catalogue as superuser, who sees all of it."""
+    """Query the catalogue as superuser, who sees all of it."""
     connection = installed.superuser()
 
     def query(text: str, *arguments: object) -> list[tuple[Any, ...]]:

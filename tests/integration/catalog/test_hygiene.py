@@ -177,7 +177,7 @@ def test_rule(ask: Ask, rule: str) -> None:
     assert ask(RULES[rule]) == []
 
 
-def test_the_rules_look_at_something(ask: Ask) -> None:
+def test_the_rules_read_something(ask: Ask) -> None:
     ((functions,),) = ask(f"{FUNCTIONS} select count(*) from functions")
     ((tables,),) = ask(f"{RELATIONS} select count(*) from relations where relkind in ('r', 'p')")
     ((views,),) = ask(f"{RELATIONS} select count(*) from relations where relkind = 'v'")

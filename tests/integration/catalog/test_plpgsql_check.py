@@ -25,12 +25,16 @@ order by 1, 2
 VOLATILITY_ON_PURPOSE = {
     "call_duty": "it calls the function of a duty, which writes and which the checker cannot see",
     "claim_scan": "it locks rows, which only a volatile function may",
+    "event_for": "each look needs a snapshot of its own: the event may be committed meanwhile",
     "keep_events": "it calls a function of a profile that writes, which the checker cannot see",
+    "keeps_steps": "each look needs a snapshot of its own, since a call moves the job meanwhile",
     "live_state": "each look needs a snapshot of its own, since a claim moves the job between them",
     "lock_running": "it locks rows, which only a volatile function may",
     "lock_heads": "it locks rows, which only a volatile function may",
     "select_fairly": "it locks rows, which only a volatile function may",
     "next_position": "whether the transaction has an id changes within a claim",
+    "has_lost_parent": "looks again after a look that found nothing, as live_state",
+    "quiet_steps": "its second look is a proof only with a newer snapshot than the first",
     "visible_end": "looks after another look that found nothing, so it needs a newer snapshot",
     "visible_live_state": "each look needs a snapshot of its own, as live_state",
 }

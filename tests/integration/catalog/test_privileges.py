@@ -16,19 +16,46 @@ ROLES = ("producer", "worker", "operator", "reader")
 FUNCTIONS = """
     acknowledge          .        .        operator .
     acknowledge_cancel   .        worker   .        .
+    acknowledge_jobs     .        .        operator .
+    abandon_artifact     .        worker   .        .
+    artifact             producer .        operator reader
+    artifact_upload      .        worker   .        .
+    artifacts_to_check   .        worker   operator .
+    begin_artifact       .        worker   .        .
+    delete_artifact      producer .        operator .
+    list_artifacts       producer .        operator reader
+    report_checked       .        worker   operator .
+    report_files         .        worker   operator .
+    report_removals      .        worker   operator .
+    reserve_storage      .        worker   .        .
+    set_artifact_retention .      .        operator .
+    set_storage_quota    .        .        operator .
+    stage_artifact       .        worker   .        .
+    stage_elements       .        worker   .        .
+    storage_installation .        worker   operator .
+    sweep_artifacts      .        worker   operator .
+    take_removals        .        worker   operator .
+    take_sweep           .        worker   operator .
     acquire              producer worker   operator .
     add_duty             .        .        .        .
-    after_restore        .        .        operator .
     adopt_schedule       .        .        operator .
+    after_restore        .        .        operator .
     age_queue            .        .        operator .
+    begin_jobs           .        worker   .        .
+    begin_once           .        worker   .        .
+    begin_wait           .        worker   .        .
     cancel               producer .        operator .
     cancel_jobs          .        .        operator .
+    cancel_workflow      producer .        operator .
+    child_results        .        worker   .        .
     claim                .        worker   .        .
     clock                producer worker   operator reader
     complete             .        worker   .        .
     count_jobs           producer .        operator reader
     dead_letter_groups   .        .        operator reader
     deferred_jobs        .        .        operator reader
+    delete_workflow      .        .        operator .
+    dependency_results   .        worker   .        .
     discard              .        .        operator .
     discard_jobs         .        .        operator .
     drain_worker         .        .        operator .
@@ -39,10 +66,13 @@ FUNCTIONS = """
     explain              producer .        operator reader
     fail                 .        worker   .        .
     find_jobs            producer .        operator reader
+    find_workflows       producer .        operator reader
     hand_over            .        worker   .        .
     health               .        worker   operator reader
     heartbeat            .        worker   .        .
     job                  producer .        operator reader
+    job_steps            producer .        operator reader
+    job_workflow         .        worker   .        .
     limit_queue          .        .        operator .
     list_jobs            producer .        operator reader
     maintain_partitions  .        worker   operator .
@@ -56,6 +86,9 @@ FUNCTIONS = """
     queue_sizes          .        .        operator reader
     recent_activity      .        .        operator reader
     reclaim              .        worker   operator .
+    record_once          .        worker   .        .
+    record_steps         .        worker   .        .
+    recorded_steps       .        worker   .        .
     register_task        producer worker   operator .
     register_tasks       producer worker   operator .
     register_worker      .        worker   .        .
@@ -65,18 +98,24 @@ FUNCTIONS = """
     remove_schedule      .        .        operator .
     reprioritise         producer .        operator .
     reprioritise_jobs    .        .        operator .
+    rerun_workflow       .        .        operator .
     reset_breaker        .        .        operator .
+    reset_step           .        .        operator .
+    resolve_job          producer .        operator reader
     resume_queue         .        .        operator .
     resume_schedule      .        .        operator .
     retry                .        .        operator .
     retry_edited         .        .        operator .
+    retry_fresh          .        .        operator .
     retry_jobs           .        .        operator .
+    retry_workflow       .        .        operator .
     run_duties           .        worker   operator .
     run_duty             .        worker   operator .
     run_schedules        .        worker   operator .
     schema_release       producer worker   operator reader
     schema_version       producer worker   operator reader
     search_jobs          producer .        operator reader
+    send_event           producer .        operator .
     set_limit            .        .        operator .
     set_schedule         .        .        operator .
     set_setting          .        .        operator .
@@ -84,22 +123,33 @@ FUNCTIONS = """
     settle_job           .        worker   .        .
     sleep                .        worker   .        .
     snooze               .        worker   .        .
-    usage_of_job      .        .        operator reader
+    start_workflow       producer .        operator .
     stop_worker          .        worker   .        .
+    suspend              .        worker   .        .
     sweep_buckets          .        worker   operator .
     sweep_idempotency    .        worker   operator .
     tenant_scope         producer worker   operator reader
     trip_breaker         .        .        operator .
+    usage_of_job      .        .        operator reader
+    workflow_jobs        producer .        operator reader
+    workflow_progress    producer .        operator reader
+    workflow_results     producer .        operator reader
     wake                 .        worker   .        .
+    worker_targets       .        .        operator reader
 """
 VIEWS = """
+    artifact_kinds       .        .        operator reader
+    artifacts            producer .        operator reader
     breakers             .        .        operator reader
+    file_removals        .        .        operator reader
+    storage              producer .        operator reader
     dead_letters         .        .        operator reader
     duties               .        .        operator reader
     events               .        .        operator reader
     buckets                .        .        operator reader
     jobs                 producer .        operator reader
     limits               .        .        operator reader
+    once_steps           producer .        operator reader
     operator_log         .        .        operator reader
     queues               .        .        operator reader
     quotas               .        .        operator reader
@@ -109,9 +159,13 @@ VIEWS = """
     usage             .        .        operator reader
     stale_monitor        .        .        operator reader
     stale_validation     .        .        operator reader
+    store_sweep          .        .        operator reader
     tasks                producer worker   operator reader
     throughput           .        .        operator reader
+    wanted_workers       .        .        operator reader
     workers              .        .        operator reader
+    workflow_steps       producer .        operator reader
+    workflows            producer .        operator reader
 """
 
 FUNCTION_RIGHTS = """

@@ -13,15 +13,21 @@ from tests.support.pause import Pauses, ended_or_blocked
 from tests.support.waiting import DEADLINE
 
 DUTIES = (
+    "advance_workflows",
+    "decide_workers",
+    "expand_workflows",
     "expire",
     "maintain_partitions",
     "promote",
     "reclaim",
     "run_schedules",
+    "sweep_artifacts",
     "sweep_buckets",
     "sweep_idempotency",
     "sweep_labels",
     "sweep_operator_log",
+    "sweep_steps",
+    "sweep_workflows",
 )
 
 

@@ -16,8 +16,10 @@ from trunkline.schema import upgrade, verify
 
 CALLERS = 8
 BUILT_IN = {
-    *("expire", "maintain_partitions", "promote", "reclaim", "run_schedules"),
+    *("advance_workflows", "decide_workers", "expand_workflows", "expire"),
+    *("maintain_partitions", "promote", "reclaim", "run_schedules", "sweep_artifacts"),
     *("sweep_buckets", "sweep_idempotency", "sweep_labels", "sweep_operator_log"),
+    *("sweep_steps", "sweep_workflows"),
 }
 
 

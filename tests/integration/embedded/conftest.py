@@ -1,4 +1,4 @@
-"""A folder for an embedded server, which is never left running."""
+"""A folder for an embedded server, which is stopped after each test."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from trunkline.embedded import stop
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty place that other accounts can reach too; pytest's own folders they cannot."""
+    """An empty folder that other accounts can reach too, unlike pytest's own folders."""
     for name in [name for name in os.environ if name.startswith("TRUNKLINE_")]:
         monkeypatch.delenv(name)
     base = Path(tempfile.mkdtemp(prefix="trunkline-"))
@@ -29,5 +29,5 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def place(home: Path) -> Place:
-    """An application there, whose commands know of no other server."""
+    """An application in that folder, whose commands know no other server."""
     return Place(home)

@@ -89,7 +89,7 @@ def test_root_drops_to_an_account_for_a_first_start_too(
 
 
 @needs_root
-def test_where_neither_way_works_the_refusal_says_so(
+def test_where_neither_way_works_the_refusal_names_both(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home.parent.chmod(0o700)

@@ -40,9 +40,9 @@ def test_start_status_dsn_psql_stop(home: Path) -> None:
     assert "nonsense" in wrong.stderr
     assert status(home).running
 
-    assert trunkline(home, "db", "stop").stdout.strip() == "Stopped"
+    assert trunkline(home, "db", "stop").stdout.strip() == "Server stopped."
     assert trunkline(home, "db", "status").returncode == 3
-    assert trunkline(home, "db", "stop").stdout.strip() == "It was not running"
+    assert trunkline(home, "db", "stop").stdout.strip() == "The server was not running."
     down = trunkline(home, "db", "dsn")
     assert down.returncode == 3
     assert down.stdout.startswith("postgresql://")

@@ -146,7 +146,7 @@ def _completed(place: Place, task: str) -> bool:
     return bool(json.loads(listed.stdout))
 
 
-def test_commands_tell_which_server_they_used(place: Place) -> None:
+def test_commands_name_the_server_they_used(place: Place) -> None:
     listed = place.trunkline("jobs", "list")
     assert warnings(listed.stderr) == 1
     assert str(place.home) in listed.stderr

@@ -73,7 +73,7 @@ def test_an_answer_of_yes_moves_the_data(filled: Path) -> None:
 def test_without_a_terminal_it_takes_yes(filled: Path) -> None:
     done = trunkline(filled, "db", "reset")
     assert done.returncode == 2
-    assert "add --yes" in done.stderr
+    assert "Pass --yes" in done.stderr
     assert moved(filled) == []
 
 
@@ -106,7 +106,7 @@ def test_nothing_to_reset_is_no_error_and_asks_nothing(home: Path, exists: bool)
     done = trunkline(home, "db", "reset")
     assert (done.returncode, done.stdout.strip()) == (
         0,
-        f"Nothing to reset: there is no data in {home}",
+        f"Nothing to reset: there is no data in {home}.",
     )
     assert home.exists() is exists
     assert json.loads(trunkline(home, "db", "reset", "--json").stdout) == {"moved_to": None}

@@ -54,6 +54,36 @@ def test_a_worker_revives_the_server_it_was_given(
             assert worker.wait(60) == 0
 
 
+def test_up_without_an_application_revives_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRUNKLINE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv(DSN_VARIABLE, raising=False)
+    with acquire() as server:
+        caretaker = subprocess.Popen([sys.executable, "-m", "trunkline", "up"])
+        try:
+            until(lambda: _has_run_duties(server.dsn), "the duties have run")
+            before = server.pid
+            assert before is not None
+            os.kill(before, signal.SIGKILL)
+            until(lambda: _answers(server.dsn), "the server is back")
+            assert server.pid != before
+        finally:
+            caretaker.terminate()
+            assert caretaker.wait(60) == 0
+
+
+def _has_run_duties(dsn: str) -> bool:
+    try:
+        with psycopg.connect(dsn) as connection:
+            row = connection.execute(
+                "select bool_and(succeeded_at is not null) from trunkline.duties"
+            ).fetchone()
+    except psycopg.Error:
+        return False
+    return row == (True,)
+
+
 def _answers(dsn: str) -> bool:
     try:
         with psycopg.connect(dsn) as connection:

@@ -83,7 +83,7 @@ def test_due_time_is_the_idempotency_key(desk: Desk) -> None:
     assert len(desk.jobs()) == 1
 
 
-def test_schedule_being_changed_is_left_for_the_next_look(desk: Desk) -> None:
+def test_a_schedule_that_is_being_changed_is_left_for_the_next_run(desk: Desk) -> None:
     desk.set("changing")
     desk.set("free")
     desk.database.move_time("1 hour")

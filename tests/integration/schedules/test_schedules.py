@@ -15,7 +15,7 @@ def refused(state: str) -> Any:
     return pytest.raises(psycopg.Error, check=lambda error: error.sqlstate == state)
 
 
-def test_due_time_becomes_one_job_with_all_that_the_schedule_says(desk: Desk) -> None:
+def test_a_due_time_becomes_one_job_with_the_options_of_the_schedule(desk: Desk) -> None:
     made = desk.set(
         "nightly",
         p_payload=Jsonb({"name": "you"}),
@@ -123,7 +123,7 @@ def test_paused_time_is_not_missed(desk: Desk) -> None:
     assert [run["due_at"] for run in desk.run()] == [desk.hour(4)]
 
 
-def test_resume_of_a_running_schedule_forgets_nothing(desk: Desk) -> None:
+def test_resume_of_a_running_schedule_drops_nothing(desk: Desk) -> None:
     desk.set("hourly", p_missed="all")
     desk.database.move_time("2 hours")
     assert desk.call("resume_schedule", "hourly")["next_run_at"] == desk.hour(1)

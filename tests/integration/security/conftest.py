@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg import sql
+from psycopg.types.json import Jsonb
 
 from tests.support import databases
 from tests.support.databases import Database
@@ -21,43 +22,50 @@ Connection = psycopg.Connection[Any]
 STATES = ("ready", "scheduled", "running", "completed", "cancelled", "dead")
 _TABLES = (
     "waiting", "running", "finished", "dead", "events", "idempotency_keys", "unique_keys", "grants",
-    "usage", "workers",
+    "usage", "workers", "artifacts", "staged_artifacts", "storage_quotas", "storage_usage",
 )  # fmt: skip
 
 
 @dataclass(slots=True)
 class Tenants:
-    """One database with tenants a and b. What a does must not show in what b has."""
+    """One database with tenants a and b. Actions of a must not show in the rows of b."""
 
     database: Database
     looker: Connection
-    # A role of the application's own, to which the schema tooling gave the tenants' list.
+    # A role of the application, which was passed as a tenant role at the installation.
     role: str
     jobs: dict[str, dict[str, str]] = field(default_factory=dict)
     grants: dict[str, str] = field(default_factory=dict)
+    workflows: dict[str, str] = field(default_factory=dict)
+    # Ids of artifacts, the path of the upload that was begun, and that of a file to remove.
+    artifacts: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def rows(self, tenant: str) -> dict[str, list[str]]:
-        """Every row of a tenant, in every table that has tenants."""
+        """Return every row of a tenant, in every table that has tenants."""
         return {table: of_tenant(self.looker, table, tenant) for table in (*_TABLES, "schedules")}
 
     def narrowed(self, role: str, tenant: str = "a") -> Connection:
-        """A member of one of our roles that acts for one tenant."""
+        """Return a connection with one of our roles that acts for one tenant."""
         connection = self.database.connect(f"trunkline_{role}")
         connection.execute("select set_config('trunkline.tenant', %s, false)", (tenant,))
         return connection
 
     def bound(self, claims: str | None = '{"tenant": "a"}') -> Connection:
-        """A tenant's own role, as a request of PostgREST runs."""
+        """Return a connection with a tenant role, as for a request of PostgREST."""
         connection = self.database.connect(self.role)
         if claims is not None:
             connection.execute("select set_config('request.jwt.claims', %s, false)", (claims,))
         return connection
 
     def fill(self, call: str) -> str:
-        """Put ids where the text has <tenant state>."""
+        """Replace <tenant state> in the text with ids of jobs and grants."""
         for tenant, jobs in self.jobs.items():
             for state, job in jobs.items():
                 call = call.replace(f"<{tenant} {state}>", f"'{job}'::uuid")
+            for name, artifact in self.artifacts[tenant].items():
+                kind = "text" if name in {"path", "gone"} else "uuid"
+                call = call.replace(f"<{tenant} {name}>", f"'{artifact}'::{kind}")
+            call = call.replace(f"<{tenant} workflow>", f"'{self.workflows[tenant]}'::uuid")
             call = call.replace(f"<{tenant} grant>", f"'{self.grants[tenant]}'::uuid")
         return call
 
@@ -71,25 +79,27 @@ def tenants(server: Server, template: str) -> Iterator[Tenants]:
         name = sql.Identifier(role)
         looker.execute(sql.SQL("create role {} login").format(name))
         schema.install(database.dsn, tenant_roles=[role])
-        made = Tenants(database, looker, role)
+        tenants = Tenants(database, looker, role)
         looker.execute("select trunkline.set_limit('theirs_{tenant}', '{\"breaker_failures\": 9}')")
         for tenant in "ab":
-            with made.narrowed("worker", tenant) as worker:
+            with tenants.narrowed("worker", tenant) as worker:
                 worker.execute(
                     "select trunkline.register_worker(%s, p_pulse_interval => '1 hour')",
                     (f"worker_{tenant}",),
                 )
-            made.jobs[tenant] = _populate(database, tenant)
-            made.grants[tenant] = _grant(database, tenant, made.jobs[tenant]["running"])
-        yield made
+            tenants.artifacts[tenant] = {}
+            tenants.jobs[tenant] = _populate(database, tenant, tenants.artifacts[tenant])
+            tenants.workflows[tenant] = _workflow(database, tenant)
+            tenants.grants[tenant] = _grant(database, tenant, tenants.jobs[tenant]["running"])
+        yield tenants
         looker.execute(sql.SQL("drop owned by {0}; drop role {0}").format(name))
 
 
-def _populate(database: Database, tenant: str) -> dict[str, str]:
+def _populate(database: Database, tenant: str, artifacts: dict[str, str]) -> dict[str, str]:
     operator = database.connect("trunkline_operator")
     worker = database.connect("trunkline_worker")
 
-    def one(connection: Connection, query: str, *arguments: object) -> str:
+    def value(connection: Connection, query: str, *arguments: object) -> str:
         row = connection.execute(query.encode(), arguments or None).fetchone()
         assert row is not None
         return str(row[0])
@@ -97,7 +107,7 @@ def _populate(database: Database, tenant: str) -> dict[str, str]:
     operator.execute("select trunkline.register_task('report', p_audit => true)")
     jobs = {}
     for state in STATES:
-        jobs[state] = one(
+        jobs[state] = value(
             operator,
             "select job_id from trunkline.enqueue('report', p_tenant => %s, p_queue => %s,"
             " p_payload => jsonb_build_object('secret', %s::text), p_unique_key => %s,"
@@ -110,19 +120,23 @@ def _populate(database: Database, tenant: str) -> dict[str, str]:
             "1 day" if state == "scheduled" else "0",
         )
     for state in ("running", "completed", "dead"):
-        claimed = one(
+        claimed = value(
             worker,
             "select job_id from trunkline.claim(%s, array[%s])",
             f"worker_{tenant}",
             f"{state}_{tenant}",
         )
         assert claimed == jobs[state]
+    operator.execute("select trunkline.set_storage_quota(%s, 1000)", (tenant,))
+    operator.execute("select trunkline.set_artifact_retention('song', '9 days')")
+    _upload(worker, tenant, jobs, artifacts)
     arguments = (f"worker_{tenant}", jobs["completed"])
     worker.execute("select trunkline.complete(%s, array[%s::uuid], '{1}')", arguments)
     arguments = (f"worker_{tenant}", jobs["dead"])
     worker.execute(
         "select trunkline.fail(%s, array[%s::uuid], '{1}', p_retryable => '{f}')", arguments
     )
+    operator.execute("select trunkline.delete_artifact(%s)", (artifacts["deleted"],))
     operator.execute("select trunkline.cancel(%s)", (jobs["cancelled"],))
     operator.execute(
         "select trunkline.set_schedule(%s, '@yearly', 'report', p_tenant => %s)",
@@ -133,8 +147,46 @@ def _populate(database: Database, tenant: str) -> dict[str, str]:
     return jobs
 
 
+def _upload(
+    worker: Connection, tenant: str, jobs: dict[str, str], artifacts: dict[str, str]
+) -> None:
+    """Stage two files of the job that completes, and begin an upload of the running one."""
+    for name, state in (("kept", "completed"), ("deleted", "completed"), ("begun", "running")):
+        row = worker.execute(
+            "select artifact_id::text, path"
+            " from trunkline.begin_artifact(%s, %s, 1, %s, p_kind => 'song', p_bytes => 5)",
+            (f"worker_{tenant}", jobs[state], f"{name}_{tenant}"),
+        ).fetchone()
+        assert row is not None
+        artifacts[name], path = row
+        if name == "begun":
+            artifacts["path"] = path
+            continue
+        if name == "deleted":
+            artifacts["gone"] = path
+        worker.execute(
+            "select trunkline.stage_artifact(%s, %s, 1, %s, 7, %s)",
+            (f"worker_{tenant}", jobs[state], path, "0" * 64),
+        )
+
+
+def _workflow(database: Database, tenant: str) -> str:
+    """Return a workflow without jobs, which is complete."""
+    graph = {
+        "name": f"flow_{tenant}",
+        "tenant": tenant,
+        "steps": [{"name": f"none_{tenant}", "task": "report", "items": []}],
+    }
+    with database.connect("trunkline_operator") as operator:
+        row = operator.execute(
+            "select workflow_id from trunkline.start_workflow(%s)", (Jsonb(graph),)
+        ).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
 def _grant(database: Database, tenant: str, job: str) -> str:
-    """One that the running job holds; another is settled, so that the books have a line."""
+    """Return a grant that the running job holds; settle another one for the usage ledger."""
     limit = f"theirs_{tenant}"
     with database.connect("trunkline_operator") as operator:
         operator.execute(
@@ -146,6 +198,8 @@ def _grant(database: Database, tenant: str, job: str) -> str:
             "select grant_id::text from trunkline.acquire(%s, p_job => %s::uuid, p_attempt => 1)",
             (limit, job),
         )
-        spent, held = (worker.execute(ask[0].encode(), ask[1]).fetchall()[0][0] for _ in range(2))
-        worker.execute("select trunkline.settle(%s, '{\"tokens\": 7}')", (spent,))
-    return str(held)
+        settled, open_grant = (
+            worker.execute(ask[0].encode(), ask[1]).fetchall()[0][0] for _ in range(2)
+        )
+        worker.execute("select trunkline.settle(%s, '{\"tokens\": 7}')", (settled,))
+    return str(open_grant)

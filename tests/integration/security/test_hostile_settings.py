@@ -130,7 +130,7 @@ CALLS = [
             "breakers", "dead_letters", "duties", "events", "buckets", "jobs", "limits",
             "operator_log", "queues",
             "quotas", "reclaim_history", "schedules", "settings", "usage", "stale_monitor",
-            "tasks", "workers",
+            "tasks", "wanted_workers", "workers",
         )
     ),
 ]  # fmt: skip

@@ -85,7 +85,7 @@ def test_a_worker_of_a_tenant_sleeps_until_its_own_next_job(desk: Desk) -> None:
     assert desk.worker.value("select trunkline.sleep('all')") <= theirs
 
 
-def test_a_worker_of_a_tenant_gets_back_the_own_forgotten_jobs(desk: Desk) -> None:
+def test_a_worker_of_a_tenant_hands_back_its_own_unknown_jobs(desk: Desk) -> None:
     theirs, ours = started(desk), started(desk, "ours")
     rows = narrowed(desk).connection.execute(
         "select job_id from trunkline.release_forgotten('w', '{}')"

@@ -342,7 +342,7 @@ def test_different_keys_never_share_a_name(everybody: Connection, batch: bool) -
 
 
 @pytest.mark.parametrize("pattern", ["x-{a}-{b}", "x{a}: {b}", "{a}é{b}", "x/{a}/{b}/{c}"])
-def test_names_with_other_separators_tell_their_keys_apart(
+def test_names_with_other_separators_keep_their_keys_apart(
     everybody: Connection, pattern: str
 ) -> None:
     separator = pattern.split("}")[1][0]
@@ -359,7 +359,7 @@ def test_names_with_other_separators_tell_their_keys_apart(
 
 
 @pytest.mark.parametrize("name", ["x{a}{b}", "{a}to{b}", "{a}1{b}", "{a}%{b}"])
-def test_keys_that_could_not_be_told_apart_are_refused(everybody: Connection, name: str) -> None:
+def test_ambiguous_keys_are_refused(everybody: Connection, name: str) -> None:
     code, detail = refused(everybody, "select trunkline.set_limit(%s)", name)
     assert (code, detail["argument"]) == ("TL028", "p_limit")
     code, detail = refused(everybody, "select trunkline.register_task('t', p_limits => %s)", [name])

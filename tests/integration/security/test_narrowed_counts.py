@@ -54,7 +54,7 @@ def test_health_counts_own_deferred_jobs_exactly_if_there_are_few(database: Data
     assert health(own) == (False, {"jobs": 1})
 
 
-def test_health_says_that_jobs_of_others_may_hide_own_ones(database: Database) -> None:
+def test_health_reports_that_jobs_of_others_may_hide_own_ones(database: Database) -> None:
     prepare(database)
     deferred(database, "theirs", READ)
     database.move_time("1 hour")

@@ -11,7 +11,7 @@ from tests.integration.security.conftest import Connection, Tenants
 
 WITH_TENANT = (
     "waiting", "running", "finished", "dead", "events", "unique_keys", "schedules", "grants",
-    "usage",
+    "usage", "workflows", "artifacts", "staged_artifacts", "storage_quotas", "storage_usage",
 )  # fmt: skip
 
 

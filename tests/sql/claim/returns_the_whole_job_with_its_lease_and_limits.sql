@@ -33,7 +33,8 @@ select is(
 select is(
   (select to_jsonb(c) - '{job_id,created_at,run_at,claimed_at,lease_expires_at,hard_deadline,place}'::text[] from claimed as c where task = 'short'),
   '{"attempt": 1, "task": "short", "queue": "post", "priority": -7, "payload": {"n": 3}, "tenant": "acme", "correlation_id": "c",
-    "tags": ["a", "b"], "failures": 0, "deferrals": 0, "max_attempts": 7, "last_error": null, "position": null, "start_by": null}'::jsonb,
+    "tags": ["a", "b"], "failures": 0, "deferrals": 0, "max_attempts": 7, "last_error": null, "position": null, "start_by": null,
+    "workflow_id": null}'::jsonb,
   'all that was enqueued'
 );
 select is(

@@ -222,7 +222,8 @@ set session authorization trunkline_operator;
 select trunkline.sweep_buckets() \g /dev/null
 set session authorization trunkline_worker;
 select is(
-  t.shown(),
+  -- When its name goes depends on transactions of other databases of the server.
+  t.shown() - 'key/b',
   '{"day": {"spent": 0, "waiting": 1}, "rpm": {"waiting": 4, "requests": 2}, "hour": {"waiting": 3}, "key/a": {"waiting": 1}, "pages": {"spent": 0}, "slots": {"paused": "4 days 06:03:03.001", "waiting": 1}}',
   'the duty moves it to now'
 );

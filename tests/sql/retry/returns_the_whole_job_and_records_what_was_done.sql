@@ -56,7 +56,7 @@ select is(trunkline.retry(p_job => :'job'), row(:'job'::uuid, false, 'ready', :'
 select is(
   t.waiting(:'job'),
   '{"state": "ready", "task": "mail", "queue": "post", "priority": 7, "tenant": "acme", "attempt": 2, "failures": 0, "crashes": 0, "deferrals": 0,
-    "max_attempts": 4, "run_at": "00:03:00", "cancel_requested_at": null, "acknowledged_at": null, "reason": "replayed", "unique_key": "u", "error_group": null,
+    "max_attempts": 4, "run_at": "00:03:00", "cancel_requested_at": null, "acknowledged_at": null, "reason": "replayed", "unique_key": "u", "error_group": null, "workflow_id": null, "workflow_step": null, "workflow_item": null,
     "correlation_id": "c", "retry_of": null, "tags": ["x"], "last_error": {"message": "no"}, "expires_at": null}'::jsonb,
   'with new attempts, and all it was enqueued with but its expiry'
 );
@@ -89,7 +89,7 @@ select isnt(:'new'::uuid, :'job'::uuid, 'a cancelled job is retried as a new one
 select is(
   t.waiting(:'new'),
   format('{"state": "ready", "task": "mail", "queue": "post", "priority": -3, "tenant": "acme", "attempt": 0, "failures": 0, "crashes": 0, "deferrals": 0,
-    "max_attempts": 4, "run_at": "00:04:00", "cancel_requested_at": null, "acknowledged_at": null, "reason": null, "unique_key": "u", "error_group": null,
+    "max_attempts": 4, "run_at": "00:04:00", "cancel_requested_at": null, "acknowledged_at": null, "reason": null, "unique_key": "u", "error_group": null, "workflow_id": null, "workflow_step": null, "workflow_item": null,
     "correlation_id": "c", "retry_of": "%s", "tags": ["x"], "last_error": null, "expires_at": null}', :'job')::jsonb,
   'which refers to it and has all it was enqueued with'
 );

@@ -17,8 +17,8 @@ select is(pg_temp.index('running_expiry'), '(lease_expires_at)', 'reclaims: runn
 select is(pg_temp.index('dead_by_time'), '(died_at)', 'dead letters by time');
 select is(pg_temp.index('finished_by_job'), '(job_id)', 'finished jobs by id');
 select is(pg_temp.index('idempotency_keys_by_expiry'), '(expires_at)', 'keys by expiry');
-select indexes_are('trunkline_internal', 'waiting', array['waiting_pkey', 'waiting_ready', 'waiting_limited', 'waiting_limited_later', 'waiting_due', 'waiting_later', 'waiting_expiry', 'waiting_deferred'], 'no other index makes enqueue slower');
-select indexes_are('trunkline_internal', 'running', array['running_pkey', 'running_expiry'], 'nor claim');
+select indexes_are('trunkline_internal', 'waiting', array['waiting_pkey', 'waiting_ready', 'waiting_limited', 'waiting_limited_later', 'waiting_due', 'waiting_later', 'waiting_expiry', 'waiting_deferred', 'waiting_workflow'], 'no other index makes enqueue slower');
+select indexes_are('trunkline_internal', 'running', array['running_pkey', 'running_expiry', 'running_workflow'], 'nor claim');
 select col_is_pk('trunkline_internal', 'unique_keys', array['profile', 'tenant', 'task', 'unique_key'], 'a unique key has one holder');
 
 select * from finish();

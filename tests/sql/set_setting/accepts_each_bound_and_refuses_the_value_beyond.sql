@@ -11,8 +11,8 @@ select format('set_setting(%L, %L)', s.name, v.value), v.expected
 from trunkline.settings as s
 cross join lateral (values
   (s.minimum, 'accepted'), (s.maximum, 'accepted'),
-  (case s.kind when 'integer' then (s.minimum::integer - 1)::text else (s.minimum::interval - interval '1 microsecond')::text end, 'invalid_setting'),
-  (case s.kind when 'integer' then (s.maximum::integer + 1)::text else (s.maximum::interval + interval '1 microsecond')::text end, 'invalid_setting')
+  (case s.kind when 'integer' then (s.minimum::bigint - 1)::text else (s.minimum::interval - interval '1 microsecond')::text end, 'invalid_setting'),
+  (case s.kind when 'integer' then (s.maximum::bigint + 1)::text else (s.maximum::interval + interval '1 microsecond')::text end, 'invalid_setting')
 ) as v (value, expected)
 where s.minimum is not null and s.name not in ('lease', 'heartbeat_interval');
 insert into t.cases (call, expected) values

@@ -1,4 +1,4 @@
-"""Damage done to the engine on purpose, and calls of it that stop half-way."""
+"""Deliberate damage to the engine, and calls that stop half-way."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ alter function trunkline_internal.move_running_aside(trunkline_internal.move[], 
   rename to move_running
 """
 
-# Promotion, which gives the claim its transaction id, is followed by a wait for the test.
+# After the promotion, which gives the claim its transaction id, the claim waits for the test.
 _PAUSE_AFTER_PROMOTION = """
 alter function trunkline_internal.promote_due(timestamptz, timestamptz, integer)
   rename to promote_due_itself;
@@ -48,17 +48,17 @@ grant execute on function
 
 
 def break_sweep_idempotency(superuser: Superuser) -> None:
-    """Let the duty sweep_idempotency fail."""
+    """Make the duty sweep_idempotency fail."""
     superuser.execute("alter table trunkline_internal.idempotency_keys rename to elsewhere")
 
 
 def repair_reclaim(superuser: Superuser) -> None:
-    """Let reclaim succeed again after ``BREAK_RECLAIM``."""
+    """Make reclaim succeed again after ``BREAK_RECLAIM``."""
     superuser.execute(_REPAIR_RECLAIM)
 
 
 def allow_ambiguous_limits(superuser: Superuser) -> None:
-    """Let limits be set whose names another limit can produce."""
+    """Allow limits whose names another limit can produce."""
     superuser.execute(
         "create or replace function trunkline_internal.lock_limit_templates(p_names text[])"
         " returns boolean language sql as 'select false'"
@@ -66,14 +66,14 @@ def allow_ambiguous_limits(superuser: Superuser) -> None:
 
 
 def drop_index(superuser: Superuser) -> str:
-    """Drop an index that the schema must have; return its qualified name."""
+    """Drop an index of the schema; return its qualified name."""
     name = "trunkline_internal.waiting_due"
     superuser.execute(f"drop index {name}".encode())
     return name
 
 
 def finish_twice(superuser: Superuser) -> None:
-    """Record every end of a job once more, past the guard."""
+    """Record every end of a job a second time, past the guard."""
     superuser.execute("alter table trunkline_internal.finished disable trigger user")
     superuser.execute(
         "insert into trunkline_internal.finished select * from trunkline_internal.finished"
@@ -81,7 +81,7 @@ def finish_twice(superuser: Superuser) -> None:
 
 
 def pause_claims_after_promotion(superuser: Superuser) -> None:
-    """Let claims wait for advisory lock 1 after they have promoted what is due."""
+    """Make claims wait for advisory lock 1 after they have promoted due jobs."""
     superuser.execute(_PAUSE_AFTER_PROMOTION)
 
 
@@ -91,8 +91,7 @@ def illegal_changes() -> dict[str, list[str]]:
     return {
         "TG003": [inserted_running(attempt=1)],
         "TG001": [
-            "update trunkline_internal.waiting set state = 'blocked', sequence = null",
-            "update trunkline_internal.waiting set state = 'scheduled'",
+            "update trunkline_internal.waiting set state = 'scheduled', sequence = null",
         ],
         "TG002": [
             "create temporary table w on commit drop as table trunkline_internal.waiting",

@@ -8,7 +8,7 @@ __all__ = ["draws", "pin"]
 
 
 def draws(superuser: psycopg.Connection[Any], count: int) -> list[float]:
-    """Return so many draws."""
+    """Return `count` draws."""
     rows = superuser.execute(
         "select trunkline_internal.draw() from generate_series(1, %s)", (count,)
     )
@@ -16,7 +16,7 @@ def draws(superuser: psycopg.Connection[Any], count: int) -> list[float]:
 
 
 def pin(superuser: psycopg.Connection[Any], number: float) -> None:
-    """Let every draw be this number, in all sessions."""
+    """Make every draw return this number, in all sessions."""
     superuser.execute(
         "create or replace function trunkline_internal.draw() returns double precision"
         f" language sql volatile as $$ select {number!r}::double precision $$".encode()

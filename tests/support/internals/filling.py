@@ -1,4 +1,4 @@
-"""Fills the tables behind the engine's back, since a test of plans needs many rows quickly."""
+"""Fills the tables directly, because a test of plans needs many rows quickly."""
 
 from typing import Any
 
@@ -68,8 +68,8 @@ from generate_series(1, %(waiting)s / 10) as n;
 
 
 def fill(superuser: psycopg.Connection[Any], *, waiting: int) -> None:
-    """Put so many ready jobs into three lanes, and of the rest in proportion."""
-    # Ids of this moment, made as enqueue_many makes them: one by one would take half of the time.
+    """Insert `waiting` ready jobs in three lanes, and fixed numbers of other jobs."""
+    # Ids share a prefix, as in enqueue_many: separate ids would take half of the time.
     row = superuser.execute("select trunkline_internal.new_id_prefix(p_now => now())").fetchone()
     assert row is not None
     sizes = {"waiting": waiting, "due": DUE, "running": RUNNING, "stale": STALE, "prefix": row[0]}

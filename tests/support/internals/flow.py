@@ -1,4 +1,4 @@
-"""Buckets (limits with their keys filled in): what they count and how claims visit them."""
+"""Buckets (limits with their keys filled in): their counts, and how claims scan them."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -91,14 +91,14 @@ where c.at > extract(epoch from trunkline.clock()) + 2
 
 
 class Turn(NamedTuple):
-    """Where a claim starts in the ring of buckets, and how many it expects to need."""
+    """The bucket after which a claim starts its scan, and how many buckets it expects to need."""
 
     after: int
     buckets: int
 
 
 class BucketState(NamedTuple):
-    """What the state row of a bucket says."""
+    """The state row of a bucket."""
 
     revision: int
     holders: list[UUID]
@@ -117,7 +117,7 @@ def buckets(superuser: Superuser) -> list[tuple[int, int, str]]:
 
 
 def open_in_queues(superuser: Superuser) -> list[tuple[int, int, str, Any]]:
-    """Return where jobs may wait, as (bucket, limit, queue, closing)."""
+    """Return the buckets and queues in which jobs may wait, as (bucket, limit, queue, closing)."""
     rows = superuser.execute(
         "select distinct bucket, limit_id, queue, closing from trunkline_internal.bucket_queues"
     )
@@ -125,7 +125,7 @@ def open_in_queues(superuser: Superuser) -> list[tuple[int, int, str, Any]]:
 
 
 def open_buckets(superuser: Superuser) -> list[int]:
-    """Return the buckets for which jobs may wait, in the order in which claims visit them."""
+    """Return the buckets for which jobs may wait, in the order in which claims scan them."""
     rows = superuser.execute("select distinct bucket from trunkline_internal.bucket_queues")
     return sorted(bucket for (bucket,) in rows)
 
@@ -136,7 +136,7 @@ def close_empty_buckets(superuser: Superuser) -> None:
 
 
 def begin_turn(superuser: Superuser, limit: int) -> Turn:
-    """Ask as a claim of so many jobs does."""
+    """Begin a scan as a claim of `limit` jobs does."""
     row = superuser.execute(
         "select after, buckets from trunkline_internal.begin_scan(p_limit => %s)", (limit,)
     ).fetchone()
@@ -153,14 +153,14 @@ def buckets_of_running(superuser: Superuser, jobs: Sequence[UUID]) -> set[int]:
 
 
 def most_running_per_bucket(superuser: Superuser) -> int:
-    """Return how many jobs run in the bucket that has the most."""
+    """Return how many jobs run in the bucket with the most running jobs."""
     row = superuser.execute(
         "select coalesce(max(n), 0) from (select count(*) as n"
         " from trunkline_internal.running group by bucket_ids[1]) as g"
     ).fetchone()
     assert row is not None
-    found: int = row[0]
-    return found
+    jobs: int = row[0]
+    return jobs
 
 
 def waits_for_bucket(superuser: Superuser, job: UUID) -> bool:
@@ -169,12 +169,12 @@ def waits_for_bucket(superuser: Superuser, job: UUID) -> bool:
         "select bucket is not null from trunkline_internal.waiting where job_id = %s", (job,)
     ).fetchone()
     assert row is not None
-    found: bool = row[0]
-    return found
+    is_in_bucket: bool = row[0]
+    return is_in_bucket
 
 
 def names_of_waiting(superuser: Superuser, tenant: str) -> list[str]:
-    """Return for each waiting job of the tenant the name of its bucket."""
+    """Return the name of the bucket of each waiting job of the tenant."""
     rows = superuser.execute(
         "select n.name from trunkline_internal.waiting as w"
         " join trunkline_internal.bucket_names as n on n.bucket = w.bucket and w.tenant = %s",
@@ -199,25 +199,25 @@ def cursor(superuser: Superuser, queue: str = "default", lane: int = 0) -> int:
 
 
 def adjustments_ahead(superuser: Superuser) -> int:
-    """Count the adjustments of the future that no state row has applied."""
+    """Count the adjustments with a future time that no state row has applied."""
     row = superuser.execute(_AHEAD).fetchone()
     assert row is not None
-    found: int = row[0]
-    return found
+    adjustments: int = row[0]
+    return adjustments
 
 
 def charged(superuser: Superuser) -> list[tuple[Any, ...]]:
-    """Return what claims count in every bucket, as (name, in use, four window sums, spent)."""
+    """Return the counts of every bucket, as (name, in use, four window sums, spent)."""
     return superuser.execute(_CHARGED).fetchall()
 
 
 def room(superuser: Superuser) -> dict[str, tuple[int, list[UUID]]]:
-    """Return the free slots and the holders of all buckets, by the way that fits every limit."""
+    """Return the free slots and holders of all buckets, computed by the general code."""
     return _slots(superuser, _ROOM)
 
 
 def free_slots(superuser: Superuser) -> dict[str, tuple[int, list[UUID]]]:
-    """Return the same by the quick way, for limits that count only slots."""
+    """Return the same, computed by the shorter code for limits that only count slots."""
     return _slots(superuser, _FREE_SLOTS)
 
 
@@ -227,13 +227,13 @@ def _slots(superuser: Superuser, query: str) -> dict[str, tuple[int, list[UUID]]
 
 
 def counts_slots_only(superuser: Superuser, limit: str) -> bool:
-    """True if claims take the quick way for this limit."""
+    """True if claims use the shorter code for this limit."""
     row = superuser.execute(
         "select slots_only from trunkline_internal.limits where name = %s", (limit,)
     ).fetchone()
     assert row is not None
-    found: bool = row[0]
-    return found
+    slots_only: bool = row[0]
+    return slots_only
 
 
 def share_group(superuser: Superuser, limit: str) -> str | None:
@@ -242,12 +242,12 @@ def share_group(superuser: Superuser, limit: str) -> str | None:
         "select share_group from trunkline_internal.limits where name = %s", (limit,)
     ).fetchone()
     assert row is not None
-    found: str | None = row[0]
-    return found
+    group: str | None = row[0]
+    return group
 
 
 def remove_limit(superuser: Superuser, limit: str) -> None:
-    """Let nobody find the limit by its name, while its jobs still run."""
+    """Make the limit impossible to find by its name, while its jobs still run."""
     superuser.execute(
         "update trunkline_internal.limits set name = 'renamed' where name = %s", (limit,)
     )

@@ -120,3 +120,52 @@ begin
   alter function trunkline_internal.move_running_aside(trunkline_internal.move[], timestamptz) rename to move_running;
 end;
 $$;
+
+-- Steps
+
+-- What is recorded of steps, and on which day.
+create function t.recorded() returns table (job_id uuid, result jsonb, day date)
+language sql stable security definer set search_path = pg_catalog, pg_temp
+begin atomic
+  select s.job_id, s.result, s.day from trunkline_internal.recorded_steps as s;
+end;
+
+-- Partitions of steps that ended before the retention.
+create function t.old_step_partitions() returns bigint
+language sql stable security definer set search_path = pg_catalog, pg_temp
+begin atomic
+  select count(*) from trunkline_internal.partitions as p
+  where p.parent = 'recorded_steps' and p.upper_bound < trunkline.clock() - interval '31 days';
+end;
+
+-- Names of the events that are kept.
+create function t.kept_events() returns setof text
+language sql stable security definer set search_path = pg_catalog, pg_temp
+begin atomic
+  select e.name from trunkline_internal.sent_events as e;
+end;
+
+-- How many waits are stored.
+create function t.waits() returns bigint
+language sql stable security definer set search_path = pg_catalog, pg_temp
+begin atomic
+  select count(*) from trunkline_internal.job_waits as w;
+end;
+
+-- Runs the duty sweep_steps, and returns how many rows it processed.
+create function t.sweep_steps() returns integer
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return trunkline_internal.duty_sweep_steps();
+end;
+$$;
+
+-- Makes running jobs members of a workflow that has no row.
+create function t.join_workflow(p_jobs uuid[]) returns void
+language sql volatile security definer set search_path = pg_catalog, pg_temp
+begin atomic
+  update trunkline_internal.running as r
+  set workflow_id = '00000000-0000-7000-8000-000000000001', workflow_step = 0, workflow_item = array_position(p_jobs, r.job_id) - 1
+  where r.job_id = any(p_jobs);
+end;

@@ -1,4 +1,4 @@
-"""Rows of jobs: what the views do not show, and changes that no function makes."""
+"""Rows of jobs: columns that no view shows, and changes that no function makes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +12,7 @@ __all__ = [
     "as_enqueued",
     "bring_forward",
     "cost_tokens",
+    "error_group",
     "first_of_lane",
     "inserted_running",
     "last_of_lane",
@@ -58,7 +59,7 @@ from {source}
 
 
 def all_jobs(superuser: Superuser) -> list[tuple[Any, ...]]:
-    """Return every job from wherever it is, with its counts; a job in two places comes twice."""
+    """Return every job from all tables, with its counts; a job in two tables is returned twice."""
     return superuser.execute(_ALL).fetchall()
 
 
@@ -69,7 +70,7 @@ def waiting_in_order(superuser: Superuser) -> list[UUID]:
 
 
 def as_enqueued(superuser: Superuser, jobs: Sequence[UUID]) -> list[tuple[Any, ...]]:
-    """Return what enqueue wrote for these jobs, without ids and times; numbers become ranks."""
+    """Return the columns that enqueue wrote, without ids and times, with ranks for sequences."""
     return superuser.execute(_AS_ENQUEUED, (list(jobs),)).fetchall()
 
 
@@ -79,24 +80,24 @@ def cost_tokens(superuser: Superuser, job: UUID | str) -> int | None:
         "select cost_tokens from trunkline_internal.waiting where job_id = %s::uuid", (job,)
     ).fetchone()
     assert row is not None
-    found: int | None = row[0]
-    return found
+    tokens: int | None = row[0]
+    return tokens
 
 
 def request_fields(superuser: Superuser) -> list[str]:
-    """Return the fields of a request as the engine knows them."""
+    """Return the fields of a request that the engine accepts."""
     row = superuser.execute("select trunkline_internal.request_fields('{}')").fetchone()
     assert row is not None
-    found: list[str] = row[0]
-    return found
+    names: list[str] = row[0]
+    return names
 
 
 def last_sequence(superuser: Superuser) -> int:
     """Return the highest sequence number that was drawn."""
     row = superuser.execute("select last_value from trunkline_internal.job_sequence").fetchone()
     assert row is not None
-    found: int = row[0]
-    return found
+    sequence: int = row[0]
+    return sequence
 
 
 def first_of_lane(superuser: Superuser, lane: int) -> UUID:
@@ -116,8 +117,8 @@ def _of_lane(superuser: Superuser, lane: int, order: str) -> UUID:
         (lane,),
     ).fetchone()
     assert row is not None
-    found: UUID = row[0]
-    return found
+    job_id: UUID = row[0]
+    return job_id
 
 
 def unpromoted(superuser: Superuser) -> int:
@@ -127,8 +128,8 @@ def unpromoted(superuser: Superuser) -> int:
         " and run_at <= trunkline.clock() - interval '1 second'"
     ).fetchone()
     assert row is not None
-    found: int = row[0]
-    return found
+    jobs: int = row[0]
+    return jobs
 
 
 def all_due(superuser: Superuser) -> bool:
@@ -141,29 +142,41 @@ def all_due(superuser: Superuser) -> bool:
 
 
 def make_due(superuser: Superuser, job: UUID) -> None:
-    """Let a scheduled job be due now."""
+    """Make a scheduled job due now."""
     superuser.execute(
         "update trunkline_internal.waiting set run_at = trunkline.clock() where job_id = %s", (job,)
     )
 
 
 def bring_forward(superuser: Superuser, by: str) -> None:
-    """Let all waiting jobs be due earlier by this interval."""
+    """Make all waiting jobs due earlier by this interval."""
     superuser.execute("update trunkline_internal.waiting set run_at = run_at - %s::interval", (by,))
 
 
 def renumber(superuser: Superuser, sequence: int) -> None:
-    """Give the waiting job an earlier number, as if a claim of it had been rolled back."""
+    """Give the waiting job an earlier sequence number, as if its claim had been rolled back."""
     superuser.execute("update trunkline_internal.waiting set sequence = %s", (sequence,))
 
 
 def reassign(superuser: Superuser, job: UUID, worker: str = "other") -> None:
-    """Give the attempt to another worker, so that the one that has it has lost it."""
+    """Give the attempt to another worker, so that its present worker has lost it."""
     superuser.execute(
         "update trunkline_internal.running set worker = %s where job_id = %s", (worker, job)
     )
 
 
 def inserted_running(attempt: int, source: str = "trunkline_internal.waiting") -> str:
-    """Return the statement that copies waiting jobs into the running ones."""
+    """Return the statement that copies waiting jobs into the table of running ones."""
     return _INSERT_RUNNING.format(attempt=attempt, source=source)
+
+
+def error_group(superuser: Superuser, kind: str, message: str) -> str:
+    """Return the error group of dead letters with this error."""
+    row = superuser.execute(
+        "select trunkline_internal.error_group_of(jsonb_build_object("
+        "'type', %s::text, 'message', %s::text), null)",
+        (kind, message),
+    ).fetchone()
+    assert row is not None
+    group: str = row[0]
+    return group

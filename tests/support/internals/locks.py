@@ -13,7 +13,7 @@ Connection = psycopg.Connection[Any]
 
 
 def lock_table(holder: Connection, name: str) -> None:
-    """Lock a table against everybody."""
+    """Lock a table against all other sessions."""
     holder.execute(f"lock table {table(name)} in access exclusive mode".encode())
 
 
@@ -26,10 +26,10 @@ def lock_jobs(holder: Connection, name: str, *jobs: UUID) -> None:
 
 
 def unlocked_running(observer: Connection) -> int:
-    """Count the running jobs that nobody has locked."""
+    """Count the running jobs that no session has locked."""
     row = observer.execute(
         "select count(*) from (select from trunkline_internal.running for update skip locked) as f"
     ).fetchone()
     assert row is not None
-    found: int = row[0]
-    return found
+    jobs: int = row[0]
+    return jobs

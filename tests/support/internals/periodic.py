@@ -1,4 +1,4 @@
-"""Duties and schedules: when they run next, and what they remember."""
+"""Duties and schedules: their due times and their state."""
 
 from datetime import datetime
 from typing import Any
@@ -31,7 +31,7 @@ $$
 
 
 def hurry_duties(superuser: Superuser) -> None:
-    """Let promote and reclaim run twice a second."""
+    """Make promote and reclaim run twice a second."""
     superuser.execute(
         "update trunkline_internal.duties set every = '500 milliseconds'"
         " where duty in ('promote', 'reclaim')"
@@ -39,19 +39,19 @@ def hurry_duties(superuser: Superuser) -> None:
 
 
 def forget_runs(superuser: Superuser) -> None:
-    """Let duties keep nothing from earlier runs."""
+    """Delete the state of duties from earlier runs."""
     superuser.execute(
         "update trunkline_internal.duties set state = '{}', runs = 0, ended_at = null"
     )
 
 
 def make_duties_due(superuser: Superuser) -> None:
-    """Let all duties be due, as if none had ever run."""
+    """Make all duties due, as if none had ever run."""
     superuser.execute("update trunkline_internal.duties set started_at = null")
 
 
 def make_schedules_due(superuser: Superuser, at: datetime | None = None) -> None:
-    """Let all schedules be due at the given time, or now."""
+    """Make all schedules due at the given time, or now."""
     superuser.execute(
         "update trunkline_internal.schedules set next_run_at = coalesce(%s, clock_timestamp())",
         (at,),
@@ -67,5 +67,5 @@ def set_time_zone(superuser: Superuser, schedule: str, zone: str) -> None:
 
 
 def unguard_duties(superuser: Superuser) -> None:
-    """Let any number of sessions run the same duty at once."""
+    """Allow any number of sessions to run the same duty at once."""
     superuser.execute(_UNGUARDED)

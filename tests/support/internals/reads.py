@@ -1,4 +1,4 @@
-"""What PostgreSQL has counted of reads of internal tables."""
+"""PostgreSQL's counts of reads of internal tables."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ __all__ = ["of_all_sessions", "of_transaction"]
 
 Superuser = psycopg.Connection[Any]
 
-# Partitions count for their table.
+# Reads of a partition count for its table.
 _OF_TRANSACTION = """
 select coalesce(p.parent, s.relname), sum(coalesce(s.seq_tup_read, 0))::bigint,
   sum(coalesce(s.idx_tup_fetch, 0))::bigint
@@ -38,12 +38,12 @@ select
 
 def of_transaction(superuser: Superuser) -> dict[str, tuple[int, int]]:
     """Return the rows read in this transaction by table, as (without an index, by an index)."""
-    found = superuser.execute(_OF_TRANSACTION).fetchall()
-    return {table: (read, fetched) for table, read, fetched in found}
+    rows = superuser.execute(_OF_TRANSACTION).fetchall()
+    return {table: (read, fetched) for table, read, fetched in rows}
 
 
 def of_all_sessions(superuser: Superuser, *schemas: str) -> tuple[int, int]:
-    """Return the rows and the buffers that all ended sessions have read, also in these schemas."""
+    """Return the rows and buffers that all ended sessions have read, also in these schemas."""
     row = superuser.execute(_OF_ALL_SESSIONS, {"schemas": [SCHEMA, *schemas]}).fetchone()
     assert row is not None
     return int(row[0]), int(row[1])

@@ -1,4 +1,4 @@
-"""The engine's register of refusals, and refusing by it."""
+"""The engine's register of refusals."""
 
 from typing import Any
 
@@ -18,5 +18,5 @@ def registered(superuser: Superuser) -> list[tuple[str, str, str, str]]:
 
 
 def refuse(superuser: Superuser, name: str) -> None:
-    """Refuse by this name, as functions of the engine do."""
+    """Raise the refusal with this name, as functions of the engine do."""
     superuser.execute("select trunkline_internal.refuse(p_name => %s, p_detail => '{}')", (name,))

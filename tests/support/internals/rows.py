@@ -1,4 +1,4 @@
-"""Rows of any internal table: how many there are, all of them, or none."""
+"""Rows of any internal table: count, read or delete them."""
 
 from typing import Any
 
@@ -25,17 +25,17 @@ where c.relnamespace = %s::regnamespace and c.relkind in ('r', 'p') and not c.re
 
 
 def count(superuser: Superuser, name: str, **equal: Any) -> int:
-    """Count the rows of a table, or those whose columns have the given values."""
+    """Count the rows of a table, or those with the given values."""
     where = " and ".join(f"{column} = %({column})s" for column in equal) or "true"
     query = f"select count(*) from {table(name)} where {where}".encode()
     row = superuser.execute(query, equal).fetchone()
     assert row is not None
-    found: int = row[0]
-    return found
+    rows: int = row[0]
+    return rows
 
 
 def contents(superuser: Superuser, name: str) -> list[tuple[Any, ...]]:
-    """Return all rows of a table by its first column."""
+    """Return all rows of a table, sorted by its first column."""
     return superuser.execute(f"select * from {table(name)} order by 1".encode()).fetchall()
 
 
@@ -52,7 +52,7 @@ def digests(superuser: Superuser) -> dict[str, str]:
 
 
 def stored_characters(superuser: Superuser) -> int:
-    """Count the characters of all rows of every table, also of what is stored out of line."""
+    """Count the characters of all rows of every table, including values stored out of line."""
     size = "coalesce(sum(length(t::text)), 0)"
     return sum(int(value) for _, value in _of_each_table(superuser, size))
 
@@ -70,9 +70,9 @@ def clear(superuser: Superuser, *names: str) -> None:
 
 
 def _of_each_table(superuser: Superuser, aggregate: str) -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = []
+    aggregates: list[tuple[str, Any]] = []
     for (name,) in superuser.execute(_TABLES, (SCHEMA,)).fetchall():
         row = superuser.execute(f"select {aggregate} from {SCHEMA}.{name} as t".encode()).fetchone()
         assert row is not None
-        found.append((name, row[0]))
-    return found
+        aggregates.append((name, row[0]))
+    return aggregates

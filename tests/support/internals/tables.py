@@ -1,10 +1,10 @@
-"""Internal tables by the words of the product."""
+"""Names of internal tables by the words of the product."""
 
 __all__ = ["SCHEMA", "table"]
 
 SCHEMA = "trunkline_internal"
 
-# Every other table is called by its own name.
+# Tables whose word differs from their name.
 _NAMES = {
     "adjustments": "bucket_adjustments",
     "buckets": "bucket_names",

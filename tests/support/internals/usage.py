@@ -23,7 +23,7 @@ Superuser = psycopg.Connection[Any]
 
 
 class Cost(NamedTuple):
-    """What a job will be charged."""
+    """The cost that a claim of a job charges."""
 
     requests: int
     tokens: int
@@ -43,7 +43,7 @@ class Entry(NamedTuple):
 def costs_of_waiting(
     superuser: Superuser, *jobs: UUID, task: str | None = None
 ) -> list[Cost | None]:
-    """Return the costs of waiting jobs in their order; None where no limit charges a job."""
+    """Return the costs of waiting jobs in their order; None for a job without limits."""
     rows = superuser.execute(
         "select cost_requests, cost_tokens, cost_units from trunkline_internal.waiting"
         " where (job_id = any(%(jobs)s) or %(all)s) and task = coalesce(%(task)s, task)"
@@ -54,7 +54,7 @@ def costs_of_waiting(
 
 
 def entries(superuser: Superuser) -> list[Entry]:
-    """Return the lines of the usage ledger by time."""
+    """Return the lines of the usage ledger, sorted by time."""
     rows = superuser.execute(
         "select job_id, grant_id, tokens, units, cost from trunkline_internal.usage order by at"
     )
@@ -62,7 +62,7 @@ def entries(superuser: Superuser) -> list[Entry]:
 
 
 def estimates(superuser: Superuser) -> list[tuple[int, int]]:
-    """Return what was learned about the costs of tasks, as (tokens, units)."""
+    """Return the learned estimates of tasks, as (tokens, units)."""
     return superuser.execute(
         "select tokens, units from trunkline_internal.estimates order by tokens, units"
     ).fetchall()
@@ -78,21 +78,23 @@ def learn(superuser: Superuser, task: str, bucket: str, *, tokens: int, units: i
 
 
 def tokens_of_grant(superuser: Superuser, grant: UUID) -> int:
-    """Return the tokens that a grant is charged with."""
-    ((tokens,),) = superuser.execute(
+    """Return the tokens that were charged for a grant."""
+    row = superuser.execute(
         "select tokens from trunkline_internal.grants where grant_id = %s", (grant,)
-    )
-    found: int = tokens
-    return found
+    ).fetchone()
+    assert row is not None
+    tokens: int = row[0]
+    return tokens
 
 
 def unsettled_grants(superuser: Superuser) -> int:
     """Count the grants that were not settled."""
-    ((grants,),) = superuser.execute(
+    row = superuser.execute(
         "select count(*) from trunkline_internal.grants where settled_at is null"
-    )
-    found: int = grants
-    return found
+    ).fetchone()
+    assert row is not None
+    grants: int = row[0]
+    return grants
 
 
 def quota_hours(superuser: Superuser) -> list[tuple[int, int]]:
@@ -103,7 +105,7 @@ def quota_hours(superuser: Superuser) -> list[tuple[int, int]]:
 
 
 def fill_quota_hours(superuser: Superuser, buckets: int, rows_each: int) -> None:
-    """Give many idle buckets rows of one unit each, over the last 300 hours."""
+    """Insert rows of one unit each for many idle buckets, over the last 300 hours."""
     superuser.execute(
         "insert into trunkline_internal.quota_hours (bucket, hour, amount)"
         " select b, floor(extract(epoch from now()) / 3600) - h %% 300, 1"
@@ -114,9 +116,10 @@ def fill_quota_hours(superuser: Superuser, buckets: int, rows_each: int) -> None
 
 
 def quota_rows_read(superuser: Superuser) -> int:
-    """Count the rows of quotas that any session has read; the sessions must flush their counts."""
-    ((read,),) = superuser.execute(
+    """Count the rows of quotas that any session has read and reported to the statistics."""
+    row = superuser.execute(
         "select seq_tup_read + idx_tup_fetch from pg_stat_user_tables where relname = 'quota_hours'"
-    )
-    found: int = read
-    return found
+    ).fetchone()
+    assert row is not None
+    rows: int = row[0]
+    return rows

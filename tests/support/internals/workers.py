@@ -1,4 +1,4 @@
-"""Idle workers, who leave a flag to be notified, and workers whom the engine has given up."""
+"""Idle workers, which set a flag to be notified, and workers that the engine considers gone."""
 
 from typing import Any
 
@@ -19,13 +19,14 @@ def sleep_flags(superuser: Superuser, worker: str | None = None) -> list[tuple[s
 
 
 def flag_version(superuser: Superuser) -> str:
-    """Return what changes when the only flag is written again."""
-    ((version,),) = superuser.execute("select xmin::text from trunkline_internal.sleepers")
-    found: str = version
-    return found
+    """Return a value that changes when the only flag is written again."""
+    row = superuser.execute("select xmin::text from trunkline_internal.sleepers").fetchone()
+    assert row is not None
+    version: str = row[0]
+    return version
 
 
 def declare_gone(superuser: Superuser) -> None:
-    """Let all workers be gone and their flags removed, as reclaim does with silent ones."""
+    """Mark all workers as gone and remove their flags, as reclaim does with silent ones."""
     superuser.execute("update trunkline_internal.workers set state = 'gone'")
     superuser.execute("delete from trunkline_internal.sleepers")

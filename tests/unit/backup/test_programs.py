@@ -87,14 +87,14 @@ def test_a_program_reads_its_data_from_a_pipe(tmp_path: Path) -> None:
     assert target.read_text() == "data"
 
 
-def test_a_program_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
+def test_a_program_that_fails_is_reported_with_its_last_output(tmp_path: Path) -> None:
     program = _script(tmp_path, "sys.stderr.write('a' * 10 + 'b' * 4000 + '\\n'); sys.exit(3)")
     with pytest.raises(BackupFailed) as failed, running(program, "host=h", []):
         pass
     assert str(failed.value) == "pg_dump failed: " + "b" * 4000
 
 
-def test_a_program_that_stops_reading_is_told_by_its_own_words(tmp_path: Path) -> None:
+def test_a_program_that_stops_reading_is_reported_with_its_output(tmp_path: Path) -> None:
     program = _script(tmp_path, "sys.stdin.close(); sys.stderr.write('full'); sys.exit(1)")
 
     def feed() -> None:

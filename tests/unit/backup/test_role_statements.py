@@ -232,7 +232,7 @@ def test_a_role_becomes_a_member_of_the_owners_for_a_while() -> None:
     ]
 
 
-def test_a_role_that_cannot_become_an_owner_is_told_what_to_do() -> None:
+def test_a_role_that_cannot_become_an_owner_receives_a_hint() -> None:
     target: Any = Target({"pg_has_role": [(False, False)]})
     target.refused.add("grant ")
     with pytest.raises(RestoreRefused) as refused:

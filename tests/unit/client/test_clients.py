@@ -120,7 +120,7 @@ def test_what_is_no_list_of_requests_is_refused(engine: Engine, app: Trunkline) 
             _run(app.enqueue_many(wrong))
         assert refused.value.message == "enqueue_many takes a list of requests"
         assert refused.value.hint == (
-            "Make each with task.request(...), for example [send.request(to=name)]."
+            "Create each with task.request(...), for example [send.request(to=name)]."
         )
 
 
@@ -132,11 +132,11 @@ def test_one_call_has_one_connection(engine: Engine, app: Trunkline) -> None:
         with pytest.raises(UnsupportedConnection) as refused:
             _run(app.enqueue_many(requests))
         assert str(refused.value) == "Requests of one call name different connections"
-    with pytest.raises(UnsupportedConnection, match="is no connection that is known"):
+    with pytest.raises(UnsupportedConnection, match="is not a supported connection"):
         _run(app.enqueue_many([one.options(connection=mine).request(1)] * 2))
 
 
-def test_an_unknown_name_is_told_with_the_server(engine: Engine, app: Trunkline) -> None:
+def test_an_unknown_name_is_refused_with_the_server(engine: Engine, app: Trunkline) -> None:
     def unknown(*_: Any) -> Any:
         raise UnknownTask("unknown task", detail={"task": "t"})
 
@@ -169,7 +169,7 @@ def test_jobs_are_listed_by_what_is_given(engine: Engine, app: Trunkline) -> Non
         with pytest.raises(InvalidArgument) as refused:
             _run(app.jobs.list(state=wrong))
         assert refused.value.message == "unknown state"
-        assert refused.value.hint.startswith("One of ")
+        assert refused.value.hint.startswith("Pass one of ")
         assert "nothing" in refused.value.detail["state"]
     for no_id in ("5", 5, None):
         with pytest.raises(InvalidArgument) as refused:

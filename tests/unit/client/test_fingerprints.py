@@ -140,6 +140,15 @@ def fingerprint(handler: Callable[..., Any]) -> str:
     return Schema("task", handler).fingerprint
 
 
+def test_a_signature_also_differs_with_the_result() -> None:
+    def letter(to: str) -> str: ...  # type: ignore[empty-body]
+    def number(to: str) -> int: ...  # type: ignore[empty-body]
+
+    first, second = (Schema("task", handler).signature.split(":") for handler in (letter, number))
+    assert first[0] == second[0] == fingerprint(letter)
+    assert first[1] != second[1]
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -214,7 +223,7 @@ def nested(to: str, item: Item | None = None, model: Model | None = None) -> Non
         ("{", None),
     ],
 )
-def test_a_worker_tells_a_field_of_other_code_from_a_wrong_type(
+def test_a_worker_distinguishes_a_field_of_other_code_from_a_wrong_type(
     payload: str, misplaced: str | None
 ) -> None:
     with pytest.raises(PayloadMismatch) as caught:

@@ -187,7 +187,7 @@ def test_arguments_are_bound_as_python_binds_them(handler: Callable[..., Any]) -
         (("a",), {"ctx": None}, "unexpected keyword argument 'ctx'"),
     ],
 )
-def test_a_wrong_call_is_told_with_the_signature(
+def test_a_wrong_call_is_refused_with_the_signature(
     args: tuple[Any, ...], kwargs: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(PayloadMismatch, match=sentence) as caught:

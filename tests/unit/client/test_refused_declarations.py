@@ -27,7 +27,7 @@ def _breaker(**wrong: Any) -> Breaker:
 _CONCURRENCY = 'Pass how many run at once: 3, or by key {"document/{document}": 1}.'
 _BREAKER = "See the reference of Breaker."
 _ALIASES = 'Pass a list of names: aliases=["old_name"].'
-_ALIAS_ONCE = "Name each old name once, and not the name that the task has now."
+_ALIAS_ONCE = "List each old name once, without the task's present name."
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ _ALIAS_ONCE = "Name each old name once, and not the name that the task has now."
         *(
             (
                 {"breaker": _breaker(failures=wrong)},
-                f"breaker of t: failures is {wrong!r}, not a number from 1 on",
+                f"breaker of t: failures is {wrong!r}, not 1 or more",
                 _BREAKER,
             )
             for wrong in (0, True, 1.5)
@@ -76,7 +76,7 @@ _ALIAS_ONCE = "Name each old name once, and not the name that the task has now."
         *(
             (
                 {"breaker": _breaker(share=wrong)},
-                f"breaker of t: share is {wrong!r}, not from 0 to 1",
+                f"breaker of t: share is {wrong!r}, not between 0 and 1",
                 _BREAKER,
             )
             for wrong in (-0.1, 1.1, True, "x")
@@ -84,7 +84,7 @@ _ALIAS_ONCE = "Name each old name once, and not the name that the task has now."
         *(
             (
                 {"breaker": Breaker(window=wrong)},
-                f"breaker of t: window is {wrong!r}, not from a minute to a day",
+                f"breaker of t: window is {wrong!r}, not between a minute and a day",
                 _BREAKER,
             )
             for wrong in (59, 86401)
@@ -92,7 +92,7 @@ _ALIAS_ONCE = "Name each old name once, and not the name that the task has now."
         *(
             (
                 {"breaker": Breaker(probe_after=wrong)},
-                f"breaker of t: probe_after is {wrong!r}, not from a second to a day",
+                f"breaker of t: probe_after is {wrong!r}, not between a second and a day",
                 _BREAKER,
             )
             for wrong in (0.9, 86401)
@@ -109,13 +109,13 @@ _ALIAS_ONCE = "Name each old name once, and not the name that the task has now."
         ),
         (
             {"cost": {"tokens": 1}},
-            "Task t has a cost and no limit",
-            'Name what it takes from: limit="openai".',
+            "Task t has a cost but no limit",
+            'Name the limit: limit="openai".',
         ),
         (
             {"cost": dict, "limit": []},
-            "Task t has a cost and no limit",
-            'Name what it takes from: limit="openai".',
+            "Task t has a cost but no limit",
+            'Name the limit: limit="openai".',
         ),
         (
             {"backoff": 5},
@@ -183,8 +183,10 @@ def test_unknown_arguments_are_named_in_order(app: Trunkline) -> None:
     wrong: Any = {"zeal": 1, "colour": 2, "queue": "q"}
     with pytest.raises(InvalidTask) as refused:
         app.task(**wrong)(_work)
-    assert str(refused.value) == "@app.task does not know colour, zeal"
-    assert refused.value.hint.startswith("It takes aliases, audit, backoff, breaker, concurrency,")
+    assert str(refused.value) == "@app.task has no argument colour, zeal"
+    assert refused.value.hint.startswith(
+        "It accepts aliases, audit, backoff, breaker, concurrency,"
+    )
 
 
 def _generator() -> Any:
@@ -216,7 +218,7 @@ class _Callable:
             _asynchronous,
             {"process": True},
             "The handler of _asynchronous is `async def` with process=True",
-            "Use `def`: a process of its own has no event loop to share.",
+            "Use `def`: a separate process has no event loop to share.",
         ),
         (
             _Callable,
@@ -240,10 +242,10 @@ def test_an_object_and_a_task_are_no_functions(app: Trunkline) -> None:
     task: Any = app.task(_work)
     with pytest.raises(InvalidTask) as refused:
         app.task(task)
-    assert str(refused.value) == "<task _work> is a task already"
+    assert str(refused.value) == "<task _work> is already a task"
 
 
-def test_two_tasks_of_one_name_are_told_apart(app: Trunkline) -> None:
+def test_two_tasks_of_one_name_are_refused_with_their_places(app: Trunkline) -> None:
     app.task(name="t", aliases=["old"])(_work)
     place = f"{__name__}._work (line {_work.__code__.co_firstlineno})"
     with pytest.raises(DuplicateTask) as refused:
@@ -278,8 +280,8 @@ _APP = (
 @pytest.mark.parametrize(
     ("path", "message", "hint"),
     [
-        ("", "'' names no module", None),
-        (":app", "':app' names no module", None),
+        ("", "'' does not name a module", None),
+        (":app", "':app' does not name a module", None),
         ("./a/b.py:x", "./a/b.py is a file, not a module", "Name it a.b:x."),
         ("a.py", "a.py is a file, not a module", "Name it a:app."),
         ("a/b", "a/b is a file, not a module", "Name it a.b:app."),
@@ -300,7 +302,7 @@ _APP = (
         (
             "needy_app",
             "Module needy_app imports no_such_library, which is not installed",
-            "Install what brings no_such_library into the environment of this command.",
+            "Install the package that provides no_such_library in the environment of this command.",
         ),
         (
             "broken_app",

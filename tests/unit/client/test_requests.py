@@ -125,14 +125,14 @@ def test_what_cannot_be_encoded_is_refused() -> None:
     request: Request[Any] = Request("t", b"{}", Options(cost={"x": object()}), lambda value: value)  # type: ignore[dict-item]
     with pytest.raises(InvalidArgument) as refused:
         document([request])
-    assert refused.value.message == "an option is not what it must be"
+    assert refused.value.message == "an option has an invalid value"
     assert refused.value.hint == (
         "Keys, tags, queue and tenant are text, priority and max_attempts whole numbers."
     )
     assert "object" in refused.value.detail["problem"]
 
 
-def test_a_request_has_what_the_task_says() -> None:
+def test_a_request_has_the_options_of_the_task() -> None:
     app = Trunkline("postgresql://nobody@nowhere/none")
 
     @app.task(limit="openai", cost=lambda a: {"tokens": a})

@@ -13,9 +13,9 @@ import pydantic
 import pytest
 
 from trunkline import Cancel, Snooze
-from trunkline.client.codec import encode
 from trunkline.client.signature import Schema
 from trunkline.errors import ResultMismatch, WrongResult
+from trunkline.model.codec import encode
 
 
 @dataclass
@@ -125,7 +125,7 @@ def test_results_come_back_as_they_went(handler: Callable[..., Any], value: Any)
     ("handler", "value"),
     [(receipt, 5), (receipt, {"number": 1}), (nothing, 5), (names, {"one": "x"}), (total, {})],
 )
-def test_a_result_of_another_shape_is_told(handler: Callable[..., Any], value: Any) -> None:
+def test_a_result_of_another_shape_is_reported(handler: Callable[..., Any], value: Any) -> None:
     with pytest.raises(ResultMismatch, match="The result does not fit task") as caught:
         Schema("task", handler).result(value)
     assert caught.value.code == "result_mismatch"

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from trunkline.client.codec import encode
 from trunkline.db.call import json_text, plain_text
+from trunkline.model.codec import encode
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from trunkline.db.call import json_text, plain_text
         ("caf\udce9", "caf?"),
     ],
 )
-def test_text_that_describes_is_made_storable(given: str | None, expected: str | None) -> None:
+def test_descriptive_text_is_cleaned_for_storage(given: str | None, expected: str | None) -> None:
     assert plain_text(given) == expected
     assert json.loads(json_text({"k": [given]})) == {"k": [expected]}
 

@@ -77,7 +77,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     return Time(monkeypatch)
 
 
-def test_a_wait_looks_often_at_first_and_then_every_half_second(
+def test_a_wait_polls_often_at_first_and_then_every_half_second(
     engine: Engine, app: Trunkline, time: Time
 ) -> None:
     looks = iter([_job(JobState.RUNNING)] * 14 + [_job(JobState.COMPLETED)])
@@ -114,7 +114,7 @@ def test_a_wait_raises_what_became_of_the_job(engine: Engine, app: Trunkline, ti
         _run(app.jobs.wait(uuid4()))
 
 
-def test_a_wait_ends_at_its_time_and_looks_once_more(
+def test_a_wait_polls_once_more_when_its_time_ends(
     engine: Engine, app: Trunkline, time: Time
 ) -> None:
     engine.answers["job"] = lambda _: _job(JobState.READY)

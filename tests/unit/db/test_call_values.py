@@ -66,7 +66,7 @@ def test_due_times_are_the_first_column_of_each_row() -> None:
 
 
 def test_a_row_becomes_a_job() -> None:
-    names = read._DETAIL_NAMES  # noqa: SLF001
+    names = read.DETAIL_NAMES
     row = dict.fromkeys(names) | {"id": _ID, "state": "dead", "task": "t"}
     found = read.job(_ID).decode([tuple(row[name] for name in names)])
     assert found is not None
@@ -129,7 +129,7 @@ def test_jobs_are_enqueued_on_the_callers_connection(job: Any) -> None:
     assert (connection.seen, connection.handlers) == ([1], [])
 
 
-def test_a_connection_of_the_other_kind_is_told_where_to_pass_it() -> None:
+def test_a_connection_of_the_other_kind_is_refused_with_the_right_client() -> None:
     with pytest.raises(UnsupportedConnection) as refused:
         foreign.enqueue_on(AsyncConnection([]), "[]")
     assert str(refused.value) == "psycopg.x.AsyncConnection is asynchronous"
@@ -137,7 +137,7 @@ def test_a_connection_of_the_other_kind_is_told_where_to_pass_it() -> None:
     with pytest.raises(UnsupportedConnection) as refused:
         asyncio.run(foreign.enqueue_on_async(Connection([]), "[]"))
     assert refused.value.hint == "Pass it to task.sync.options(...)."
-    with pytest.raises(UnsupportedConnection, match="is no connection that is known"):
+    with pytest.raises(UnsupportedConnection, match="is not a supported connection"):
         foreign.enqueue_on(object(), "[]")
 
 
@@ -236,7 +236,7 @@ def test_a_listener_does_not_listen_through_a_pooler_or_on_a_broken_connection(
     asyncio.run(story())
 
 
-def test_a_pool_that_finds_no_server_looks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pool_that_finds_no_server_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
     dsn = "postgresql://u@127.0.0.1:1/d?connect_timeout=1"
     sync = SyncPool(dsn)
     for _ in range(2):

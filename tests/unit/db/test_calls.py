@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from trunkline.db.call import json_text, nothing, one, plain_text, rows_of, scalar
-from trunkline.db.calls import read, recent, views, work
+from trunkline.db.calls import read, recent, work
 from trunkline.db.calls.produce import register_tasks
 from trunkline.db.packed import Integers, Uuids
 from trunkline.model import Backoff, Event, JobState, TaskPolicy
@@ -99,7 +99,7 @@ def test_every_end_carries_jobs_attempts_and_texts_that_can_be_stored() -> None:
 def test_a_claim_reads_jobs_and_the_position_of_the_last_row() -> None:
     call = work.claim("w", ("b", "a"), 5, None, "{}", limited=2)
     assert call.parameters == ("w", ["b", "a"], 5, None, "{}", 2)
-    blank = (None,) * 15
+    blank = (None,) * 16
     job = (
         _IDS[0],
         2,
@@ -116,15 +116,16 @@ def test_a_claim_reads_jobs_and_the_position_of_the_last_row() -> None:
         _NOW,
         None,
         None,
+        _IDS[1],
     )
     claimed = call.decode([(*job, None), (*blank, '{"a":1}')])
-    assert [one.job_id for one in claimed.jobs] == [_IDS[0]]
+    assert [(one.job_id, one.workflow_id) for one in claimed.jobs] == [(_IDS[0], _IDS[1])]
     assert claimed.position == '{"a":1}'
     assert call.decode([]).jobs == []
     assert call.decode([]).position is None
 
 
-def test_what_happened_lately_is_told_apart_by_its_time() -> None:
+def test_recent_changes_are_distinguished_by_their_time() -> None:
     call = recent.recently(_NOW, task="t", queue=None, most=3)
     assert call.parameters == (_NOW, "t", None, 3)
     job = (None, None, _IDS[0], "ready", "t", "q", None, 1, _NOW, *(None,) * 4, "w", None, None)
@@ -149,33 +150,11 @@ def test_what_happened_lately_is_told_apart_by_its_time() -> None:
     assert found.events == [Event(_NOW, "kind", _IDS[1], "dead", "t", "q", "x", 4, "w", {"a": 1})]
 
 
-def test_dead_letters_are_bounded_only_with_a_limit() -> None:
-    everything = views.dead_letters(jobs=tuple(_IDS), task="t")
-    assert everything.parameters == (_IDS, _IDS, "t", "t", *(None,) * 7)
-    assert "20000" not in everything.sql
-    bounded = views.dead_letters(limit=5, queue="q", tenant="x", acknowledged=False)
-    assert bounded.parameters == (5, None, None, None, None, "q", "q", "x", "x", False, False, 5)
-    assert "acknowledged_at is null order" in bounded.sql
-    for acknowledged in (None, True):
-        seen = views.dead_letters(limit=5, acknowledged=acknowledged)
-        assert "20000" in seen.sql
-        assert "acknowledged_at is null order" not in seen.sql
-    beyond = views.dead_letters_beyond(limit=5, acknowledged=False)
-    assert beyond.parameters == (5, 5)
-    assert "acknowledged_at is null order" in beyond.sql
-    assert "is null" not in views.dead_letters_beyond(limit=5, acknowledged=None).sql
-
-
-def test_lists_of_jobs_name_states_and_leave_empty_rows_out() -> None:
+def test_a_list_of_jobs_passes_the_names_of_states() -> None:
     nobody = {"task": None, "queue": None, "tenant": None, "before": None}
-    for make in (read.list_jobs, read.find_jobs):
-        call = make(states=[JobState.DEAD, JobState.READY], limit=3, **nobody)
-        assert call.parameters == (["dead", "ready"], None, None, None, 3, None)
-        assert make(states=None, limit=3, **nobody).parameters[0] is None
-    page = read.find_jobs(states=None, limit=3, **nobody).decode(
-        [(_IDS[0], *(None,) * len(read.LIST_NAMES))]
-    )
-    assert page == read.JobPage([], _IDS[0])
+    call = read.list_jobs(states=[JobState.DEAD, JobState.READY], limit=3, **nobody)
+    assert call.parameters == (["dead", "ready"], None, None, None, 3, None)
+    assert read.list_jobs(states=None, limit=3, **nobody).parameters[0] is None
     assert read.job(_IDS[0]).decode([]) is None
 
 

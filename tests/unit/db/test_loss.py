@@ -51,9 +51,7 @@ class Broken:
         (ValueError("x"), False),
     ],
 )
-def test_the_state_of_an_error_says_whether_a_database_is_lost(
-    error: Exception, expected: bool
-) -> None:
+def test_the_sqlstate_shows_whether_a_database_is_lost(error: Exception, expected: bool) -> None:
     assert is_loss_state(error) is expected
     # Not ours until one of our connections has marked it.
     assert database_lost(error) is False

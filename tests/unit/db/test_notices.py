@@ -43,8 +43,9 @@ def test_a_late_call_is_logged_once_an_hour(clock: Clock, caplog: pytest.LogCapt
     assert caplog.messages == [
         (
             "an attempt of t ended 7 s after it was charged to limit openai, without ctx.http,"
-            " ctx.grant or ctx.settle: a call it made late may have exceeded the limit. See"
-            " `trunkline limits show openai`; further ones are only counted there for an hour"
+            " ctx.grant or ctx.settle: a late call may have exceeded the limit. See"
+            " `trunkline limits show openai`, which counts further ones; they are not logged for an"
+            " hour"
         )
     ]
     clock.now += 3599

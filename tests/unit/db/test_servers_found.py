@@ -115,7 +115,7 @@ def test_an_application_may_refuse_the_embedded_server(server: Server) -> None:
     with pytest.raises(DsnRequired) as refused, module.resolve(embedded=False):
         pass
     assert str(refused.value) == (
-        "There is no connection string, and the application was made with embedded=False, so the"
+        "There is no connection string, and the application was created with embedded=False, so the"
         " embedded server is not used"
     )
 
@@ -144,9 +144,9 @@ def test_the_embedded_server_is_reported_once(
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert record.getMessage() == (
-        f"TRUNKLINE_DSN is not set: using the embedded server in {server.folder.home}, which no"
-        " other machine sees. Set TRUNKLINE_DSN to use your database, or TRUNKLINE_EMBEDDED=1 if"
-        " this is intended; TRUNKLINE_EMBEDDED=0 refuses it"
+        f"TRUNKLINE_DSN is not set: using the embedded server in {server.folder.home}, which"
+        " other machines cannot reach. Set TRUNKLINE_DSN to use your database, or"
+        " TRUNKLINE_EMBEDDED=1 if this is intended; TRUNKLINE_EMBEDDED=0 refuses it"
     )
 
 

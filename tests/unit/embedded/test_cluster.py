@@ -59,7 +59,7 @@ class Programs:
         (16, ["--locale=C.UTF-8"]),
     ],
 )
-def test_data_is_made_under_another_name(folder: Folder, major: int, locale: list[str]) -> None:
+def test_data_is_created_under_another_name(folder: Folder, major: int, locale: list[str]) -> None:
     draft = folder.home / "data.new"
     (draft / "left over").mkdir(parents=True)
 
@@ -79,7 +79,7 @@ def test_data_is_made_under_another_name(folder: Folder, major: int, locale: lis
     assert not draft.exists()
 
 
-def test_a_failed_initdb_is_told_with_its_words(folder: Folder) -> None:
+def test_a_failed_initdb_is_reported_with_its_output(folder: Folder) -> None:
     programs: Any = Programs(folder)
     programs.code = 1
     with pytest.raises(EmbeddedStartFailed) as failed:
@@ -152,7 +152,7 @@ def test_a_passing_failure_is_tried_again(starts: Starts, passing: str) -> None:
     assert starts.pauses == [0.05]
 
 
-def test_a_lasting_failure_is_told_with_the_log(starts: Starts) -> None:
+def test_a_lasting_failure_is_reported_with_the_log(starts: Starts) -> None:
     _log(starts.folder, f"before: {cluster._PASSING[0]}")  # noqa: SLF001
     programs = Programs(starts.folder, lambda: _log(starts.folder, "bad setting"))
     with pytest.raises(EmbeddedStartFailed) as failed:

@@ -91,7 +91,7 @@ def test_without_data_there_is_no_version_and_no_server(folder: Folder) -> None:
     assert missing.log_tail(0) == ""
 
 
-def test_the_data_tells_its_version_and_its_recorded_process(folder: Folder) -> None:
+def test_the_data_folder_has_its_version_and_its_recorded_process(folder: Folder) -> None:
     folder.data.mkdir(mode=0o700)
     assert folder.has_data
     assert folder.data_version is None
@@ -221,7 +221,7 @@ def test_the_directory_of_the_socket_is_private(folder: Folder, tmp_path: Path) 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another account")
-def test_the_directory_of_the_socket_belongs_to_who_runs_the_server(folder: Folder) -> None:
+def test_the_directory_of_the_socket_belongs_to_the_user_of_the_server(folder: Folder) -> None:
     folder.secure_socket_directory(65534)
     assert folder.socket_directory.stat().st_uid == 65534
     folder.secure_socket_directory(65534)

@@ -97,7 +97,7 @@ def test_a_wheel_comes_before_the_system(
     assert binaries.find(_DATA, "16").directory == installed / "16" / "bin"
 
 
-def test_programs_that_do_not_tell_their_version_have_none(installed: Path) -> None:
+def test_programs_that_do_not_print_their_version_have_none(installed: Path) -> None:
     odd = _programs(installed / "99" / "bin", "unknown")
     assert binaries.find(_DATA, None) == Binaries(odd, 0)
 

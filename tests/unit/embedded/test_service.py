@@ -56,7 +56,7 @@ def world(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> World:
     return World(folder, monkeypatch)
 
 
-def test_a_stop_takes_the_pin_away_and_says_whether_it_ran(world: World) -> None:
+def test_a_stop_removes_the_pin_and_returns_whether_the_server_ran(world: World) -> None:
     world.folder.pinned = True
     assert service.stop(world.folder.home) is True
     assert world.done == ["stop"]
@@ -136,7 +136,7 @@ def test_a_connection_string_needs_a_server_that_was_started(folder: Folder) -> 
     assert connection_string(folder, user="postgres").startswith("postgresql://postgres@/")
 
 
-def test_psql_is_looked_for_beside_the_server(
+def test_psql_is_searched_next_to_the_server(
     folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(binaries, "find", lambda *_: Binaries(tmp_path, 18))

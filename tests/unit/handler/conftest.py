@@ -1,4 +1,4 @@
-"""Clients of both kinds without limits; the link to an engine is never used."""
+"""Asynchronous and blocking clients without limits, which never call an engine."""
 
 import asyncio
 import shutil
@@ -35,7 +35,7 @@ def unlimited(*, raise_for_limit: bool = True) -> Any:
 
 @pytest.fixture(params=["loop", "uvloop", "thread"])
 def send(request: pytest.FixtureRequest) -> Iterator[Send]:
-    """Send one request with a new client, over connections that are kept."""
+    """Return a function that sends a request with a new client over kept connections."""
     if request.param == "thread":
         connections = SyncConnections()
         grants = SyncGrants(LINK, a_job(), None, connections)
@@ -55,8 +55,8 @@ def send(request: pytest.FixtureRequest) -> Iterator[Send]:
         kept = AsyncConnections()
         calls = AsyncGrants(LINK, a_job(), None, kept)
 
-        async def wait(coming: Awaitable[httpx2.Response]) -> httpx2.Response:
-            return await coming
+        async def wait(response: Awaitable[httpx2.Response]) -> httpx2.Response:
+            return await response
 
         def run(
             *arguments: Any, raise_for_limit: bool = True, cookies: Any = None, **options: Any
@@ -89,6 +89,6 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def tls(certificate: Path) -> ssl.SSLContext:
-    found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    found.load_cert_chain(certificate / "certificate.pem", certificate / "key.pem")
-    return found
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate / "certificate.pem", certificate / "key.pem")
+    return context

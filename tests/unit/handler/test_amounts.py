@@ -13,7 +13,7 @@ from trunkline.handler.patience import patience
 _GRANT: Any = "00000000-0000-0000-0000-000000000000"
 
 
-def test_only_what_was_given_is_said_and_zero_is_an_amount() -> None:
+def test_only_given_amounts_are_sent_and_zero_is_an_amount() -> None:
     assert amounts(tokens=0, requests=None, units=5, cost=None) == {"tokens": 0, "units": 5}
 
 
@@ -45,7 +45,7 @@ def test_how_long_to_wait() -> None:
 
 
 @pytest.mark.parametrize("reason", ["quota", "maintenance", "disabled"])
-def test_what_may_last_is_waited_for_by_who_asks_to(reason: str) -> None:
+def test_a_call_that_asks_to_wait_waits_for_a_lasting_reason(reason: str) -> None:
     assert patience(None).ends(reason, None, 0.0)
     assert not patience(True).ends(reason, 1e6, 1e6)
     assert not patience("30s").ends(reason, 29.0, 0.0)

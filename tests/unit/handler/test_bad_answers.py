@@ -147,7 +147,7 @@ def test_an_honest_compressed_answer_is_counted_as_it_arrived(send: Send) -> Non
     assert found.extensions["wire_bytes"] == len(head) + len(data)
 
 
-def test_a_body_that_is_not_what_its_encoding_says_is_an_error(send: Send) -> None:
+def test_a_body_that_does_not_match_its_encoding_is_an_error(send: Send) -> None:
     with (
         Server(answer(b"not compressed", "Content-Encoding: gzip")) as server,
         pytest.raises(httpx2.DecodingError) as caught,

@@ -50,7 +50,7 @@ def observed(**headers: str) -> Observed:
 def test_every_form_of_a_wait_is_understood(text: str, seconds: float) -> None:
     found = observed(retry_after=text, x_ratelimit_reset_tokens=text)
     assert (found.retry_after, found.reset_tokens) == pytest.approx((seconds, seconds))
-    assert found.nonsense == ()
+    assert found.unreadable == ()
 
 
 def test_a_date_is_compared_with_the_clock_of_the_provider() -> None:
@@ -82,7 +82,7 @@ def test_nonsense_is_left_out_and_named(text: str) -> None:
         retry_after=text, x_ratelimit_remaining_tokens=text, x_ratelimit_reset_requests=text
     )
     assert found.as_json() == {}
-    assert set(found.nonsense) == {
+    assert set(found.unreadable) == {
         "retry-after",
         "x-ratelimit-remaining-tokens",
         "x-ratelimit-reset-requests",
@@ -153,7 +153,7 @@ def test_nothing_a_provider_sends_raises_or_means_a_wait_without_an_end(
         assert 0 <= value <= 10**15
     for wait in (found.retry_after, found.reset_requests, found.reset_tokens, found.pause()):
         assert wait is None or 0 <= wait <= 31 * 86400
-    assert set(found.nonsense) <= headers.keys()
+    assert set(found.unreadable) <= headers.keys()
 
 
 @settings(deadline=None)
@@ -167,4 +167,4 @@ def test_what_makes_sense_is_read_exactly(remaining: int, reset: int) -> None:
     )
     found = read(headers, NOW)
     assert (found.remaining_tokens, found.reset_tokens) == (remaining, reset)
-    assert found.nonsense == ()
+    assert found.unreadable == ()

@@ -70,7 +70,7 @@ def test_a_long_fact_is_cut(length: int, cut: bool) -> None:
     assert str(Refusal("no", detail={"a": text})) == f"no (a {shown})"
 
 
-def test_a_hint_of_its_own_replaces_that_of_the_class() -> None:
+def test_a_separate_hint_replaces_that_of_the_class() -> None:
     assert TrunklineError("x").hint == ""
     assert TrunklineError("x", hint="do").hint == "do"
     assert TrunklineError("x", hint="").hint == ""

@@ -46,7 +46,9 @@ def outcomes(results: dict[str, Result]) -> dict[str, str]:
     return {after: result.outcome for after, result in results.items()}
 
 
-def test_noticed_and_survived_are_told_apart_and_the_tree_is_left_alone(tmp_path: Path) -> None:
+def test_noticed_and_survived_mutants_are_counted_and_the_tree_stays_unchanged(
+    tmp_path: Path,
+) -> None:
     project = tiny.make(tmp_path / "shop")
     before = tiny.content(project.root)
     results = run(project, tmp_path / "state", MEMBERS, BOUND)

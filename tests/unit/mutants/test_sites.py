@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import fields
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,25 @@ from tests.unit.mutants import tiny
 from tools.mutants import equivalents, python_sites, sample, sql_sites
 from tools.mutants.choice import test_files as chosen
 from tools.mutants.mutation import KINDS, Mutation
+from tools.mutants.project import Project
 from tools.mutants.trunkline import trunkline
 
-PROJECT = trunkline(REPOSITORY)
+_OURS = trunkline(REPOSITORY)
+
+
+@cache
+def _sites(path: Path) -> list[Mutation]:
+    return _OURS.sites(path)
+
+
+class _Remembering(Project):
+    """Parses each file once; several tests draw from all of them."""
+
+    def sites(self, path: Path) -> list[Mutation]:
+        return list(_sites(path))
+
+
+PROJECT = _Remembering(**{field.name: getattr(_OURS, field.name) for field in fields(_OURS)})
 
 FUNCTION = """\
 -- A comment with and, order by and limit 1.

@@ -58,7 +58,7 @@ def _lines(stream: io.StringIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
-def test_a_line_of_json_has_all_that_was_said(root: logging.Logger) -> None:
+def test_a_line_of_json_has_all_fields_of_the_record(root: logging.Logger) -> None:
     stream = io.StringIO()
     set_up_logging("json", "info", stream)
     assert chosen_logging() == ("json", "info")
@@ -183,3 +183,40 @@ def test_every_unsafe_character_is_escaped() -> None:
     assert escaped_json('"\x7f\u2028"') == '"\\u007f\\u2028"'
     assert escaped_lines("a\tb\nc", "> ") == "> a\\tb\n> c"
     assert escaped_lines("a") == "a"
+
+
+_SIGNATURE = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
+_LINKS = {
+    "folder": f"https://x.test/files/a.mp3?expires=1&key=ab12&signature={_SIGNATURE}",
+    "s3": "https://b.s3.test/a.mp3?X-Amz-Expires=60&X-Amz-SignedHeaders=host&X-Amz-Signature="
+    + _SIGNATURE,
+    "gcs": f"https://storage.test/b/a.mp3?X-Goog-Signature={_SIGNATURE}&X-Goog-Expires=60",
+    "azure": f"https://c.blob.test/a.mp3?se=2026&sig={_SIGNATURE}%3D&sp=r",
+}
+
+
+@pytest.mark.parametrize("kind", _LINKS)
+@pytest.mark.parametrize("output", [io.StringIO, Terminal])
+def test_a_signed_link_does_not_work_any_more_in_a_log(
+    kind: str, output: type[io.StringIO]
+) -> None:
+    stream = output()
+    set_up_logging("json" if output is io.StringIO else "console", "info", stream)
+    link = _LINKS[kind]
+    log = logging.getLogger("app")
+    log.info("uploading to %s, again", link, extra={"url": link})
+    try:
+        raise ValueError(f"PUT {link} failed")
+    except ValueError:
+        log.exception("failed")
+    text = stream.getvalue()
+    assert text.count("a.mp3") >= 3
+    assert "…" in text or "\\u2026" in text
+    assert _SIGNATURE not in text
+    assert ", again" in text
+
+
+def test_a_command_prints_an_error_without_the_signature_of_its_link() -> None:
+    assert _SIGNATURE not in escaped(_LINKS["s3"])
+    # What only looks like one stays.
+    assert escaped("design=3 signature: none") == "design=3 signature: none"

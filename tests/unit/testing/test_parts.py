@@ -22,8 +22,8 @@ from trunkline.errors import (
 from trunkline.model import Cancel, JobState, Snooze
 from trunkline.testing import AsyncSandbox, Sandbox, base, server
 from trunkline.testing.base import Drained
-from trunkline.testing.expecting import Wanted, listing
-from trunkline.testing.hand import Attempt, Hand
+from trunkline.testing.expectations import Expectation, listing
+from trunkline.testing.serial_worker import Attempt, SerialWorker
 from trunkline.worker.report import End, Report
 
 _NOW = datetime(2026, 5, 1, 12, 30, 15, tzinfo=UTC)
@@ -70,14 +70,14 @@ def test_jobs_are_found_in_their_order_by_names_and_parts(app: Trunkline) -> Non
         _job("work", {"a": 1, "b": "x"}),
         _job("bare"),
     ]
-    assert Wanted(work, {}).among(jobs) == jobs[:3]
-    assert Wanted(work, {"a": 1}).among(jobs) == jobs[1:3]
+    assert Expectation(work, {}).among(jobs) == jobs[:3]
+    assert Expectation(work, {"a": 1}).among(jobs) == jobs[1:3]
     # What was left out is its default.
-    assert Wanted(work, {"b": "x"}).among(jobs) == [jobs[0], jobs[2]]
-    assert Wanted(work, {"c": None}).among(jobs) == jobs[:3]
-    assert Wanted("work", {"b": "x"}).among(jobs) == [jobs[2]]
-    assert Wanted("old", {}).among(jobs) == [jobs[1]]
-    assert Wanted(app.tasks["bare"], {}).among(jobs) == [jobs[3]]
+    assert Expectation(work, {"b": "x"}).among(jobs) == [jobs[0], jobs[2]]
+    assert Expectation(work, {"c": None}).among(jobs) == jobs[:3]
+    assert Expectation("work", {"b": "x"}).among(jobs) == [jobs[2]]
+    assert Expectation("old", {}).among(jobs) == [jobs[1]]
+    assert Expectation(app.tasks["bare"], {}).among(jobs) == [jobs[3]]
 
 
 @pytest.mark.parametrize(
@@ -100,21 +100,21 @@ def test_jobs_are_found_in_their_order_by_names_and_parts(app: Trunkline) -> Non
     ],
 )
 def test_a_payload_contains_what_is_asked_for(payload: Any, part: Any, fits: bool) -> None:
-    assert bool(Wanted("t", part).among([_job(payload=payload)])) is fits
+    assert bool(Expectation("t", part).among([_job(payload=payload)])) is fits
 
 
 def test_what_no_payload_can_hold_is_a_mistake(app: Trunkline) -> None:
     with pytest.raises(PayloadMismatch) as refused:
-        Wanted(app.tasks["work"], {"z": 1, "a": 2, "y": 3})
+        Expectation(app.tasks["work"], {"z": 1, "a": 2, "y": 3})
     assert str(refused.value) == "work has no parameter y, z; it has a, b, c"
     with pytest.raises(PayloadMismatch) as refused:
-        Wanted(app.tasks["bare"], {"z": 1})
+        Expectation(app.tasks["bare"], {"z": 1})
     assert str(refused.value) == "bare has no parameter z; it has none"
     with pytest.raises(PayloadMismatch, match=r"^No payload can hold <object"):
-        Wanted("t", {"a": object()})
-    assert str(Wanted("t", {})) == "t"
-    assert str(Wanted("t", {"a": "grün"})) == 't {"a": "grün"}'
-    assert str(Wanted(app.tasks["work"], {"a": 1})) == 'work {"a": 1}'
+        Expectation("t", {"a": object()})
+    assert str(Expectation("t", {})) == "t"
+    assert str(Expectation("t", {"a": "grün"})) == 't {"a": "grün"}'
+    assert str(Expectation(app.tasks["work"], {"a": 1})) == 'work {"a": 1}'
 
 
 def test_a_list_has_one_line_for_each_job() -> None:
@@ -221,7 +221,7 @@ def test_a_sandbox_is_opened_once_and_before_its_use(
     monkeypatch.setattr(disposable, "create", lambda *_: nullcontext((dsn, "postgresql://s@h/d")))
     with sandbox:
         assert sandbox.dsn == app.dsn == dsn
-        with pytest.raises(SandboxMisused, match=r"^The sandbox is open already$"):
+        with pytest.raises(SandboxMisused, match=r"^The sandbox is already open$"):
             sandbox.open()
     with pytest.raises(SandboxMisused):
         assert sandbox.dsn
@@ -245,12 +245,20 @@ class Counted(AsyncSandbox):
         super().__init__(app)
         self._dsn = "postgresql://e@h/d"
         self.claims, self.due = claims, due
+        # What each read of the open maps returns; no map after the last one.
+        self.maps: list[list[int]] = []
+        self.expansions = 0
         self.moved: list[float] = []
         self.asked: list[int] = []
 
-    def _ask(self, call: Any) -> Any:
+    def _run_call(self, call: Any) -> Any:
         if "move_clock" in call.sql:
             self.moved.append(call.parameters[0])
+            return None
+        if "workflow_steps" in call.sql:
+            return self.maps.pop(0) if self.maps else []
+        if "run_duty" in call.sql:
+            self.expansions += 1
             return None
         return self.due.pop(0)
 
@@ -260,7 +268,7 @@ def counted(app: Trunkline, monkeypatch: pytest.MonkeyPatch) -> Any:
     def make(claims: list[int], due: list[float | None] | None = None) -> Counted:
         sandbox = Counted(app, claims, due or [])
 
-        async def claim(_: Hand, limit: int = 1) -> list[int]:
+        async def claim(_: SerialWorker, limit: int = 1) -> list[int]:
             sandbox.asked.append(limit)
             found = sandbox.claims.pop(0) if sandbox.claims else 0
             return [1] * found
@@ -268,12 +276,12 @@ def counted(app: Trunkline, monkeypatch: pytest.MonkeyPatch) -> Any:
         async def run(*_: Any) -> Any:
             return SimpleNamespace(outcome="completed")
 
-        async def enter(hand: Hand) -> Hand:
-            return hand
+        async def enter(worker: SerialWorker) -> SerialWorker:
+            return worker
 
-        monkeypatch.setattr(Hand, "claim", claim)
-        monkeypatch.setattr(Hand, "run", run)
-        monkeypatch.setattr(Hand, "__aenter__", enter)
+        monkeypatch.setattr(SerialWorker, "claim", claim)
+        monkeypatch.setattr(SerialWorker, "run", run)
+        monkeypatch.setattr(SerialWorker, "__aenter__", enter)
         return sandbox
 
     return make
@@ -286,6 +294,31 @@ def test_a_drain_runs_until_nothing_is_ready(counted: Any) -> None:
     sandbox = counted([1, 1, 1])
     assert asyncio.run(sandbox.drain(2)).completed == 2
     assert asyncio.run(counted([1]).drain(0)).completed == 0
+
+
+def test_a_drain_expands_maps_when_nothing_is_ready(counted: Any) -> None:
+    sandbox = counted([1, 0, 1, 0, 1, 0])
+    # Both expansions change what is open, and then no map is.
+    sandbox.maps = [[1], [2], [2], []]
+    assert asyncio.run(sandbox.drain()).completed == 3
+    assert sandbox.expansions == 2
+    # An expansion that changes nothing is not repeated.
+    sandbox = counted([1, 0, 1])
+    sandbox.maps = [[1], [1]]
+    assert asyncio.run(sandbox.drain()).completed == 1
+    assert sandbox.expansions == 1
+
+
+def test_a_drain_without_open_maps_runs_no_duty(counted: Any) -> None:
+    sandbox = counted([1, 1, 0])
+    assert asyncio.run(sandbox.drain()).completed == 2
+    assert sandbox.expansions == 0
+    # Maps are not expanded while jobs are ready, nor after the last job that may run.
+    sandbox = counted([1, 1])
+    sandbox.maps = [[1], []]
+    assert asyncio.run(sandbox.drain(2)).completed == 2
+    asyncio.run(sandbox.drain(until_empty=False))
+    assert sandbox.expansions == 0
 
 
 def test_a_drain_of_what_is_ready_now_is_one_claim(counted: Any) -> None:
@@ -313,7 +346,7 @@ def test_a_drain_with_scheduled_jobs_moves_the_clock_to_each(counted: Any) -> No
 
 def test_a_drain_without_an_end_is_refused(counted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "_RUNAWAY", 3)
-    with pytest.raises(DrainUnfinished, match=r"^More than 3 jobs ran and others wait$"):
+    with pytest.raises(DrainUnfinished, match=r"^More than 3 jobs ran and others still wait$"):
         asyncio.run(counted([1] * 9).drain())
     # With a bound of one's own it is none.
     assert asyncio.run(counted([1] * 9).drain(3)).completed == 3

@@ -54,7 +54,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Embedded]]:
     assert len(templates) == len(made)
 
 
-def test_all_sandboxes_share_one_server_in_a_folder_of_its_own(started: list[Embedded]) -> None:
+def test_all_sandboxes_share_one_server_in_a_separate_folder(started: list[Embedded]) -> None:
     server.leave()
     gate = threading.Barrier(3)
 
@@ -80,7 +80,9 @@ def test_all_sandboxes_share_one_server_in_a_folder_of_its_own(started: list[Emb
     server.leave()
 
 
-def test_processes_share_the_folder_they_are_told(started: list[Embedded], tmp_path: Path) -> None:
+def test_processes_share_the_folder_of_the_variable(
+    started: list[Embedded], tmp_path: Path
+) -> None:
     server.share(tmp_path)
     server.running()
     server.leave()
@@ -93,7 +95,7 @@ def test_a_fork_removes_nothing(tmp_path: Path) -> None:
     assert tmp_path.exists()
 
 
-def test_processes_of_xdist_are_told_of_one_folder(
+def test_processes_of_xdist_share_one_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     stash = pytest.Stash()

@@ -17,8 +17,8 @@ from trunkline.db.call import Call
 from trunkline.db.calls import work
 from trunkline.db.lasting import LastingConnection
 from trunkline.errors import ConnectionLost
-from trunkline.worker.heart import Heart
-from trunkline.worker.roster import Held, Roster, Stop
+from trunkline.worker.heartbeats import Heartbeats
+from trunkline.worker.roster import HeldJob, Roster, Stop
 
 
 class Chest:
@@ -27,9 +27,9 @@ class Chest:
     def __init__(self, scene: Scene, every: float) -> None:
         self.scene = scene
         self.roster = Roster()
-        self.stopped: list[tuple[Held, Stop]] = []
+        self.stopped: list[tuple[HeldJob, Stop]] = []
         self.states: list[str] = []
-        self.heart = Heart(
+        self.heart = Heartbeats(
             scene.database.dsn,
             "w",
             self.roster,
@@ -40,7 +40,7 @@ class Chest:
             on_outdated=lambda error: self.states.append(error.code),
         )
 
-    def hold(self, count: int) -> list[Held]:
+    def hold(self, count: int) -> list[HeldJob]:
         return self.roster.add(self.scene.claim(count))
 
     def beaten(self) -> set[object]:
@@ -72,7 +72,7 @@ async def until_pulse(scene: Scene) -> None:
     )
 
 
-def make_old(*jobs: Held) -> None:
+def make_old(*jobs: HeldJob) -> None:
     for held in jobs:
         held.last_beat -= 3600
 
@@ -187,10 +187,10 @@ def block(caplog: pytest.LogCaptureFixture, count: int = 1) -> None:
         time.sleep(0.01)
 
 
-async def test_who_blocks_the_event_loop_is_named_with_job_and_stack(
+async def test_a_job_that_blocks_the_event_loop_is_logged_with_its_stack(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("trunkline.worker.heart._BLOCKED", 0.4)
+    monkeypatch.setattr("trunkline.worker.heartbeats._BLOCKED", 0.4)
 
     @scene.app.task
     async def blocking() -> None:
@@ -216,17 +216,17 @@ async def test_a_callback_that_blocks_is_blamed_on_no_job(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Jobs that have not started have no runner, and neither has a callback."""
-    monkeypatch.setattr("trunkline.worker.heart._BLOCKED", 0.4)
+    monkeypatch.setattr("trunkline.worker.heartbeats._BLOCKED", 0.4)
     async with beating(scene, hold=2):
         asyncio.get_running_loop().call_soon(block, caplog)
         await eventually(lambda: complaints(caplog), "the heart complains")
-    assert "no handler of ours" in complaints(caplog)[0].message
+    assert "code that is not a handler" in complaints(caplog)[0].message
 
 
-async def test_a_long_block_is_told_again_only_when_it_has_doubled(
+async def test_a_long_block_is_logged_again_only_when_it_has_doubled(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("trunkline.worker.heart._BLOCKED", 0.2)
+    monkeypatch.setattr("trunkline.worker.heartbeats._BLOCKED", 0.2)
     async with beating(scene):
         block(caplog, count=3)
     lengths = [record.args[0] for record in complaints(caplog) if isinstance(record.args, tuple)]
@@ -240,7 +240,7 @@ async def test_a_long_block_is_told_again_only_when_it_has_doubled(
 async def test_the_heart_goes_on_after_its_connection_was_killed(scene: Scene) -> None:
     backend = (
         "select pid from pg_stat_activity"
-        " where application_name = 'trunkline heart' and datname = current_database()"
+        " where application_name = 'trunkline heartbeats' and datname = current_database()"
     )
     async with beating(scene):
         await eventually(lambda: scene.rows(backend), "it was connected")
@@ -253,14 +253,14 @@ async def test_the_heart_goes_on_after_its_connection_was_killed(scene: Scene) -
 
 async def test_a_heart_that_stopped_leaves_no_thread_and_no_connection(scene: Scene) -> None:
     async with beating(scene) as chest:
-        assert any(thread.name == "trunkline heart" for thread in threading.enumerate())
+        assert any(thread.name == "trunkline heartbeats" for thread in threading.enumerate())
         await chest.heart.stop()
         await chest.heart.stop()
-    assert not any(thread.name == "trunkline heart" for thread in threading.enumerate())
+    assert not any(thread.name == "trunkline heartbeats" for thread in threading.enumerate())
     await eventually(
         lambda: (
             not scene.rows(
-                "select from pg_stat_activity where application_name = 'trunkline heart'"
+                "select from pg_stat_activity where application_name = 'trunkline heartbeats'"
                 " and datname = current_database()"
             )
         ),
@@ -275,7 +275,7 @@ async def test_a_heart_that_never_started_can_be_stopped(scene: Scene) -> None:
     assert chest.states == []
 
 
-async def test_a_worker_that_was_given_up_registers_again_and_is_notified_again(
+async def test_a_worker_that_was_declared_dead_registers_again_and_is_notified_again(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trunkline.worker.pace._LATE_COMMITS", ())
@@ -322,7 +322,7 @@ async def test_a_drained_worker_finishes_what_it_runs_and_ends(
         assert scene.state(second) == "ready"
 
 
-async def test_the_log_tells_a_job_that_no_longer_exists_from_one_taken_over(
+async def test_the_log_distinguishes_a_job_that_no_longer_exists_from_one_taken_over(
     scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
     """After an asynchronous failover the last claims may be gone from the server."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from trunkline import Backoff, Context, Schedule, SyncContext, Trunkline
+from trunkline.client.task import tasks_by_name
 from trunkline.errors import (
     DuplicateTask,
     InvalidDuration,
@@ -128,7 +129,7 @@ def test_a_renamed_task_is_listed_once_and_runs_jobs_of_all_its_names(app: Trunk
     def scale() -> None: ...
 
     assert list(app.tasks) == ["scale"]
-    assert app.tasks.handlers == {"scale": scale, "resize": scale, "shrink": scale}
+    assert tasks_by_name(app.tasks) == {"scale": scale, "resize": scale, "shrink": scale}
     policies = {policy.task: policy for policy in scale.policies}
     assert list(policies) == ["scale", "resize", "shrink"]
     assert {policy.queue for policy in policies.values()} == {"images"}
@@ -226,11 +227,11 @@ def test_a_task_is_decorated_once(app: Trunkline) -> None:
     @app.task
     def send() -> None: ...
 
-    with pytest.raises(InvalidTask, match="a task already"):
+    with pytest.raises(InvalidTask, match="already a task"):
         app.task(name="again")(send)  # type: ignore[call-overload]
 
 
-def test_async_handlers_have_no_process_of_their_own(app: Trunkline) -> None:
+def test_async_handlers_have_no_separate_process(app: Trunkline) -> None:
     async def send() -> None: ...
 
     with pytest.raises(InvalidTask, match="process=True") as caught:
@@ -241,13 +242,13 @@ def test_async_handlers_have_no_process_of_their_own(app: Trunkline) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "sentence"),
     [
-        ({"leese": "1m"}, InvalidTask, "does not know leese"),
+        ({"leese": "1m"}, InvalidTask, "has no argument leese"),
         ({"lease": "1 minute"}, InvalidDuration, "1 minute"),
         ({"hard_limit": -1}, InvalidDuration, "-1"),
         ({"backoff": {"base": 1}}, InvalidTask, "backoff of send is dict"),
         ({"backoff": Backoff(base="soon")}, InvalidDuration, "soon"),
         ({"schedule": Schedule("@daily", payload={"to": 5})}, PayloadMismatch, "to"),
-        ({"cost": {"tokens": 1}}, InvalidTask, "a cost and no limit"),
+        ({"cost": {"tokens": 1}}, InvalidTask, "a cost but no limit"),
         ({"schedule": "@daily"}, PayloadMismatch, "missing a required argument: 'to'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The hand that runs jobs of a sandbox opens and closes what it needs."""
+"""The worker that runs jobs of a sandbox opens and closes what it needs."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from trunkline.db.pool import AsyncPool, SyncPool
 from trunkline.errors import (
     InvalidTask,
 )
-from trunkline.testing.hand import Hand
+from trunkline.testing.serial_worker import SerialWorker
 from trunkline.worker.completer import Completer
 from trunkline.worker.executor import Executor
 
@@ -52,7 +52,7 @@ def test_a_hand_opens_and_closes_all_it_has(
         noting(kind, "close", waits=waits)
 
     async def story() -> None:
-        async with Hand(app, "postgresql://e@h/d"):
+        async with SerialWorker(app, "postgresql://e@h/d"):
             assert seen == ["AsyncPool.run", "Executor.start"]
             seen.clear()
 
@@ -62,4 +62,4 @@ def test_a_hand_opens_and_closes_all_it_has(
 
 def test_an_application_without_tasks_runs_nothing() -> None:
     with pytest.raises(InvalidTask, match=r"^The application has no tasks$"):
-        Hand(Trunkline("postgresql://nobody@nowhere/none"), "")
+        SerialWorker(Trunkline("postgresql://nobody@nowhere/none"), "")

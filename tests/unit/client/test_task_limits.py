@@ -40,7 +40,7 @@ def test_a_fair_share_comes_first_and_is_one_for_its_queue() -> None:
     }
 
 
-def test_a_breaker_as_it_is_and_as_it_is_said() -> None:
+def test_a_breaker_is_declared_in_either_form() -> None:
     """RF-85, RF-86: ten failures within ten minutes, one probe after a minute."""
     assert declared(breaker=True).policy.declares == {
         "task/read": {
@@ -61,7 +61,7 @@ def test_a_breaker_as_it_is_and_as_it_is_said() -> None:
     }
 
 
-def test_a_task_without_any_of_it_says_nothing() -> None:
+def test_a_task_without_limits_declares_nothing() -> None:
     for arguments in ({}, {"fair": False, "breaker": False}):
         policy = declared(**arguments).policy
         assert (policy.limits, policy.declares) == (None, None)
@@ -128,8 +128,8 @@ def test_calls_take_of_the_first_limit_that_is_a_providers(
         ({"limit": [""]}, "A limit of read is ''"),
         ({"limit": [5]}, "A limit of read is 5"),
         ({"name": "read {all}", "concurrency": 1}, "has braces"),
-        ({"limits": "openai"}, "does not know limits"),
-        ({"cost": {"tokens": 5}}, "a cost and no limit"),
+        ({"limits": "openai"}, "has no argument limits"),
+        ({"cost": {"tokens": 5}}, "a cost but no limit"),
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments: dict[str, Any], problem: str) -> None:

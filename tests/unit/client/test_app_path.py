@@ -51,8 +51,8 @@ def test_the_variable_is_app_unless_named() -> None:
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [
-        ("", "names no module"),
-        (":app", "names no module"),
+        ("", "does not name a module"),
+        (":app", "does not name a module"),
         ("shopp:app", "There is no module shopp"),
         ("shop:ap", "Module shop has no ap"),
         ("nested", "Module nested has no app"),
@@ -62,7 +62,9 @@ def test_the_variable_is_app_unless_named() -> None:
         ("exits:app", "Importing exits failed: SyntaxError"),
     ],
 )
-def test_a_path_that_leads_nowhere_says_where_it_ends(path: str, sentence: str) -> None:
+def test_a_path_that_leads_nowhere_is_refused_with_the_place_where_it_ends(
+    path: str, sentence: str
+) -> None:
     with pytest.raises(AppNotFound, match=sentence) as caught:
         load(path)
     assert caught.value.code == "app_not_found"
@@ -70,6 +72,6 @@ def test_a_path_that_leads_nowhere_says_where_it_ends(path: str, sentence: str) 
     assert caught.value.hint
 
 
-def test_a_mistake_in_the_application_is_told_as_it_is() -> None:
+def test_a_mistake_in_the_application_is_raised_unchanged() -> None:
     with pytest.raises(DuplicateTask):
         load("twice:app")
