@@ -18,6 +18,7 @@ from bench.rivals.environment import EnvironmentMissing
 from bench.rivals.products import KEYS
 from bench.sizes import QUICK, Sizes
 from bench.speed.checkout import CommitMissing, check_out
+from bench.speed.floor import with_floor
 from bench.suites import SPEED_SUITE, SUITES, Suite
 
 DSN_VARIABLE = "TRUNKLINE_BENCH_DSN"
@@ -26,7 +27,7 @@ _RESULTS = Path(__file__).parent / "results"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run; a missed goal is told, not an error."""
+    """Run. A missed goal is reported, but is not an error."""
     parser = _parser()
     options = parser.parse_args(arguments)
     _check(parser, options)
@@ -59,7 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if before is not None:
                 facts["before"] = before.commit[:12]
             print(", ".join(f"{name} {value}" for name, value in facts.items()), flush=True)
-            figures = _measure(suite, scene, sizes, options.only or suite.measures)
+            names = options.only or suite.measures
+            figures = _measure(suite, scene, sizes, names, floor=options.floor)
     except CommitMissing as error:
         parser.error(f"argument --before: {error}")
     except EnvironmentMissing as error:
@@ -82,13 +84,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Refuse what the chosen suite does not know; without a name, it follows from --before."""
+    """Refuse options that the chosen suite does not have; --before implies the suite speed."""
     if options.suite is None:
         options.suite = "engine" if options.before is None else SPEED_SUITE
     if options.before is None and options.suite == SPEED_SUITE:
         parser.error(f"the suite {SPEED_SUITE} needs --before COMMIT")
     if options.before is not None and options.suite != SPEED_SUITE:
         parser.error(f"argument --before: only with the suite {SPEED_SUITE}")
+    if options.floor is not None and options.suite != SPEED_SUITE:
+        parser.error(f"argument --floor: only with the suite {SPEED_SUITE}")
     measures = MEASURES if options.suite == RIVALS else SUITES[options.suite].measures
     for name in options.only or ():
         if name not in measures:
@@ -101,11 +105,13 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None
         parser.error("argument --no-rivals: with this suite, use --product trunkline")
 
 
-def _measure(suite: Suite, scene: Any, sizes: Sizes, names: Sequence[str]) -> list[Figure]:
+def _measure(
+    suite: Suite, scene: Any, sizes: Sizes, names: Sequence[str], *, floor: float | None
+) -> list[Figure]:
     figures: list[Figure] = []
     for name in names:
         begin = time.monotonic()
-        found = suite.run(name, scene, sizes)
+        found = with_floor(suite.run(name, scene, sizes), floor)
         print(f"\n{name} ({time.monotonic() - begin:.0f} s)")
         for figure in found:
             print(figure.line, flush=True)
@@ -128,10 +134,12 @@ def _parser() -> argparse.ArgumentParser:
         nargs="?",
         choices=(*SUITES, RIVALS),
         help="engine: the functions against plain SQL; worker: our processes against PgQueuer's; "
-        "drivers: ways to call the engine from Python; soak: constant arrival for minutes, also "
-        "under an old snapshot; flow: what limits cost; backlog: what operators wait for while "
-        "millions of jobs do; speed: this version against another commit; rivals: all products "
-        "side by side (default: engine, or speed with --before)",
+        "drivers: ways to call the engine from Python; soak: constant arrival for minutes, and "
+        "under an old snapshot; flow: what limits cost; backlog: how long operators wait while "
+        "millions of jobs wait; workflows: fan-outs and the ends of their jobs; steps: recorded "
+        "steps, and DBOS; artifacts: uploads to a folder and archives, and their memory; studio: "
+        "claims of profile studio after a million tasks; speed: this version against another "
+        "commit; rivals: all products side by side (default: engine, or speed with --before)",
     )
     parser.add_argument(
         "--dsn",
@@ -143,27 +151,36 @@ def _parser() -> argparse.ArgumentParser:
         metavar="COMMIT",
         help="compare with the engine, client and worker of this commit, branch or tag",
     )
+    parser.add_argument(
+        "--floor",
+        type=float,
+        metavar="RATIO",
+        help="with --before: the goal for drains and single enqueues of plain jobs [0.97]",
+    )
     parser.add_argument("--bindir", type=Path, help="PostgreSQL programs for the embedded server")
     parser.add_argument(
-        "--only", action="append", metavar="MEASURE", help="run this only; may be repeated"
+        "--only", action="append", metavar="MEASURE", help="run only this measure; may be repeated"
     )
     parser.add_argument(
-        "--no-rivals", dest="rivals", action="store_false", help="measure ours alone"
+        "--no-rivals", dest="rivals", action="store_false", help="measure only Trunkline"
     )
     parser.add_argument("--minutes", type=float, help="how long jobs arrive in the soak [10]")
-    parser.add_argument("--waiting", type=int, help="waiting jobs of the suite backlog [2000000]")
-    parser.add_argument("--finished", type=int, help="finished ones of it [5000000]")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes: proves that it runs")
-    rivals = parser.add_argument_group("of the suite rivals")
+    parser.add_argument("--waiting", type=int, help="waiting jobs for the suite backlog [2000000]")
+    parser.add_argument("--finished", type=int, help="finished jobs for it [5000000]")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: only checks that it runs")
+    rivals = parser.add_argument_group("for the suite rivals")
     rivals.add_argument(
-        "--product", action="append", choices=KEYS, help="measure this only; may be repeated"
+        "--product",
+        action="append",
+        choices=KEYS,
+        help="measure only this one; may be repeated",
     )
     rivals.add_argument("--repetitions", type=int, metavar="N", help="default 3")
     rivals.add_argument(
         "--results",
         metavar="FILE",
-        help="where to write the record, with a chart beside it; by default a whole run writes "
-        "bench/results/rivals.json, and part of one nothing",
+        help="where to write the record and its chart; by default, a complete run writes "
+        "bench/results/rivals.json, and a partial run writes nothing",
     )
     return parser
 

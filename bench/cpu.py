@@ -1,4 +1,4 @@
-"""Processor time of processes and everything that descends from them, from the kernel's books."""
+"""Processor time of processes and all their descendants, as the kernel counts it."""
 
 import os
 from collections.abc import Iterable
@@ -12,36 +12,36 @@ _TRIES = 5
 
 
 def family(roots: Iterable[int]) -> list[int]:
-    """Give these processes and their descendants; one that just ended is left out."""
-    found = list(roots)
-    for pid in found:
+    """Return these processes and their descendants, without those that just ended."""
+    pids = list(roots)
+    for pid in pids:
         # A process may end between any two steps, even while its folder is listed.
         with suppress(OSError):
             for children in Path(f"/proc/{pid}/task").glob("*/children"):
                 with suppress(OSError):
-                    found += [int(child) for child in children.read_text(encoding="ascii").split()]
-    return found
+                    pids += [int(child) for child in children.read_text(encoding="ascii").split()]
+    return pids
 
 
 def cpu_seconds(roots: Iterable[int]) -> float:
-    """Give the time they have used so far; descendants that have ended count too.
+    """Return the time they have used so far, including descendants that have ended.
 
-    A parent inherits the time of a child when it learns of its end, so short-lived processes, as
-    those that serve short connections, are in the books of their parents.
+    A parent inherits the time of a child when it collects its exit status. So short-lived
+    processes, such as those that serve short connections, count for their parents.
     """
     roots = list(roots)
     total = 0
     for _ in range(_TRIES):
         before = family(roots)
         total = sum(_ticks(pid) for pid in before)
-        # Whoever ended between two looks would be missing, or be counted twice.
+        # Otherwise, a process that ends between two scans is missed or counted twice.
         if family(roots) == before:
             break
     return total / _TICKS
 
 
 def parent_of(pid: int) -> int:
-    """Give the process that started it."""
+    """Return the process that started it."""
     return int(_stat(pid)[1])
 
 
@@ -53,5 +53,5 @@ def _ticks(pid: int) -> int:
 
 
 def _stat(pid: int) -> list[str]:
-    # The name of the program is in brackets and may hold anything, so count from behind it.
+    # The program's name is in parentheses and may contain anything, so parse what follows it.
     return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()

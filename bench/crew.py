@@ -1,4 +1,4 @@
-"""Processes that work at the same time: they get ready, start at one moment, answer at the end."""
+"""Processes that work at the same time: they prepare, start together, and return their results."""
 
 import multiprocessing
 import time
@@ -14,11 +14,11 @@ _HEAD_START = 0.05
 
 
 def run_together(count: int, prepare: Callable[..., Callable[[float], _T]], *args: Any) -> list[_T]:
-    """Run so many processes and give their answers.
+    """Run processes and return their results.
 
-    Each calls ``prepare(number, *args)``; what that returns is called with the common moment of
-    the start, in seconds of the machine's monotonic clock. Processes, so that Python's lock is
-    not what we measure.
+    Each calls ``prepare(number, *args)``, which returns a function. That function is called with
+    the common start time, in seconds of the machine's monotonic clock. These are processes, not
+    threads, so Python's global lock does not distort the measure.
     """
     context = multiprocessing.get_context("spawn")
     pipes: list[Connection] = []
@@ -46,7 +46,7 @@ def run_together(count: int, prepare: Callable[..., Callable[[float], _T]], *arg
 
 
 def wait_until(moment: float) -> None:
-    """Sleep until the monotonic clock shows so much."""
+    """Sleep until this time of the monotonic clock."""
     rest = moment - time.monotonic()
     if rest > 0:
         time.sleep(rest)

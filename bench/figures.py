@@ -1,4 +1,4 @@
-"""What a measure gives: named numbers, some with a goal."""
+"""The results of a measure: named numbers, some with a goal."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,7 +8,7 @@ __all__ = ["Figure"]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number. ``key`` is its name in the JSON object, ``text`` what it means to a reader."""
+    """One number. ``key`` is its name in the JSON object, ``text`` its description."""
 
     key: str
     value: float
@@ -19,7 +19,7 @@ class Figure:
 
     @property
     def verdict(self) -> str:
-        """Say whether the goal is met; empty without one."""
+        """Whether the goal is met, as a word; empty if there is no goal."""
         if self.goal is None:
             return ""
         if self.better == "at least":
@@ -36,7 +36,7 @@ class Figure:
         return line.rstrip()
 
     def _shown(self, value: float) -> str:
-        # Whole numbers where fractions say nothing; small times and ratios need them.
+        # Decimals only for small times and ratios.
         if float(value).is_integer() or abs(value) >= 100:
             return f"{value:,.0f}" if self.unit else f"{value:.2f}"
         return f"{value:.2f}"

@@ -1,4 +1,4 @@
-"""Fills a database by the engine's public functions, so that it works for any version of them."""
+"""Fills a database through the engine's public functions, so it works with any version."""
 
 from collections.abc import Sequence
 
@@ -8,10 +8,10 @@ from bench.place import TASK
 
 __all__ = ["analyze", "checkpoint", "connect", "ready", "scheduled"]
 
-# Jobs of one statement. The document is built on the server: that is as fast as a plain insert.
+# Jobs of one statement. The server builds the document, which is as fast as a plain insert.
 _BATCH = 10_000
 
-# A payload of about 50 bytes; with keys, each in its turn, as where many keys are busy at once.
+# A payload of about 50 bytes. Keys alternate, as if many keys were busy at once.
 _READY = """
 select count(*)
 from trunkline.enqueue_many((
@@ -40,7 +40,7 @@ from trunkline.enqueue_many((
 
 
 def connect(dsn: str) -> psycopg.Connection:
-    """Connect as the measures do: every statement its own transaction, prepared at once."""
+    """Connect as the measures do: each statement is a transaction, prepared at its first use."""
     return psycopg.connect(dsn, autocommit=True, prepare_threshold=0)
 
 
@@ -52,7 +52,7 @@ def ready(
     task: str = TASK,
     keys: int | None = None,
 ) -> None:
-    """Enqueue jobs that can be claimed; with keys, the payload has ``key``, one of so many."""
+    """Enqueue jobs that are ready; with keys, each payload has a ``key``, one of that many."""
     values = {"task": task, "queue": queue, "keys": keys}
     for first in range(0, jobs, _BATCH):
         last = min(first + _BATCH, jobs) - 1
@@ -68,7 +68,7 @@ def scheduled(
     priorities: Sequence[int] = (0,),
     number: int = 0,
 ) -> None:
-    """Enqueue jobs that become due one after the other within so many seconds.
+    """Enqueue jobs that become due one after the other within this many seconds.
 
     Their payloads count up from ``number``.
     """
@@ -87,12 +87,12 @@ def scheduled(
 
 
 def analyze(connection: psycopg.Connection) -> None:
-    """Do what autovacuum would have done by now: visibility, hint bits, statistics."""
+    """Do the work of autovacuum: visibility, hint bits, statistics."""
     connection.execute("vacuum analyze", prepare=False)
 
 
 def checkpoint(connection: psycopg.Connection) -> bool:
-    """Write out what the filling left, so that it is not written while we measure."""
+    """Write dirty pages now, so that they are not written during the measure."""
     try:
         connection.execute("checkpoint")
     except psycopg.errors.InsufficientPrivilege:

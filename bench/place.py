@@ -1,4 +1,4 @@
-"""Where a run happens: a throw-away embedded server, or databases of its own on a given one."""
+"""Where a run happens: a temporary embedded server, or separate databases on a given one."""
 
 import os
 import shutil
@@ -24,10 +24,10 @@ __all__ = ["TASK", "Place", "open_place"]
 
 TASK = "noop"
 
-# The producers of all products are connected at the same time, with ten connections each and more.
+# Producers of all products are connected at the same time, each with ten connections or more.
 _CONNECTIONS = {"max_connections": "300"}
 
-# Production durability; the memory and the log size of the machine that baseline figures are from.
+# Durability of production; memory and log size as on the machine of the baseline figures.
 _SETTINGS = {
     **_CONNECTIONS,
     "fsync": "on",
@@ -45,7 +45,7 @@ where a.datname = %s and a.usename = current_user
 
 _INSTALL = "import os; from trunkline import schema; schema.install(os.environ['TRUNKLINE_DSN'])"
 
-# A run that only proves that the code works.
+# For a run that only checks that the code works.
 _HASTE = {
     **_CONNECTIONS,
     "fsync": "off",
@@ -56,18 +56,18 @@ _HASTE = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A server and the prefix of our databases on it. Everything runs as one login."""
+    """A server and the prefix of our databases. Everything runs as one login."""
 
     dsn: str
     prefix: str
-    # The folder of the package that is measured; None: the one that the bench itself imports.
+    # The folder of the measured package; None: the one that the bench itself imports.
     sources: Path | None = None
-    # The same server with the version that this one is compared with.
+    # The same server, with the version that this one is compared with.
     before: "Place | None" = None
 
     @property
     def python_path(self) -> dict[str, str]:
-        """The variable that lets a process import the measured package."""
+        """The environment that makes a process import the measured package."""
         return {} if self.sources is None else {"PYTHONPATH": str(self.sources)}
 
     def dsn_of(self, database: str) -> str:
@@ -75,7 +75,7 @@ class Place:
 
     @property
     def facts(self) -> dict[str, str | int]:
-        """What the figures depend on."""
+        """Facts that the figures depend on."""
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             row = connection.execute(
                 """
@@ -94,7 +94,7 @@ class Place:
 
     @contextmanager
     def database(self, name: str) -> Iterator[str]:
-        """Copy the prepared database, give its connection string, drop it afterwards."""
+        """Copy the prepared database, yield its connection string, drop it afterwards."""
         copy = sql.Identifier(f"{self.prefix}_{name}")
         template = sql.Identifier(f"{self.prefix}_template")
         with psycopg.connect(self.dsn, autocommit=True) as connection:
@@ -106,7 +106,7 @@ class Place:
 
     @contextmanager
     def empty_database(self, name: str) -> Iterator[str]:
-        """Make a database with nothing of ours in it, drop it afterwards."""
+        """Create an empty database, drop it afterwards."""
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             new = sql.Identifier(f"{self.prefix}_{name}")
             connection.execute(sql.SQL("create database {}").format(new))
@@ -116,7 +116,7 @@ class Place:
             self.drop(name)
 
     def prepare(self) -> None:
-        """Make the database that the others are copies of."""
+        """Create the template of the other databases."""
         name = sql.Identifier(f"{self.prefix}_template")
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             connection.execute(sql.SQL("create database {}").format(name))
@@ -130,13 +130,13 @@ class Place:
             connection.execute("select trunkline.maintain_partitions()")
 
     def drop(self, name: str) -> None:
-        # Not by force: that would need the right to end an autovacuum worker. Without it the server
-        # sends such a worker away itself and waits a few seconds, which may not be enough.
+        # Not WITH (FORCE), which needs the right to end an autovacuum worker. Without it, the
+        # server cancels such a worker and waits a few seconds, which may not be enough.
         database = f"{self.prefix}_{name}"
         drop = sql.SQL("drop database if exists {}").format(sql.Identifier(database))
         give_up = time.monotonic() + _DROP_TIMEOUT
         with psycopg.connect(self.dsn, autocommit=True) as connection:
-            # Only a measure that failed leaves sessions behind.
+            # Only a failed measure leaves sessions behind.
             connection.execute(_END_SESSIONS, (database,))
             while True:
                 try:
@@ -156,7 +156,7 @@ def open_place(
     durable: bool = True,
     before: Path | None = None,
 ) -> Iterator[Place]:
-    """Give a place with the schema installed; nothing of it is left afterwards but our roles.
+    """Yield a place with the schema installed; afterwards only our roles remain.
 
     ``before`` is the folder of another version of the package, for a second set of databases.
     """
@@ -180,7 +180,7 @@ def _prepared(place: Place) -> Iterator[Place]:
 
 
 def _run_install(python_path: Mapping[str, str], dsn: str) -> None:
-    """Install the schema of another version by its own code."""
+    """Install the schema of another version with its own code."""
     subprocess.run(
         [sys.executable, "-c", _INSTALL],
         env={**os.environ, **python_path, "TRUNKLINE_DSN": dsn},
@@ -190,7 +190,7 @@ def _run_install(python_path: Mapping[str, str], dsn: str) -> None:
 
 @contextmanager
 def _embedded(bindir: Path | None, settings: Mapping[str, str]) -> Iterator[str]:
-    # Short, because Unix socket paths are.
+    # Short, because paths of Unix sockets are limited.
     home = Path(tempfile.mkdtemp(prefix="trunkline-bench-"))
     try:
         with acquire(home, bindir=bindir, settings=settings) as server:

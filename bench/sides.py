@@ -41,23 +41,23 @@ from trunkline.complete(p_worker => %(worker)b, p_jobs => %(jobs)b, p_attempts =
 
 
 class Side(Protocol):
-    """One way to work."""
+    """One way to claim and complete."""
 
     connection: psycopg.Connection
 
     def claim(self) -> tuple[list[UUID], list[int]]:
-        """Take a batch: the jobs and their attempts."""
+        """Claim a batch: the jobs and their attempts."""
         ...
 
     def complete(self, jobs: Sequence[UUID], attempts: Sequence[int]) -> int:
-        """End a batch; tell how many jobs that were."""
+        """Complete a batch; return its number of jobs."""
         ...
 
     def close(self) -> None: ...
 
 
 class FunctionSide:
-    """Through the functions, with the position kept as a worker keeps it: as opaque text."""
+    """Calls the functions, and keeps the position as a worker does: as opaque text."""
 
     def __init__(self, dsn: str, worker: str, queue: str, *, keep: bool = True) -> None:
         self.connection = connect(dsn)
@@ -68,7 +68,7 @@ class FunctionSide:
             "queues": [queue],
             "position": "{}" if keep else None,
         }
-        # Of the jobs of the last claim.
+        # The positions of the jobs of the last claim.
         self.tenants: list[str | None] = []
 
     def claim(self, limit: int = BATCH) -> tuple[list[UUID], list[int]]:
@@ -91,7 +91,7 @@ class FunctionSide:
 
 
 class PlainSide:
-    """Plain prepared statements, starting after the last claimed."""
+    """Runs plain prepared statements, starting after the last claimed job."""
 
     def __init__(self, dsn: str, worker: str, queue: str) -> None:
         self.connection = connect(dsn)
@@ -123,7 +123,7 @@ class PlainSide:
 
 
 def cpu_seconds(connection: psycopg.Connection) -> float:
-    """Tell the processor time its server process has used: not a number if it runs elsewhere."""
+    """Return the processor time of its server process; NaN if that runs elsewhere."""
     return process_cpu_seconds(connection.info.backend_pid)
 
 
@@ -137,7 +137,7 @@ def process_cpu_seconds(pid: int) -> float:
 
 
 def other_backends(connection: psycopg.Connection) -> list[int]:
-    """The server processes of everybody else in this database."""
+    """The server processes of all other clients of this database."""
     rows = connection.execute(
         """
         select a.pid

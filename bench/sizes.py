@@ -1,10 +1,14 @@
-"""How much each measure does: in full, or just enough to see that its code works."""
+"""Sizes of each measure: in full, or just enough to check that its code works."""
 
 from dataclasses import dataclass, replace
 
+from bench.artifacts import sizes as artifact_sizes
 from bench.backlog import sizes as backlog_sizes
 from bench.flow import sizes as flow_sizes
 from bench.soak import sizes as soak_sizes
+from bench.steps import sizes as step_sizes
+from bench.studio import sizes as studio_sizes
+from bench.workflows import sizes as workflow_sizes
 
 __all__ = ["FULL", "QUICK", "SPEED", "Sizes"]
 
@@ -14,11 +18,11 @@ class Sizes:
     """The sizes of one run."""
 
     repetitions: int
-    # claim_complete: each repetition has this many slices a side, of this many seconds.
+    # claim_complete: slices per side in each repetition, and seconds per slice.
     slices: int
     slice_seconds: float
     backlog: int
-    # enqueue_many and single enqueue: calls a side in one repetition.
+    # enqueue_many and single enqueue: calls per side in one repetition.
     enqueue_calls: int
     single_calls: int
     # depth: jobs waiting in the shallow and in the deep database, rows finished, claims timed.
@@ -34,8 +38,8 @@ class Sizes:
     held_scheduled: int
     # wal: jobs per payload size, for payloads of 100 bytes, 8 KB and 200 KB.
     wal_jobs: tuple[int, int, int]
-    # Whole processes: jobs per drain and drains a contender; jobs picked up; turns of single
-    # enqueues; jobs over which memory stays flat, and seconds for it to settle; calls of --help.
+    # Whole processes: jobs per drain and drains per contender; jobs picked up; turns of single
+    # enqueues; jobs for the growth of memory, and seconds to let it settle; calls of --help.
     drain_jobs: int
     drain_repetitions: int
     pickup_jobs: int
@@ -49,6 +53,10 @@ class Sizes:
     soak: soak_sizes.SoakSizes
     flow: flow_sizes.FlowSizes
     backlog_reads: backlog_sizes.BacklogSizes
+    workflows: workflow_sizes.WorkflowSizes
+    steps: step_sizes.StepSizes
+    studio: studio_sizes.StudioSizes
+    artifacts: artifact_sizes.ArtifactSizes
 
 
 FULL = Sizes(
@@ -80,6 +88,10 @@ FULL = Sizes(
     soak=soak_sizes.FULL,
     flow=flow_sizes.FULL,
     backlog_reads=backlog_sizes.FULL,
+    workflows=workflow_sizes.FULL,
+    steps=step_sizes.FULL,
+    studio=studio_sizes.FULL,
+    artifacts=artifact_sizes.FULL,
 )
 
 # Two versions and every goal in about twelve minutes.
@@ -127,4 +139,8 @@ QUICK = Sizes(
     soak=soak_sizes.QUICK,
     flow=flow_sizes.QUICK,
     backlog_reads=backlog_sizes.QUICK,
+    workflows=workflow_sizes.QUICK,
+    steps=step_sizes.QUICK,
+    studio=studio_sizes.QUICK,
+    artifacts=artifact_sizes.QUICK,
 )

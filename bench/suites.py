@@ -1,4 +1,4 @@
-"""What can be run: suites of measures, and what each suite needs around them."""
+"""The suites of measures, and what each suite needs to run."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -10,6 +10,7 @@ from bench.figures import Figure
 from bench.place import Place
 from bench.rivals import pgqueuer
 from bench.sizes import FULL, SPEED, Sizes
+from bench.steps import scene as step_scene
 from bench.worker.stage import Stage, facts, open_stage
 
 __all__ = ["SPEED_SUITE", "SUITES", "Suite"]
@@ -22,13 +23,13 @@ SPEED_SUITE = "speed"
 class Suite:
     """Measures in the order of the run; each is a module with a function ``run``."""
 
-    # By the name of the measure.
+    # By name of the measure.
     modules: Mapping[str, str]
-    # Gets what takes a package index, before a server is started.
+    # Installs what needs a package index, before a server is started.
     prepare: Callable[[bool], None]
-    # Gives what the measures get, and facts that their figures depend on.
+    # Yields the argument of the measures, and facts that their figures depend on.
     open: Callable[[Place, bool], AbstractContextManager[tuple[Any, dict[str, str]]]]
-    # Where a whole run, that is no quick one, writes its object, in `results/`.
+    # The file in `results/` to which a complete run that is not quick writes its object.
     record: str | None = None
     sizes: Sizes = FULL
 
@@ -49,7 +50,7 @@ def _of(package: str, *names: str) -> dict[str, str]:
 
 
 def _nothing(rivals: bool) -> None:
-    """Most suites need nobody else."""
+    """Most suites need no rivals."""
 
 
 def _rivals(rivals: bool) -> None:
@@ -98,10 +99,29 @@ SUITES = {
         _place_alone,
         record="flow.json",
     ),
+    "workflows": Suite(
+        _of("bench.workflows", "fan_out", "ends"),
+        _nothing,
+        _place_alone,
+        record="workflows.json",
+    ),
     "backlog": Suite(
         _of("bench.backlog", "backlog"), _nothing, _place_alone, record="backlog.json"
     ),
-    # What has no ratio within one version is compared; the other goals are those of this version.
+    "steps": Suite(
+        _of("bench.steps", "cost", "workflows"),
+        step_scene.prepare,
+        step_scene.open_scene,
+        record="steps.json",
+    ),
+    "studio": Suite(_of("bench.studio", "claims"), _nothing, _place_alone),
+    "artifacts": Suite(
+        _of("bench.artifacts", "upload", "archive"),
+        _nothing,
+        _place_alone,
+        record="artifacts.json",
+    ),
+    # Measures without ratios within one version are compared; the others have this version's goals.
     SPEED_SUITE: Suite(
         {
             **_of("bench.speed", "drain", "enqueue", "claim_complete", "limits_wide"),

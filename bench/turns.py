@@ -1,7 +1,7 @@
-"""Turns: processes work for one side after the other, so what else the machine does falls on all.
+"""Turns: processes work for one side after the other, so other load affects all sides.
 
-A round is one turn of each side. Ratios are taken within rounds: what a neighbour does rarely
-begins or ends between two turns of a quarter second.
+A round is one turn of each side. Ratios are taken within rounds, because other load rarely begins
+or ends between two turns of a quarter second.
 """
 
 import time
@@ -16,16 +16,16 @@ from bench.sides import Side, cpu_seconds
 
 __all__ = ["Rounds", "Turn", "in_turns", "play"]
 
-# A pause between turns, so that a batch that runs over does not reach into the other's turn.
+# A pause between turns, so that a late batch does not overlap the next turn.
 _GAP = 0.04
 _WARM_UP = 1
-# So long a process asks for its first batch after its turn is over.
+# How long after its turn a process still tries to get its first batch.
 _PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What was done in a turn."""
+    """The work of one turn."""
 
     jobs: int
     rate: float
@@ -34,7 +34,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """The rounds that count, each with one turn of every side."""
+    """The measured rounds, each with one turn of every side."""
 
     rounds: Sequence[Sequence[Turn]]
 
@@ -47,7 +47,7 @@ class Rounds:
         return median(turns[side].rate / turns[over].rate for turns in self.rounds)
 
     def cpu(self, side: int) -> float:
-        """Processor time of the server per job, in seconds; not a number if it runs elsewhere."""
+        """Processor time of the server per job, in seconds; NaN if it runs elsewhere."""
         jobs = sum(turns[side].jobs for turns in self.rounds)
         return sum(turns[side].cpu for turns in self.rounds) / jobs
 
@@ -60,10 +60,10 @@ class Rounds:
 def play(
     processes: int, open_sides: Callable[[int], list[Side]], *, rounds: int, seconds: float
 ) -> Rounds:
-    """Let so many processes take turns; the first round is for warming up.
+    """Let processes take turns; the first round is a warm-up.
 
-    ``open_sides`` is called in each process with its number. A claim that gives nothing is made
-    again: a limit that another process holds at the moment is passed by.
+    ``open_sides`` is called in each process with its number. An empty claim is repeated, because
+    claims skip a limit that another process has locked.
     """
     sides = len(open_sides(0))
     turns = in_turns(
@@ -83,9 +83,9 @@ def in_turns(
     seconds: float,
     patient: bool = False,
 ) -> list[Turn]:
-    """Let processes take so many turns and add up what they did in the same one.
+    """Let processes take turns, and add up their work per turn.
 
-    All end early when one of them finds nothing to do.
+    All end early when one of them finds no job.
     """
     answers = run_together(processes, _prepare, open_sides, turns, seconds, patient)
     return [_together(turn) for turn in zip(*answers, strict=False)]
@@ -124,11 +124,11 @@ def _take_turns(
 
 
 def _work(side: Side, until: float, patient: bool) -> Turn | None:
-    """Work until then; nothing if the backlog does not last."""
+    """Work until then; None if the backlog is used up."""
     cpu = cpu_seconds(side.connection)
     begin = time.monotonic()
     done = 0
-    # At least one batch, however late the turn before it ended.
+    # At least one batch, even if the turn before it ended late.
     while True:
         jobs, attempts = side.claim()
         if jobs:
@@ -136,7 +136,7 @@ def _work(side: Side, until: float, patient: bool) -> Turn | None:
         elif not patient:
             return None
         now = time.monotonic()
-        # Others may have held the limit for all of a short turn.
+        # Other processes may have locked the limit during all of a short turn.
         if now >= until and (done or now >= until + _PATIENCE):
             break
     if not done:

@@ -18,7 +18,7 @@ app = Trunkline()
 
 @app.task(limit=LIMIT, max_attempts=1000, crash_limit=1000, backoff=_AT_ONCE)
 def ask(ctx: SyncContext, tokens: int) -> int:
-    """Ask the model something that takes so many tokens; its answer settles what was charged."""
+    """Send the model a request with this many tokens; its response settles the charge."""
     body = {"model": MODEL, "messages": [{"role": "user", "content": "word" * tokens}]}
     url = os.environ[PROVIDER_VARIABLE] + "/v1/chat/completions"
     return ctx.http.post(url, json=body, timeout=_TIMEOUT).status_code

@@ -15,7 +15,7 @@ app = Trunkline()
 
 @app.task(limit=LIMIT)
 async def in_loop(ctx: Context, url: str, calls: int, limited: bool) -> float:
-    """Send so many requests one after the other; return the processor time of this process."""
+    """Send the requests one after the other; return the processor time of this process."""
     client = ctx.http if limited else httpx2.AsyncClient(trust_env=False)
     await client.get(url)
     begin = time.process_time()

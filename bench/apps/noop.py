@@ -8,10 +8,10 @@ from trunkline import Trunkline
 
 __all__ = ["KEYS", "KEYS_VARIABLE", "LIMIT_VARIABLE", "app", "keyed", "noop"]
 
-# The name of a limit that its jobs take from; none without it.
+# The name of the limit of its jobs. If it is not set, they have none.
 LIMIT_VARIABLE = "TRUNKLINE_BENCH_LIMIT"
 _LIMIT = os.environ.get(LIMIT_VARIABLE)
-# So many values of a key, which its jobs carry and the name of the limit may have; none without it.
+# Number of key values. Jobs carry a key, which the limit's name may contain. Not set: no keys.
 KEYS_VARIABLE = "TRUNKLINE_BENCH_KEYS"
 KEYS = int(os.environ.get(KEYS_VARIABLE, "0"))
 
@@ -20,7 +20,7 @@ app = Trunkline()
 
 @app.task(limit=_LIMIT if _LIMIT and not KEYS else [])
 async def noop(number: int) -> None:
-    """Tell that it ran, and otherwise do nothing, or take the time it is told to."""
+    """Record that it ran; then do nothing, or wait for the configured time."""
     open_slate().note(number)
     if WORK_SECONDS:
         await asyncio.sleep(WORK_SECONDS)

@@ -34,5 +34,5 @@ async def _main() -> None:
 
 
 if __name__ == "__main__":
-    # The loop that the rival's producer runs on, and that `trunkline[uvloop]` installs.
+    # The rival's producer uses the same loop, and `trunkline[uvloop]` installs it.
     uvloop.run(_main())

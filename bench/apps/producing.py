@@ -1,6 +1,6 @@
-"""What producers have in common: they get orders as lines of JSON and answer each with one line.
+"""The shared part of all producers: they read orders as lines of JSON and reply with one line each.
 
-Only the standard library, since rivals import it in environments of their own.
+Uses only the standard library, because rivals import it in their own environments.
 """
 
 import asyncio
@@ -18,10 +18,10 @@ BATCH = 1_000
 
 
 class Producer(Protocol):
-    """One system's way to enqueue; each call has committed when it returns."""
+    """How one system enqueues; each call has committed when it returns."""
 
     async def one(self, number: int) -> None:
-        """Enqueue one job; may be called while other calls are under way."""
+        """Enqueue one job; calls may overlap."""
         ...
 
     async def many(self, numbers: Sequence[int]) -> None:
@@ -30,7 +30,7 @@ class Producer(Protocol):
 
 
 class BlockingProducer(Protocol):
-    """The same for a system without asyncio; ``one`` is called in several threads at once."""
+    """The same for a system without asyncio; several threads call ``one`` at once."""
 
     def one(self, number: int) -> None:
         """Enqueue one job."""
@@ -67,7 +67,7 @@ async def _fill(producer: Producer, first: int, jobs: int) -> float:
 
 
 async def _singly(producer: Producer, first: int, jobs: int, concurrency: int = 1) -> float:
-    """Enqueue one by one; with more concurrency, so many tasks share the numbers."""
+    """Enqueue one by one; with more concurrency, that many tasks share the numbers."""
     numbers = iter(range(first, first + jobs))
 
     async def share() -> None:
@@ -83,7 +83,7 @@ async def _singly(producer: Producer, first: int, jobs: int, concurrency: int = 
 
 
 async def _at(producer: Producer, moments: Sequence[int]) -> list[tuple[int, int]]:
-    """Enqueue one job at each moment; answer when each call began and returned."""
+    """Enqueue one job at each moment; return when each call began and returned."""
     times = []
     for number, moment in enumerate(moments):
         await asyncio.sleep(_rest(moment))
@@ -140,7 +140,7 @@ def _rest(moment: int) -> float:
 
 @cache
 def _threads(count: int) -> ThreadPoolExecutor:
-    # Kept, so that what a product has per thread, such as a connection, is made only once.
+    # Threads are kept, so per-thread objects of a product, such as connections, are created once.
     return ThreadPoolExecutor(count)
 
 

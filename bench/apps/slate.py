@@ -1,7 +1,7 @@
-"""A file in shared memory on which handlers note that they ran, and the measure reads along.
+"""A file in shared memory in which handlers record that they ran, while the measure reads it.
 
-Only the standard library: rivals import it in environments of their own. Noting costs a fraction of
-a microsecond, the same on every side, and asks nothing of the database that is measured.
+Uses only the standard library: rivals import it in their own environments. A record costs a
+fraction of a microsecond, the same on every side, and puts no load on the measured database.
 """
 
 import mmap
@@ -14,7 +14,7 @@ __all__ = ["VARIABLE", "WORK_SECONDS", "WORK_VARIABLE", "Slate", "open_slate"]
 
 VARIABLE = "TRUNKLINE_BENCH_SLATE"
 
-# How long a handler waits after its note, as a job that does something would.
+# How long a handler waits after it records its run, to simulate work.
 WORK_VARIABLE = "TRUNKLINE_BENCH_WORK_SECONDS"
 WORK_SECONDS = float(os.environ.get(WORK_VARIABLE) or 0)
 
@@ -22,34 +22,34 @@ _BYTES_PER_JOB = 9
 
 
 class Slate:
-    """For each job number: when a handler first started it, and how often one did."""
+    """For each job number: when a handler first started it, and how often handlers started it."""
 
     def __init__(self, path: Path) -> None:
         with path.open("r+b") as file:
             memory = memoryview(mmap.mmap(file.fileno(), 0))
         self.jobs = len(memory) // _BYTES_PER_JOB
-        # Nanoseconds of the monotonic clock, which all processes of a machine share.
+        # Nanoseconds of the monotonic clock, which all processes of the machine share.
         self.starts = memory[: 8 * self.jobs].cast("q")
         self.counts = memory[8 * self.jobs :]
 
     @classmethod
     def create(cls, path: Path, jobs: int) -> "Slate":
-        """Make an empty one."""
-        # Unlinked first, so that whoever still has an older one cannot write on this.
+        """Create an empty slate."""
+        # Unlinked first, so that a process with an older file cannot write to this one.
         path.unlink(missing_ok=True)
         with path.open("wb") as file:
             file.truncate(_BYTES_PER_JOB * jobs)
         return cls(path)
 
     def note(self, number: int) -> None:
-        """Called by the handler, first thing."""
+        """Record a start; the handler calls this first."""
         if not self.counts[number]:
             self.starts[number] = time.monotonic_ns()
         self.counts[number] += 1
 
     @property
     def unstarted(self) -> int:
-        """How many jobs no handler has seen yet."""
+        """How many jobs no handler has started yet."""
         return bytes(self.counts).count(0)
 
     @property
@@ -60,5 +60,5 @@ class Slate:
 
 @cache
 def open_slate() -> Slate:
-    """The one this process was given."""
+    """The slate that this process was given."""
     return Slate(Path(os.environ[VARIABLE]))

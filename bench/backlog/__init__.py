@@ -1,1 +1,1 @@
-"""What operators wait for while millions of jobs do."""
+"""How long operators wait while millions of jobs are queued."""

@@ -17,7 +17,7 @@ _INCHES_PER_BAR = 0.24
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One value with its spread. ``name`` distinguishes it from others in the row, as "p99"."""
+    """One value with its spread. ``name``, such as "p99", distinguishes bars of a row."""
 
     value: float
     low: float
@@ -43,13 +43,13 @@ class Panel:
     rows: Sequence[Row]
     # Shown with the unit: "more is better".
     better: str = ""
-    # The axis ends here, and longer bars show their number at its end: one slow contender must
-    # not flatten all others.
+    # The axis ends here, and longer bars show their number at its end, so that one slow contender
+    # does not flatten all others.
     limit: float | None = None
 
 
 def bars(title: str, panels: Sequence[Panel], *, note: str = "") -> str:
-    """Draw the panels as SVG; ``note`` stands below: date, machine, command."""
+    """Draw the panels as SVG; ``note`` (date, machine, command) is printed below."""
     lines = -(-len(panels) // _COLUMNS)
     tallest = max(sum(len(row.bars) for row in panel.rows) for panel in panels)
     figure = Figure(figsize=(11, lines * (tallest * _INCHES_PER_BAR + 0.9) + 1.1))

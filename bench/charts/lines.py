@@ -14,7 +14,7 @@ __all__ = ["Line", "Phase", "Plot", "lines"]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Seconds and values in order; where the value is not a number the line has a gap."""
+    """Seconds and values in order; the line has a gap where the value is not a number."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -27,7 +27,7 @@ class Plot:
     title: str
     unit: str
     lines: Sequence[Line]
-    # For times that differ by powers of ten.
+    # A logarithmic axis, for times that differ by powers of ten.
     log: bool = False
     goal: float | None = None
 
@@ -42,7 +42,7 @@ class Phase:
 
 
 def lines(title: str, plots: Sequence[Plot], phases: Sequence[Phase], *, note: str = "") -> str:
-    """Draw the panels as SVG; ``note`` stands below: date, machine, command."""
+    """Draw the panels as SVG; ``note`` (date, machine, command) is printed below."""
     figure = Figure(figsize=(11, 1.7 * len(plots) + 1.3))
     places = figure.subplots(len(plots), 1, sharex=True, squeeze=False).flatten()
     for axes, plot in zip(places, plots, strict=True):

@@ -1,4 +1,4 @@
-"""What the charts share: colours, numbers, headings, and SVG that is the same for the same data."""
+"""Shared by all charts: colours, numbers, headings, and reproducible SVG."""
 
 from io import StringIO
 
@@ -26,8 +26,8 @@ def sheet(figure: Figure, title: str, note: str) -> None:
 
 
 def svg(figure: Figure) -> str:
-    """The figure as SVG on white paper: pages with a dark background show it, too."""
-    # The same data gives the same identifiers; text stays text, so that it can be searched.
+    """The figure as SVG on white, which also works on pages with a dark background."""
+    # The same data gives the same identifiers. Text stays text, so it can be searched.
     stable = mpl.rc_context({"svg.hashsalt": "trunkline", "svg.fonttype": "none"})
     with stable, StringIO() as file:
         figure.savefig(file, format="svg", metadata={"Date": None}, bbox_inches="tight")

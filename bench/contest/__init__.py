@@ -1,1 +1,1 @@
-"""All products side by side in one run, measured in turns."""
+"""All products side by side in one run, taking turns."""

@@ -1,4 +1,4 @@
-"""Enqueues by the bulk call of each product, 1,000 jobs a call."""
+"""Enqueues with the bulk call of each product, 1,000 jobs a call."""
 
 from bench.apps.producing import BATCH
 from bench.contest.scene import Entrant, Scene
@@ -8,7 +8,7 @@ __all__ = ["run"]
 
 
 def run(scene: Scene) -> None:
-    """Measure one repetition, with as many jobs as a drain has; nobody works meanwhile."""
+    """Measure one repetition, with as many jobs as a drain; no worker runs."""
 
     def size(entrant: Entrant) -> tuple[int, int]:
         calls = max(scene.sizes.jobs(entrant.product) // BATCH, 1)

@@ -1,11 +1,11 @@
-"""The figures that readers are shown: in which order, under which names."""
+"""The published figures, with their order and names."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 __all__ = ["GROUPS", "MEASURES", "Column", "Group", "shown"]
 
-# The modules of this package that measure, in the order of the run.
+# The measuring modules of this package, in the order of the run.
 MEASURES = ("enqueue", "bulk", "drain", "drain_1ms", "latency")
 
 
@@ -19,7 +19,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Figures of one unit that stand side by side."""
+    """Figures of one unit, shown side by side."""
 
     title: str
     unit: str
@@ -86,7 +86,7 @@ GROUPS = (
 
 
 def shown(value: float) -> str:
-    """Write a number with as many digits as it means."""
+    """Format a number with its significant digits."""
     if abs(value) >= 100:
         return f"{value:,.0f}"
     if abs(value) >= 10:

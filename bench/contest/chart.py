@@ -1,4 +1,4 @@
-"""The figures as a chart: a panel for each of the measures that people ask about first."""
+"""The figures as a chart, with a panel for each of the most important measures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from bench.contest.record import Record
 __all__ = ["chart"]
 
 _OURS = "trunkline"
-# Where the slow ones are slower by orders of magnitude, bars end at so many times the best.
+# If some products are slower by orders of magnitude, bars end at this multiple of the best.
 _TIMES_BEST = 8.0
 
 
@@ -19,7 +19,7 @@ class _Subject:
     title: str
     unit: str
     better: Literal["more", "less"]
-    # Names in the record, with what tells them apart if they share a row.
+    # Names in the record, with a label if they share a row.
     measures: tuple[tuple[str, str], ...]
 
 
@@ -41,7 +41,7 @@ _SUBJECTS = (
 
 
 def chart(record: Record) -> str:
-    """Draw it, the best at the top of each panel."""
+    """Draw the chart, the best at the top of each panel."""
     panels = [panel for subject in _SUBJECTS if (panel := _panel(record, subject)) is not None]
     server = record.machine.get("server_version", "")
     cores = record.machine.get("cores", "?")
@@ -77,5 +77,5 @@ def _panel(record: Record, subject: _Subject) -> Panel | None:
 
 
 def _limit(rows: Sequence[Row]) -> float:
-    """Keep the quick ones apart; the best is the first row."""
+    """Return the end of an axis that keeps the fast products apart; the best is the first row."""
     return _TIMES_BEST * max(bar.value for bar in rows[0].bars)

@@ -31,9 +31,9 @@ RESULTS = ROOT / "bench/results/rivals.json"
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run; who cannot be had or fails is told, and is no error as long as somebody is measured."""
+    """Run. Missing and failing products are reported; it is an error only if none is left."""
     begin = time.monotonic()
-    # So that whoever ends us leaves no server and no workers behind.
+    # A terminated run stops its server and workers.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sizes = QUICK if options.quick else FULL
     if options.repetitions is not None:
@@ -98,7 +98,7 @@ def _record(
 
 
 def _command(options: argparse.Namespace) -> str:
-    """Say how to run it again; where the server was and where the record went is nobody's."""
+    """Return the command that repeats the run, without addresses and paths."""
     more = ["--quick"] if options.quick else []
     more += [f"--only {name}" for name in options.only or ()]
     more += [f"--product {key}" for key in options.product or ()]
@@ -116,11 +116,11 @@ def _print_goals(record: Record, scene: Scene) -> None:
     if open_goals:
         print(f"  not judged: {'; '.join(open_goals)}")
     if scene.cut_short:
-        print("\nThe time of the run was used up: the last repetition is incomplete.")
+        print("\nThe run reached its time limit: the last repetition is incomplete.")
 
 
 def _path(options: argparse.Namespace) -> Path | None:
-    """Part of a run must not take the place of a whole one unless that is asked for."""
+    """Return where to write; a partial run replaces a complete one only with --output."""
     if options.results is not None:
         return Path(options.results)
     partial = options.quick or options.only or options.product or options.repetitions

@@ -1,7 +1,7 @@
 """How fast worker processes empty a backlog, and what that costs.
 
-The clock runs from the start of the first handler until another connection finds the backlog empty,
-which it asks only once every handler has started, so that it takes nothing from what is measured.
+The clock runs from the start of the first handler until another connection finds the backlog empty.
+That connection starts to check when every handler has started, so it adds no load before.
 """
 
 import time
@@ -18,7 +18,7 @@ __all__ = ["measure_drain", "run"]
 
 @dataclass(frozen=True, slots=True)
 class _Books:
-    """Processor seconds used up at a moment; nothing where that cannot be known."""
+    """Processor seconds used so far; None where they are unknown."""
 
     moment: int
     client: float
@@ -33,7 +33,7 @@ class _Books:
 class _Drain:
     jobs: int
     seconds: float
-    # From the start of the processes; tells what claiming ahead of the first handler may hide.
+    # From the start of the processes; includes jobs claimed before the first handler started.
     seconds_from_start: float
     before: _Books
     first: _Books
@@ -57,7 +57,7 @@ def measure_drain(
     work: float = 0.0,
     costs: bool = False,
 ) -> None:
-    """Let everybody drain once and note the figures; ``share`` divides the number of jobs."""
+    """Let every product drain once and record the figures; ``share`` divides the number of jobs."""
     for entrant in scene.runners(measure):
         with scene.turn(entrant, measure):
             jobs = max(scene.sizes.jobs(entrant.product) // share, 1)
@@ -107,7 +107,7 @@ def _drain(scene: Scene, entrant: Entrant, jobs: int, processes: int, work: floa
 def _wait_for_handlers(
     scene: Scene, entrant: Entrant, worker: Watched, slate: Slate, reached: Callable[[], bool]
 ) -> None:
-    """Wait as long as new jobs are started; a product that forgot some would be waited for."""
+    """Wait as long as handlers start jobs; fail if a product has stopped before the end."""
     patience = scene.sizes.stalled_seconds
     left, give_up = slate.unstarted, time.monotonic() + patience
     while not reached():
@@ -117,14 +117,14 @@ def _wait_for_handlers(
             left, give_up = unstarted, time.monotonic() + patience
         elif time.monotonic() > give_up:
             if not entrant.contender.is_empty():
-                raise Failed(f"stands still with {left:,} of {slate.jobs:,} jobs not started")
+                raise Failed(f"is stuck with {left:,} of {slate.jobs:,} jobs not started")
             _note_account(scene, entrant, lost=left, repeated=slate.repeated)
             raise Failed(f"{left:,} of {slate.jobs:,} jobs lost: its backlog is empty")
         time.sleep(0.005)
 
 
 def _check(scene: Scene, entrant: Entrant, slate: Slate) -> None:
-    """See by its books, and by what handlers noted, that each job ended exactly once."""
+    """Check the product's tables and the handlers' records: each job ended exactly once."""
     lost, repeated = slate.unstarted, slate.repeated
     recorded = entrant.contender.ended()
     if recorded is not None:
@@ -154,8 +154,8 @@ def _note_speed(scene: Scene, measure: str, entrant: Entrant, drain: _Drain) -> 
 
 def _note_costs(scene: Scene, entrant: Entrant, drain: _Drain) -> None:
     first, last = drain.first, drain.last
-    # The first handler is seen a few milliseconds late; what was used till then is added by rule
-    # of three.
+    # The first handler is detected a few milliseconds late. The processor time used before that is
+    # extrapolated.
     seen = (last.moment - first.moment) / 1e9
     thousands = drain.jobs / 1000 * min(seen / drain.seconds, 1.0)
     costs: list[tuple[str, str, float | None]] = [

@@ -1,4 +1,4 @@
-"""Single enqueues, each its own transaction: one after the other, and ten at once."""
+"""Single enqueues, each in its own transaction: one after the other, and ten at once."""
 
 from bench.contest.scene import Scene
 from bench.contest.slices import Slices, run_slices
@@ -9,7 +9,7 @@ _AT_ONCE = 10
 
 
 def run(scene: Scene) -> None:
-    """Measure one repetition; nobody works meanwhile."""
+    """Measure one repetition; no worker runs."""
     sizes = scene.sizes
     run_slices(
         scene,

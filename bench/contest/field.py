@@ -1,4 +1,4 @@
-"""Gets the products and opens them; whoever cannot be had is left out, with the reason."""
+"""Installs the products and opens them; an unavailable one is left out, with the reason."""
 
 import tempfile
 import time
@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bench.contest.limits import TookTooLong, within
-from bench.contest.scene import Entrant, Scene, told
+from bench.contest.scene import Entrant, Scene, first_line
 from bench.contest.sizes import ContestSizes
 from bench.place import Place
 from bench.rivals.product import Product
@@ -15,8 +15,8 @@ from bench.rivals.products import find
 
 __all__ = ["Field"]
 
-# Some are large or built here; more would leave nobody else the time. All together get so much,
-# and when that is used up each gets what it takes to find itself installed.
+# Time to install, because some products are large or are built here: for one product, for all
+# together, and for each one after that, which is enough to detect an existing installation.
 _PREPARE_SECONDS = 300.0
 _PREPARE_ALL_SECONDS = 12 * 60.0
 _FIND_SECONDS = 15.0
@@ -24,7 +24,7 @@ _OPEN_SECONDS = 60.0
 
 
 class Field:
-    """The products of a run, and who of them was left out."""
+    """The products of a run, and those that were left out."""
 
     def __init__(self) -> None:
         self.products: list[Product] = []
@@ -32,7 +32,7 @@ class Field:
         self.versions: dict[str, dict[str, str]] = {}
 
     def prepare(self, keys: Sequence[str]) -> None:
-        """Install what they need, before a server is started."""
+        """Install the products before a server is started."""
         give_up = time.monotonic() + _PREPARE_ALL_SECONDS
         for key in keys:
             begin = time.monotonic()
@@ -42,7 +42,7 @@ class Field:
                     product = find(key)
                     product.prepare()
                     self.versions[key] = product.versions()
-            except (Exception, TookTooLong) as error:  # noqa: BLE001 - a run goes on without it
+            except (Exception, TookTooLong) as error:  # noqa: BLE001 - the run continues without it
                 self._skip(key, error)
             else:
                 self.products.append(product)
@@ -53,14 +53,14 @@ class Field:
 
     @contextmanager
     def open(self, place: Place, sizes: ContestSizes, deadline: float) -> Iterator[Scene]:
-        """Make a database for each; drop them afterwards."""
+        """Create a database for each; drop them afterwards."""
         with ExitStack() as stack:
             folder = tempfile.TemporaryDirectory(prefix="trunkline-bench-")
             path = Path(stack.enter_context(folder))
             entrants = []
             for product in self.products:
                 try:
-                    with within(_OPEN_SECONDS, "making its tables"):
+                    with within(_OPEN_SECONDS, "creating its tables"):
                         contender = stack.enter_context(product.open(place))
                 except (Exception, TookTooLong) as error:  # noqa: BLE001 - as above
                     self._skip(product.key, error)
@@ -69,6 +69,6 @@ class Field:
             yield Scene(entrants, path, sizes, deadline)
 
     def _skip(self, key: str, error: BaseException) -> None:
-        self.skipped[key] = told(error)
+        self.skipped[key] = first_line(error)
         self.versions.pop(key, None)
         print(f"  {key} is left out: {self.skipped[key]}", flush=True)

@@ -1,4 +1,4 @@
-"""The goals that a contest can judge, as ratios of ours to theirs within one run."""
+"""The goals of a contest, as ratios of ours to theirs within one run."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ Products = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Ours over the best of some rivals, which is the fastest or the one that takes least."""
+    """Ours over the best of some rivals: the highest or the lowest value."""
 
     measure: str
     text: str
     ratio: float
     better: Literal["at least", "at most"]
-    # Who counts: "all", "Python", or the key of one product.
+    # The rivals: "all", "Python", or the key of one product.
     rivals: str
 
     @property
@@ -50,7 +50,7 @@ GOALS = (
 
 
 def judge(board: Board, products: Products) -> tuple[list[Figure], list[str]]:
-    """Give a figure for each goal that can be judged, and the texts of those that cannot."""
+    """Return a figure for each goal with enough results, and the texts of the other goals."""
     figures, open_goals = [], []
     for goal in GOALS:
         ours = board.get(_OURS, goal.measure)
@@ -87,9 +87,9 @@ def as_json(figure: Figure) -> dict[str, Any]:
 
 
 def ratio(ours: Result, theirs: Result) -> float | None:
-    """Give the median of the ratios within repetitions, in which both met the same conditions.
+    """Return the median of the ratios within repetitions, where both had the same conditions.
 
-    Nothing if one is not above zero: a handler may start before the call that enqueued returns.
+    None if a value is not above zero: a handler may start before the call that enqueues returns.
     """
     if min(*ours.values, *theirs.values, ours.median, theirs.median) <= 0:
         return None

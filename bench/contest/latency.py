@@ -1,7 +1,7 @@
 """How soon an idle worker starts a job, one product after the other.
 
 A repetition is too short for a 99th percentile, so the figure is that of the samples of all
-repetitions together; its spread are the percentiles of the repetitions.
+repetitions together. Its spread is that of the percentiles of the repetitions.
 """
 
 import time
@@ -28,9 +28,9 @@ def run(scene: Scene) -> None:
                 team = assemble(entrant.contender, path, jobs, stack, lenient=True)
                 begin = time.monotonic_ns() + _HEAD_START
                 team.producer.send("at", moments(begin, _INTERVAL, _JITTER, jobs))
-                found = times(team)
-            _note(scene, entrant, "latency", found.from_commit)
-            _note(scene, entrant, "latency_call", found.from_call)
+                delays = times(team)
+            _note(scene, entrant, "latency", delays.from_commit)
+            _note(scene, entrant, "latency_call", delays.from_call)
 
 
 def _note(scene: Scene, entrant: Entrant, what: str, samples: list[float]) -> None:

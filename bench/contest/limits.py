@@ -1,4 +1,4 @@
-"""A time limit on whatever is done, so that nobody can hang the run."""
+"""A time limit for each step, so that no product can hang the run."""
 
 import signal
 import time
@@ -12,12 +12,12 @@ _AT_ONCE = 0.001
 
 
 class TookTooLong(BaseException):
-    """The limit was reached. No plain exception: code of others must not take it for its own."""
+    """The limit was reached. A BaseException, so that a product's code does not catch it."""
 
 
 @contextmanager
 def within(seconds: float, what: str) -> Iterator[None]:
-    """Interrupt the block after so long, whatever it waits for. Only in the main thread."""
+    """Interrupt the block after this time, even if it waits. Works only in the main thread."""
 
     def interrupt(*_: object) -> None:
         raise TookTooLong(f"{what} took more than {seconds:.0f} s and was stopped")
@@ -33,6 +33,6 @@ def within(seconds: float, what: str) -> Iterator[None]:
     finally:
         signal.signal(signal.SIGALRM, handler)
         if outer:
-            # A limit around this one goes on with what is left of it.
+            # An outer limit continues with its remaining time.
             rest = outer - (time.monotonic() - begin)
             signal.setitimer(signal.ITIMER_REAL, max(rest, _AT_ONCE))

@@ -1,4 +1,4 @@
-"""What the figures depend on beside the products: the machine and its server."""
+"""The machine and its server, on which the figures depend."""
 
 import os
 import platform
@@ -11,7 +11,7 @@ __all__ = ["machine"]
 
 
 def machine(place: Place) -> dict[str, Any]:
-    """Describe it without naming it."""
+    """Describe the machine without its name."""
     return {
         **place.facts,
         "processor": _line("/proc/cpuinfo", "model name") or platform.machine(),
@@ -27,7 +27,7 @@ def _memory_gib() -> float:
 
 
 def _line(path: str, name: str) -> str:
-    """Find what a file says after a name."""
+    """Return the value that a file has for a name."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except OSError:

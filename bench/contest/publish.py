@@ -34,7 +34,7 @@ _SHOWN = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the files that show a record; it must lie in the repository with them."""
+    """Write the files that show a record, which must be in the same repository."""
     parser = argparse.ArgumentParser(prog="python -m bench.contest.publish", description=__doc__)
     parser.add_argument("record", nargs="?", type=Path, default=RESULTS)
     parser.add_argument("--root", type=Path, default=ROOT, help="the folder of README.md")
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def section(record: Record, picture: str) -> str:
-    """Give what the README says: the chart, where it is from, and the figures as text."""
+    """Return the section of the README: the chart, its source, and the figures as text."""
     machine = record.machine
     where = (
         f"{machine['cores']} cores ({machine['processor']}), {machine['system']}, "
@@ -67,7 +67,7 @@ def section(record: Record, picture: str) -> str:
         "Medians of three repetitions with jobs that do nothing; the same durability for all, each",
         "with its best documented settings, every job counted to have ended exactly once. Pick-up",
         "is from before the call that enqueues to the start of the handler in an idle worker.",
-        "[bench/README.md](bench/README.md#rivals) says how it is measured and how each is set up.",
+        "[bench/README.md](bench/README.md#rivals) describes the method and how each is set up.",
         "",
         markdown(record, _SHOWN),
     ]
@@ -77,7 +77,7 @@ def section(record: Record, picture: str) -> str:
 
 
 def details(record: Record) -> str:
-    """Give what the README of the bench says about the last published run."""
+    """Return the section of the bench's README about the last published run."""
     lines = [f"Published: {record.date}, `{record.command}`, {record.seconds // 60} minutes.", ""]
     lines += ["| product | versions | settings |", "|---|---|---|"]
     for key, settings in record.settings.items():
@@ -88,18 +88,18 @@ def details(record: Record) -> str:
         ("What went wrong", {key: "; ".join(texts) for key, texts in record.errors.items()}),
     ):
         if notes:
-            told = [f"- {record.name(key)}: {text}" for key, text in notes.items()]
-            lines += ["", f"{title}:", "", *told]
+            notes_list = [f"- {record.name(key)}: {text}" for key, text in notes.items()]
+            lines += ["", f"{title}:", "", *notes_list]
     if record.goals:
         lines += ["", "| goal | ratio | |", "|---|---:|---|"]
     for goal in record.goals:
-        asked = f"{goal['better']} {goal['goal']:g}: {goal['verdict']}"
-        lines.append(f"| {goal['text']} | {goal['ratio']:.2f} | {asked} |")
+        goal_text = f"{goal['better']} {goal['goal']:g}: {goal['verdict']}"
+        lines.append(f"| {goal['text']} | {goal['ratio']:.2f} | {goal_text} |")
     return "\n".join(lines)
 
 
 def between(text: str, name: str, content: str) -> str:
-    """Replace what stands between the two marks of this name."""
+    """Replace the text between the two marks of this name."""
     start, end = f"<!-- generated: {name} -->", f"<!-- end: {name} -->"
     pattern = re.compile(f"{re.escape(start)}.*?{re.escape(end)}", re.DOTALL)
     if len(pattern.findall(text)) != 1:

@@ -1,4 +1,4 @@
-"""What a run of the contest leaves behind: every figure of every product, as one JSON object."""
+"""The record of a contest: every figure of every product, as one JSON object."""
 
 import json
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ class Result:
     measure: str
     unit: str
     values: tuple[float, ...]
-    # How many jobs each value is from.
+    # How many jobs each value was measured with.
     jobs: int
-    # Where the values of the repetitions are not what counts: a percentile of all samples.
+    # Replaces the median of the repetitions, for example a percentile of all samples.
     of_all: float | None = None
 
     @property
     def median(self) -> float:
-        """The figure: the middle one, or that of all samples together."""
+        """The figure: the median, or the value of all samples together."""
         return median(self.values) if self.of_all is None else self.of_all
 
     def as_json(self) -> dict[str, Any]:
@@ -43,56 +43,56 @@ class Result:
 
 
 class Board:
-    """Collects results while a run goes on."""
+    """Collects results during a run."""
 
     def __init__(self) -> None:
         self._results: dict[tuple[str, str], Result] = {}
 
     def add(self, product: str, measure: str, unit: str, value: float, jobs: int) -> None:
-        """Note the value of one more repetition."""
+        """Add the value of one more repetition."""
         before = self.get(product, measure)
         values = (*before.values, value) if before is not None else (value,)
         self.put(Result(product, measure, unit, values, jobs))
 
     def put(self, result: Result) -> None:
-        """Note a result, in the place of what was there."""
+        """Add a result, or replace it."""
         self._results[result.product, result.measure] = result
 
     def get(self, product: str, measure: str) -> Result | None:
-        """Give a result, if there is one."""
+        """Return a result, or None."""
         return self._results.get((product, measure))
 
     @property
     def results(self) -> list[Result]:
-        """Everything, in the order of the first values."""
+        """All results, in the order of their first values."""
         return list(self._results.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A whole run, as it is written and read."""
+    """A complete run, as it is written and read."""
 
     date: str
     command: str
     seconds: int
     machine: Mapping[str, Any]
-    # By key of the product: its name and language, what was installed, how it was run.
+    # By product key: its name and language, installed versions, settings.
     products: Mapping[str, Mapping[str, str]]
     versions: Mapping[str, Mapping[str, str]]
     settings: Mapping[str, str]
-    # Who did not take part, and who failed at what, with reasons.
+    # Products that did not take part, and failures, with reasons.
     skipped: Mapping[str, str]
     errors: Mapping[str, list[str]]
     board: Board
     goals: list[Mapping[str, Any]] = field(default_factory=list)
 
     def name(self, product: str) -> str:
-        """What a reader calls a product."""
+        """The displayed name of a product."""
         known = self.products.get(product)
         return known["name"] if known is not None else product
 
     def write(self, path: Path) -> None:
-        """Write it, in a form in which two runs can be compared line by line."""
+        """Write the record in a form that allows a line-by-line comparison of two runs."""
         path.parent.mkdir(parents=True, exist_ok=True)
         head = {
             "date": self.date,
@@ -114,7 +114,7 @@ class Record:
 
     @classmethod
     def read(cls, path: Path) -> "Record":
-        """Read what was written."""
+        """Read a record."""
         content = json.loads(path.read_text(encoding="utf-8"))
         board = Board()
         for each in content.pop("figures"):
@@ -127,7 +127,7 @@ class Record:
 
 
 def _rounded(value: float) -> float:
-    # Four digits or what is before the point, whichever says more.
+    # Four significant digits, or all digits before the point if there are more.
     return round(value, 1) if abs(value) >= 100 else float(f"{value:.4g}")
 
 

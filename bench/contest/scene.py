@@ -1,4 +1,4 @@
-"""Who takes part in a run, in which turns, and what became of them."""
+"""The products of a run, the order of their turns, and their failures."""
 
 import re
 import time
@@ -13,19 +13,19 @@ from bench.contest.record import Board
 from bench.contest.sizes import ContestSizes
 from bench.rivals.product import ROOT, Contender, Product
 
-__all__ = ["Entrant", "Failed", "Scene", "told"]
+__all__ = ["Entrant", "Failed", "Scene", "first_line"]
 
 _LONGEST_REASON = 300
 _LONGEST_BEGINNING = 80
 
 
 class Failed(Exception):
-    """A product did not do what it should; the message says what."""
+    """A product misbehaved; the message describes how."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
-    """A product that was opened."""
+    """An opened product."""
 
     product: Product
     contender: Contender
@@ -36,7 +36,7 @@ class Entrant:
 
 
 class Scene:
-    """What a measure of the contest gets."""
+    """The argument of every measure of the contest."""
 
     def __init__(
         self, entrants: list[Entrant], folder: Path, sizes: ContestSizes, deadline: float
@@ -46,15 +46,15 @@ class Scene:
         self.sizes = sizes
         self.board = Board()
         self.errors: dict[str, list[str]] = defaultdict(list)
-        # By product and what was timed: a list for each repetition.
+        # By product and timed span: a list for each repetition.
         self.samples: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
-        # Whether turns were left out because the time of the run was used up.
+        # Whether turns were skipped because the run reached its time limit.
         self.cut_short = False
         self._deadline = deadline
         self._retired: set[tuple[str, str]] = set()
 
     def runners(self, measure: str) -> Iterator[Entrant]:
-        """Give everybody who has not failed at this measure, as long as there is time."""
+        """Yield the products that have not failed at this measure, while time is left."""
         for entrant in self.entrants:
             if time.monotonic() > self._deadline:
                 self.cut_short = True
@@ -63,29 +63,29 @@ class Scene:
                 yield entrant
 
     def is_retired(self, entrant: Entrant, measure: str) -> bool:
-        """Tell whether it failed at this measure before."""
+        """Return whether it failed at this measure before."""
         return (entrant.key, measure) in self._retired
 
     @contextmanager
     def turn(self, entrant: Entrant, measure: str) -> Iterator[None]:
-        """Let it do something within its time; if it fails, that is noted and the run goes on."""
+        """Run a step within its time; a failure is recorded and the run continues."""
         try:
             with within(self.sizes.turn_seconds, measure):
                 yield
-        except (Exception, TookTooLong) as error:  # noqa: BLE001 - whatever a product does wrong
-            # Once is enough: what hangs would hang again, and everybody else waits.
+        except (Exception, TookTooLong) as error:  # noqa: BLE001 - any failure of a product
+            # Not tried again: a product that hangs once would hang again while the others wait.
             self._retired.add((entrant.key, measure))
-            reason = f"{measure}: {told(error)}"
+            reason = f"{measure}: {first_line(error)}"
             self.errors[entrant.key].append(reason)
             print(f"  {entrant.product.name} FAILED at {reason}", flush=True)
 
 
-def told(error: BaseException) -> str:
-    """Say in a line what went wrong, without addresses and folders of this machine."""
+def first_line(error: BaseException) -> str:
+    """Describe a failure in one line, without addresses and folders of this machine."""
     text = " ".join(str(error).split()) or type(error).__name__
     text = re.sub(r"\b[a-z]+://\S+", "(address)", text.replace(f"{ROOT}/", ""))
     text = re.sub(r"(?<![\w.])/(?:[\w.@+-]+/)+", "", text)
     if len(text) <= _LONGEST_REASON:
         return text
-    # What was tried is at the beginning, and why it ended at the end of what a program said.
+    # A program's output has the command at the beginning and the reason of the failure at the end.
     return f"{text[:_LONGEST_BEGINNING]} … {text[_LONGEST_BEGINNING - _LONGEST_REASON :]}"

@@ -1,4 +1,4 @@
-"""How much the contest does: in full, or just enough to see that its code works."""
+"""Sizes of the contest: in full, or just enough to check that its code works."""
 
 from dataclasses import dataclass
 
@@ -12,24 +12,24 @@ class ContestSizes:
     """The sizes of one run."""
 
     repetitions: int
-    # The most jobs of a drain; slow products get what they drain in so many seconds.
+    # The most jobs of a drain; slow products get as many as they drain in this many seconds.
     drain_jobs: int
     drain_seconds: float
-    # Single enqueues and bulk calls go in slices, products in turns: calls one at a time and ten
-    # at once in a slice, and how many slices.
+    # Products take turns in slices of enqueues. Calls of a slice, one at a time and ten at once,
+    # and the number of slices.
     single_calls: int
     concurrent_calls: int
     slices: int
     # Jobs picked up by an idle worker, in one repetition.
     pickups: int
-    # How long a product may start no job before it counts as stuck; what it gets for one turn;
-    # what the whole run gets.
+    # Seconds without a started job until a product counts as stuck; seconds for one turn; seconds
+    # for the complete run.
     stalled_seconds: float
     turn_seconds: float
     run_seconds: float
 
     def jobs(self, product: Product) -> int:
-        """Give the size of its drains."""
+        """Return the size of a product's drains."""
         return min(self.drain_jobs, max(int(product.pace * self.drain_seconds), 1))
 
 
@@ -46,7 +46,7 @@ FULL = ContestSizes(
     run_seconds=36 * 60.0,
 )
 
-# Patient, because the tests also run it on busy machines.
+# Long, because the tests also run it on busy machines.
 QUICK = ContestSizes(
     repetitions=1,
     drain_jobs=300,

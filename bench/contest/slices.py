@@ -1,7 +1,7 @@
-"""Enqueues in slices: all producers stand ready, and products take turns of a fraction of a second.
+"""Enqueues in slices: all producers are connected and take turns of a fraction of a second.
 
-The disk decides how fast a single enqueue is, and on a shared machine its speed changes within
-seconds; so everybody gets his share of every second.
+The disk determines the speed of a single enqueue. On a shared machine that speed changes within
+seconds, so every product gets a share of every second.
 """
 
 from collections import defaultdict
@@ -19,11 +19,11 @@ __all__ = ["Slices", "run_slices"]
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """One figure: the order to the producer, with the first number and the jobs put in."""
+    """One figure: the order to the producer, as a template for the first number and the jobs."""
 
     measure: str
     order: str
-    # Jobs of a slice, and how many slices.
+    # Jobs of a slice, and the number of slices.
     size: Callable[[Entrant], tuple[int, int]]
     more: Sequence[Any] = ()
 
@@ -39,7 +39,7 @@ def run_slices(scene: Scene, measure: str, warm_up: Sequence[Any], parts: Sequen
                 entrant.contender.forget()
                 producers[entrant.key] = stack.enter_context(producing(entrant.contender, path))
                 producers[entrant.key].do(*warm_up)
-        # Numbers are used once: to some products they may be the names of jobs.
+        # Each number is used once, because some products may use it as the job's name.
         following: dict[str, int] = defaultdict(lambda: 1_000_000)
         for part in parts:
             seconds: dict[str, list[float]] = defaultdict(list)

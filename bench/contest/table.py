@@ -11,7 +11,7 @@ _NOTHING = "-"
 
 
 def table(record: Record) -> str:
-    """Give every figure as median (min to max), a table for each group."""
+    """Return every figure as median (min to max), with a table for each group."""
     lines: list[str] = []
     for group in GROUPS:
         columns = [column for column in group.columns if _products(record, [column])]
@@ -30,7 +30,7 @@ def table(record: Record) -> str:
 
 
 def markdown(record: Record, groups: Sequence[Group]) -> str:
-    """Give the medians as one table of Markdown, ours in bold."""
+    """Return the medians as one Markdown table, ours in bold."""
     columns = [column for group in groups for column in group.columns]
     head = [
         f"{group.title}, {column.label} ({group.unit})"
@@ -47,7 +47,7 @@ def markdown(record: Record, groups: Sequence[Group]) -> str:
 
 
 def _products(record: Record, columns: Sequence[Column]) -> list[str]:
-    """Who has at least one of these figures, in the order of the run."""
+    """The products that have at least one of these figures, in the order of the run."""
     return [
         key
         for key in record.products

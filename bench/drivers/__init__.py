@@ -1,1 +1,1 @@
-"""Ways to call the engine from Python, compared: the driver, the shape of answers, the loop."""
+"""Compares ways to call the engine from Python: driver, form of results, event loop."""

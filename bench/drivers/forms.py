@@ -1,7 +1,7 @@
-"""The forms that are compared: each claims a batch and completes it on connections of its own.
+"""The forms that are compared: each claims a batch and completes it on its own connections.
 
-Every form decodes each payload into a typed value, as a worker does; what differs is who does how
-much on the way there.
+Every form decodes each payload into a typed value, as a worker does. They differ in how the work is
+divided between server, driver and client.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ _CLAIM: LiteralString = """select {columns} from trunkline.claim(p_worker => {0}
   p_queues => {1}::text[], p_limit => {2}::integer, p_position => {3}::text::jsonb)"""
 _COMPLETE: LiteralString = """select job_id, attempt, verdict from trunkline.complete(
   p_worker => {0}::text, p_jobs => {1}::uuid[], p_attempts => {2}::integer[])"""
-# Answers nothing where all is well.
+# Returns no rows if all verdicts are ok.
 _QUIET: LiteralString = _COMPLETE + " where verdict <> 'ok'"
 
 _TEXT = ("%s", "%s", "%s", "%s")
@@ -70,7 +70,7 @@ _decode_document = msgspec.json.Decoder(list[_Document]).decode
 
 
 class Batch:
-    """Claimed jobs, as a worker keeps them, and the position for the next claim."""
+    """Claimed jobs as a worker stores them, and the position for the next claim."""
 
     __slots__ = ("attempts", "ids", "jobs", "position")
 
@@ -142,7 +142,7 @@ class _Psycopg:
 
 
 class _PsycopgDocument(_Psycopg):
-    """psycopg with the whole batch as one JSON document, and ids going back as they came: text."""
+    """psycopg with the batch as one JSON document, and ids sent back as text."""
 
     def __init__(self) -> None:
         super().__init__(_DOCUMENT, binary=False, quiet=True, payload=4)
@@ -166,7 +166,7 @@ class _PsycopgDocument(_Psycopg):
 
 
 class _Calls(_Psycopg):
-    """What the worker has: the calls of ``trunkline.db``."""
+    """The form that the worker uses: the calls of ``trunkline.db``."""
 
     def __init__(self) -> None:
         super().__init__(_LEAN, binary=True, quiet=True, payload=4)

@@ -1,7 +1,7 @@
 """Claim on one connection while completing on another, as a worker does, in each form.
 
-One process; forms, loops and batch sizes take turns in a new order each round. They share a queue
-and the position in it, so that none walks over what another left.
+One process. Forms, loops and batch sizes take turns, in a new order each round. They share a queue
+and its position, so none of them scans dead rows that another left.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class _Place:
 
 
 def run(place: Place, sizes: Sizes) -> list[Figure]:
-    """Measure; for information."""
+    """Measure; there is no goal."""
     cases = list(product(FORMS, _LOOPS, _BATCHES))
     turns: dict[tuple[str, str, int], list[_Turn]] = {case: [] for case in cases}
     with place.database("drivers") as dsn, ExitStack() as stack:
@@ -98,7 +98,7 @@ async def _work(form: Form, shared: _Place, jobs: int, limit: int) -> int:
         while claimed < jobs:
             batch = await form.claim(limit, shared.position)
             if not batch.jobs:
-                raise RuntimeError("The backlog of the drivers' measure is too small")
+                raise RuntimeError("The backlog for the drivers is too small")
             shared.position = batch.position or shared.position
             claimed += len(batch.jobs)
             await between.put(batch)

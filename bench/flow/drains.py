@@ -29,7 +29,7 @@ def drain_in_turns(
     limit: str,
     variables: Mapping[str, str] | None = None,
 ) -> Drains:
-    """Drain each kind in a database of its own; a kind is what the limit allows, or no limit."""
+    """Drain each kind in a separate database; a kind is what the limit allows, or no limit."""
     drains: Drains = {(kind, count): [] for count in processes for kind in kinds}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="trunkline-bench-")))
@@ -58,13 +58,13 @@ def tell(
     *,
     free: str = "none",
 ) -> list[Figure]:
-    """Tell the speed of each kind, and over that of the kind without a limit."""
+    """Return the speed of each kind, also as a ratio to the kind without a limit."""
     figures = []
     for (kind, count), found in drains.items():
         name, rates = f"{key}_{kind}_{count}", [drain.rate for drain in found]
         figures.append(Figure(name, median(rates), f"{texts[kind]}, {count} processes", "jobs/s"))
         cpu = median(drain.worker_cpu + drain.server_cpu for drain in found)
-        text = "  processor time, both sides, with the start of the processes"
+        text = "  processor time, client and server, with process start"
         figures.append(Figure(f"{name}_cpu", cpu, text, "us/job"))
         if kind != free:
             others = [drain.rate for drain in drains[free, count]]

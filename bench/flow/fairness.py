@@ -1,8 +1,8 @@
 """How long a tenant's single job waits while another tenant has thousands waiting.
 
-Counted, not timed: slots are full of the large tenant's jobs, which end one after the other, each
-giving its slot to the next. A delay of 1 is one running job per slot: as many started before it as
-there are slots.
+The measure counts jobs instead of time. The large tenant's jobs fill all slots and end one after
+the other; each end frees a slot for the next job. A delay of 1 means that as many jobs started
+before it as there are slots.
 """
 
 import json
@@ -44,7 +44,7 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
         Figure(
             "fairness_delay_most",
             max(delays),
-            f"most, of {len(delays)} visits",
+            f"largest, of {len(delays)} visits",
             goal=1,
             better="at most",
         ),
@@ -65,7 +65,7 @@ class _Slots:
         self._side.close()
 
     def until_started(self, tenant: str) -> int:
-        """End the oldest job and start the next until this tenant's has; tell how many were."""
+        """End the oldest job and start the next until this tenant's starts; return their number."""
         started = 0
         while True:
             job, attempt = self._running.pop(0)
@@ -80,7 +80,7 @@ class _Slots:
 
 
 def _enqueue(connection: psycopg.Connection, tenant: str, count: int) -> None:
-    asked = [{"task": TASK, "queue": QUEUE, "tenant": tenant, "payload": {}}] * count
+    requests = [{"task": TASK, "queue": QUEUE, "tenant": tenant, "payload": {}}] * count
     connection.execute(
-        "select count(*) from trunkline.enqueue_many(%s::jsonb)", (json.dumps(asked),)
+        "select count(*) from trunkline.enqueue_many(%s::jsonb)", (json.dumps(requests),)
     )

@@ -1,7 +1,7 @@
-"""Worker processes under fire against a provider that keeps an account of every call.
+"""Worker processes under load against a provider that records every call.
 
-One limit with all its parts at once; the provider counts and refuses nobody, so that what it sees
-is what the engine let through. Workers may be killed all the time, without a word, and replaced.
+One limit has all its parts at once. The provider counts and refuses nothing, so it sees exactly the
+calls that the engine let through. Workers may be killed with SIGKILL all the time, and replaced.
 """
 
 import contextlib
@@ -30,11 +30,11 @@ from trunkline_profiles.clinical.stubs.provider import Provider, model_from
 __all__ = ["Findings", "Fire", "judge", "open_fire"]
 
 TASK = "ask"
-# A pause in the calls that is longer than this means that a window was used up.
+# A longer pause between calls means that a window was full.
 _PAUSE = 10.0
 _LOOK_EVERY = 0.05
 
-# A death is noticed as soon as the engine allows.
+# The engine detects a dead worker as early as possible.
 _HURRY = """
 select trunkline.set_setting('pulse_interval', '1 second');
 select trunkline.set_setting('reclaim_jitter', '0 seconds')
@@ -44,44 +44,44 @@ _WAITING = "select count(*) from trunkline.jobs where task = %s and state in ('r
 
 @dataclass(frozen=True, slots=True)
 class Fire:
-    """What is set up: limits, work, workers."""
+    """The setup: limits, jobs, workers."""
 
     limits: Mapping[str, int]
     # Tokens of the jobs, in the order of their enqueue.
     tokens: Sequence[int]
     seconds: float
     processes: int
-    # Seconds between kills; None: nobody is killed.
+    # Seconds between kills; None: no kills.
     kill_every: float | None = None
-    # How long the provider takes for an answer, between these.
+    # The provider's response time is between these.
     latency: tuple[float, float] = (0.05, 0.15)
-    # How much more than it takes a job is thought to take, until it settles; 1: it is known.
+    # The estimated cost of a job over its actual cost; 1: the estimate is exact.
     estimate: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What came out, as the provider saw it."""
+    """The result, as the provider saw it."""
 
     calls: int
-    # By how much each limit was passed in its worst window; empty if none was.
+    # By how much each limit was exceeded in its worst window; empty if none was.
     over: dict[str, int]
-    # Of what the minute allows, how much was used from the first call to the last window.
+    # The share of the minute's capacity that was used, from the first call to the last window.
     minute_used: float
-    # The same of the hour, by the end.
+    # The same for the hour, at the end.
     hour_used: float
     kills: int
-    # Jobs that still waited at the end: there was work all the time.
+    # Jobs that still waited at the end, as proof that there was work all the time.
     waiting: int
     most_at_once: int
 
 
 def open_fire(dsn: str, fire: Fire, log: Path) -> Findings:
-    """Run it; the log is for what workers say."""
+    """Run it; the workers' output goes to the log."""
     model = replace(model_from(fire.limits), latency=fire.latency, enforced=False)
     with (
         psycopg.connect(dsn, autocommit=True) as connection,
-        # It says nothing, so that a call has as many tokens as its question.
+        # Responses are empty, so a call takes the tokens of its request.
         Provider({MODEL: model}, write=lambda _: "", seed=1) as provider,
     ):
         connection.execute(_HURRY.encode())
@@ -104,11 +104,11 @@ def open_fire(dsn: str, fire: Fire, log: Path) -> Findings:
 
 
 def judge(calls: Sequence[Call], limits: Mapping[str, int]) -> tuple[float, float]:
-    """Tell which share of a minute's and of an hour's capacity the calls used.
+    """Return which share of a minute's and of an hour's capacity the calls used.
 
-    Of the minute: what was called until the last window opened, over what the time until then
-    allows. So a window that is not over yet counts neither way. Of each window, whichever of
-    requests and tokens comes closer to its limit is what bound it.
+    The minute's share is the calls until the last window opened, over the capacity until then, so
+    an unfinished window has no effect. In each window, requests or tokens count, whichever came
+    closer to its limit.
     """
     openings = [
         place for place in range(1, len(calls)) if calls[place].at - calls[place - 1].at > _PAUSE
@@ -152,7 +152,7 @@ def _fill(connection: psycopg.Connection, fire: Fire) -> None:
 
 
 class _Crew:
-    """Worker processes, each for itself, so that a kill meets one of them."""
+    """Independent worker processes, so that a kill hits a single one."""
 
     def __init__(self, dsn: str, url: str, log: IO[bytes]) -> None:
         self._environment = {
@@ -190,13 +190,13 @@ class _Crew:
         )
 
     def kill_one(self) -> None:
-        """Kill one of them and put another in its place."""
+        """Kill one of them and replace it."""
         victim = self.members.pop(self._random.randrange(len(self.members)))
         _kill(victim)
         self.hire()
 
     def serve(self, fire: Fire) -> int:
-        """Let them work for the time given; tell how many were killed."""
+        """Let them work for this time; return how many were killed."""
         begin, kills = time.monotonic(), 0
         while (passed := time.monotonic() - begin) < fire.seconds:
             if fire.kill_every is not None and passed > (kills + 1) * fire.kill_every:

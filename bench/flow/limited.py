@@ -13,12 +13,12 @@ __all__ = ["QUEUE", "TASK", "Parts", "fill_limited", "set_limit"]
 QUEUE = "flow"
 TASK = "limited"
 
-# What a limit allows, by the names of its parts.
+# The capacities of a limit, by the names of its parts.
 Parts = Mapping[str, Any]
 
 
 def set_limit(connection: psycopg.Connection, name: str, **parts: Any) -> None:
-    """Make or change a limit."""
+    """Create or change a limit."""
     connection.execute("select trunkline.set_limit(%s, %s::jsonb)", (name, json.dumps(parts)))
 
 
@@ -31,7 +31,7 @@ def fill_limited(
     task: str = TASK,
     queue: str = QUEUE,
 ) -> None:
-    """Put jobs under these limits, by name; ``{key}`` in a name has so many values."""
+    """Enqueue jobs under these limits; ``{key}`` in a name takes this many values."""
     for name, parts in limits.items():
         set_limit(connection, name, **parts)
     connection.execute(

@@ -1,7 +1,7 @@
-"""Processor time that a limited call costs more than one with plain httpx2.
+"""The additional processor time of a limited call, compared with one by plain httpx2.
 
-One worker process calls a server in this process, in rounds of plain and limited calls. The server
-of the database is counted apart: what `acquire` and `settle` cost there.
+One worker process calls a server in this process, in rounds of plain and limited calls. The cost of
+`acquire` and `settle` in the database server is a separate figure.
 """
 
 import json
@@ -78,11 +78,11 @@ def _compare(task: str, url: str, postmaster: int, sizes: Sizes) -> Iterator[Fig
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Headers and body leave together: else each waits for the other side's delayed confirmation.
+    # Sends headers and body together; otherwise each send waits for a delayed TCP acknowledgement.
     wbufsize = -1
 
     def do_GET(self) -> None:
-        """Answer as a provider does."""
+        """Respond as a provider does."""
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(_BODY)))
@@ -90,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(_BODY)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager

@@ -1,7 +1,7 @@
-"""What a provider sees of eight worker processes under one limit with all its parts.
+"""The calls that a provider sees from eight worker processes under one limit with all its parts.
 
-Requests and tokens per minute, requests per hour and calls at once, each of which binds at some
-time; first in peace, then with a worker killed every few seconds.
+Requests and tokens per minute, requests per hour and concurrent calls: each of them is the tightest
+at some time. The first run is undisturbed; in the second, a worker is killed every few seconds.
 """
 
 import random
@@ -27,8 +27,8 @@ _MINUTE, _HOUR = 0.93, 0.95
 
 
 def work(limits: Mapping[str, int]) -> list[int]:
-    """Tokens of more jobs than the hour allows: small ones first, so that requests bind, then large
-    ones, so that tokens do."""
+    """Tokens of more jobs than the hour allows: small ones first, where requests are the tighter
+    limit, then large ones, where tokens are."""
     draw = random.Random(3)
     small = [draw.randint(100, 700) for _ in range(limits["requests_per_minute"])]
     large = [draw.randint(300, 900) for _ in range(limits["requests_per_hour"])]
@@ -36,7 +36,7 @@ def work(limits: Mapping[str, int]) -> list[int]:
 
 
 def run(place: Place, sizes: Sizes) -> list[Figure]:
-    """Measure; goals: nothing over, 93 % of the minute, 95 % of the hour."""
+    """Measure; goals: no limit exceeded, 93 % of the minute, 95 % of the hour."""
     figures = []
     for kind, kill_every in (("calm", None), ("killed", sizes.flow.kill_every)):
         fire = Fire(

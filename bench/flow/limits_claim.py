@@ -1,7 +1,7 @@
-"""Claim + complete of 100 with a wide limit and without any: what the engine alone pays.
+"""Claim + complete of 100 with and without a wide limit: the cost in the engine alone.
 
-Three databases in turns: no limit, a global concurrency far above need, a rate far above the load.
-What workers lose is less, since they do more than call these two functions: see `limits_wide`.
+Three databases take turns: no limit, a concurrency far above the load, a rate far above the load.
+Workers lose less, because they do more than call these two functions: see `limits_wide`.
 """
 
 from contextlib import ExitStack
@@ -17,7 +17,7 @@ from bench.turns import play
 
 __all__ = ["WIDE", "run"]
 
-# By the name of the side: how it is limited.
+# The limit of each side, by its name.
 WIDE = {
     "none": None,
     "slots": {"concurrency": 100_000},
@@ -40,7 +40,7 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
                         fill_limited(connection, sizes.flow.backlog, {"wide": parts})
                     fill.analyze(connection)
                     fill.checkpoint(connection)
-            found = play(
+            rounds = play(
                 processes,
                 partial(open_sides, dsns),
                 rounds=sizes.flow.rounds,
@@ -49,15 +49,15 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
         for number, side in enumerate(WIDE):
             key = f"limits_claim_{side}_{processes}"
             text = f"{TEXTS[side]}, {processes} processes"
-            figures.append(Figure(key, found.rate(number), text, "jobs/s"))
+            figures.append(Figure(key, rounds.rate(number), text, "jobs/s"))
             if number:
-                figures.append(Figure(f"{key}_ratio", found.ratio(number), "  over no limit"))
-            if found.has_cpu:
-                cpu = found.cpu(number) * 1e6
+                figures.append(Figure(f"{key}_ratio", rounds.ratio(number), "  over no limit"))
+            if rounds.has_cpu:
+                cpu = rounds.cpu(number) * 1e6
                 figures.append(Figure(f"{key}_cpu", cpu, "  server processor time", "us/job"))
     return figures
 
 
 def open_sides(dsns: list[str], number: int) -> list[Side]:
-    """Open one side for each database, in the process of this number."""
+    """Open one side for each database, in the process with this number."""
     return [FunctionSide(dsn, f"worker-{number}", QUEUE) for dsn in dsns]

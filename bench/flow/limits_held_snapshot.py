@@ -1,7 +1,7 @@
 """A limited drain at full speed while another connection holds an old snapshot.
 
-Nothing that dies meanwhile can be cleaned up: neither jobs nor states of buckets. Two processes
-claim and complete under a wide limit of requests and slots.
+Vacuum can remove no dead rows meanwhile, neither of jobs nor of bucket states. Two processes claim
+and complete under a wide limit of requests and slots.
 """
 
 import time
@@ -22,13 +22,13 @@ __all__ = ["run"]
 
 WORKERS = 2
 LIMIT = {"wide": {"concurrency": 100_000, "requests_per_minute": 1_000_000_000}}
-# The backlog fits the speed found in a short run before, with room to spare.
+# The backlog is this multiple of what the speed of a short run predicts.
 _PROBE_SECONDS = 3.0
 _SPARE = 1.5
-# Nothing found so often, one claim after the other: the backlog is used up.
+# After this many empty claims in a row, the backlog is used up.
 _GIVE_UP = 200
 
-# When a batch ended, and how many jobs it had.
+# When a batch ended, and its number of jobs.
 _Batches = list[tuple[float, int]]
 
 
@@ -48,14 +48,14 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
             holder.execute("set transaction isolation level repeatable read")
             holder.execute("select count(*) from trunkline.tasks")
             batches = run_together(WORKERS, _prepare, dsn, seconds)
-    # Shorter than asked only when the backlog was used up.
+    # Shorter than requested only if the backlog was used up.
     end = _end(batches)
     print(f"\n  jobs/s, every {window:g} s:")
     for number in range(round(end / window)):
         print(f"    {_rate(batches, number * window, (number + 1) * window):>10,.0f}")
     first, last = _rate(batches, 0.0, window), _rate(batches, end - window, end)
     return [
-        Figure("limits_held_seconds", end, f"length, {backlog:,} jobs filled in before", "s"),
+        Figure("limits_held_seconds", end, f"length, {backlog:,} jobs enqueued before", "s"),
         Figure("limits_held_first", first, f"first {window:g} s", "jobs/s"),
         Figure("limits_held_last", last, f"last {window:g} s", "jobs/s"),
         Figure("limits_held_ratio", last / first, "last over first", goal=0.8),

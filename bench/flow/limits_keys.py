@@ -1,8 +1,8 @@
-"""A thousand keys with limits of their own, over no limits: speed, and bytes of the log.
+"""A thousand keys with separate limits, over no limits: speed, and bytes of the log.
 
-Two worker processes drain jobs of as many keys, in turns by databases: no limit, ten at once of
-each key, a rate for each key. Two connections claim and complete 100 at a time, which tells what
-the engine alone pays; there also one at once of each key, where every job has a bucket of its own.
+Two worker processes drain jobs of 1,000 keys, in databases that take turns: no limit, ten at once
+per key, a rate per key. Two connections claim and complete 100 at a time, which shows the cost in
+the engine alone; they also run with one at once per key, where every job has a separate bucket.
 Bytes of the log are counted from enqueue to finished, after a checkpoint and a warm-up.
 """
 
@@ -33,7 +33,7 @@ KINDS: dict[str, tuple[str, Parts | None]] = {
     "rate": ("a rate for each key", {"requests_per_minute": 1_000_000}),
     "single": ("one at once of each key", {"concurrency": 1}),
 }
-# What is asked for is about limits that leave room for more than one job of a key.
+# The goals apply to limits that leave room for more than one job of a key.
 JUDGED = ("slots", "rate")
 _LEAST_SPEED = 0.7
 _MOST_LOG = 300
@@ -41,7 +41,7 @@ _BATCH = 1_000
 
 
 def run(place: Place, sizes: Sizes) -> list[Figure]:
-    """Measure; goals 0.7 of the speed, and 300 bytes of the log more per job."""
+    """Measure; goals: 0.7 of the speed, and at most 300 more bytes of the log per job."""
     return [*_drain(place, sizes), *_engine(place, sizes), *_log(place, sizes)]
 
 
@@ -65,7 +65,7 @@ def _engine(place: Place, sizes: Sizes) -> list[Figure]:
                     fill_limited(connection, jobs, {LIMIT: parts}, keys=keys)
                 fill.analyze(connection)
                 fill.checkpoint(connection)
-        found = play(
+        rounds = play(
             PROCESSES,
             partial(open_sides, dsns),
             rounds=sizes.flow.rounds,
@@ -74,17 +74,17 @@ def _engine(place: Place, sizes: Sizes) -> list[Figure]:
     figures = []
     for number, (kind, (text, _)) in enumerate(KINDS.items()):
         key = f"limits_keys_claim_{kind}"
-        figures.append(Figure(key, found.rate(number), f"engine, {text}", "jobs/s"))
+        figures.append(Figure(key, rounds.rate(number), f"engine, {text}", "jobs/s"))
         if number:
-            figures.append(Figure(f"{key}_ratio", found.ratio(number), "  over no limit"))
-        if found.has_cpu:
-            cpu = found.cpu(number) * 1e6
+            figures.append(Figure(f"{key}_ratio", rounds.ratio(number), "  over no limit"))
+        if rounds.has_cpu:
+            cpu = rounds.cpu(number) * 1e6
             figures.append(Figure(f"{key}_cpu", cpu, "  server processor time", "us/job"))
     return figures
 
 
 def _log(place: Place, sizes: Sizes) -> list[Figure]:
-    found: dict[str, float] = {}
+    log_bytes: dict[str, float] = {}
     for kind, (_, parts) in KINDS.items():
         with place.database(f"keys_log_{kind}") as dsn, fill.connect(dsn) as connection:
             if parts is not None:
@@ -98,15 +98,15 @@ def _log(place: Place, sizes: Sizes) -> list[Figure]:
             live(connection, side, sizes.flow.log_jobs // 5, sizes.flow.keys)
             before = written(connection)
             live(connection, side, sizes.flow.log_jobs, sizes.flow.keys)
-            found[kind] = (written(connection) - before) / sizes.flow.log_jobs
+            log_bytes[kind] = (written(connection) - before) / sizes.flow.log_jobs
             side.close()
     figures = []
     for kind, (text, _) in KINDS.items():
         key = f"limits_keys_log_{kind}"
-        figures.append(Figure(key, found[kind], f"log, {text}", "bytes"))
+        figures.append(Figure(key, log_bytes[kind], f"log, {text}", "bytes"))
         if kind != "none":
             goal = _MOST_LOG if kind in JUDGED else None
-            more = found[kind] - found["none"]
+            more = log_bytes[kind] - log_bytes["none"]
             figures.append(
                 Figure(f"{key}_more", more, "  more per job", "bytes", goal=goal, better="at most")
             )
@@ -114,14 +114,14 @@ def _log(place: Place, sizes: Sizes) -> list[Figure]:
 
 
 def live(connection: psycopg.Connection, side: FunctionSide, jobs: int, keys: int) -> None:
-    """Take jobs from enqueue to finished, all waiting at once in between."""
+    """Enqueue all jobs, then claim and complete them."""
     for begin in range(0, jobs, _BATCH):
-        asked = [
+        requests = [
             {"task": TASK, "queue": QUEUE, "payload": {"key": str(number % keys)}}
             for number in range(begin, min(begin + _BATCH, jobs))
         ]
         connection.execute(
-            "select count(*) from trunkline.enqueue_many(%s::jsonb)", (json.dumps(asked),)
+            "select count(*) from trunkline.enqueue_many(%s::jsonb)", (json.dumps(requests),)
         )
     done = 0
     while claimed := side.claim():
@@ -133,7 +133,7 @@ def live(connection: psycopg.Connection, side: FunctionSide, jobs: int, keys: in
 
 
 def written(connection: psycopg.Connection) -> int:
-    """Give the end of the log in bytes."""
+    """Return the end of the log in bytes."""
     row = connection.execute("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()
     assert row is not None  # noqa: S101
     return int(row[0])

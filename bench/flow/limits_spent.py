@@ -1,6 +1,6 @@
-"""Other work with a hundred thousand jobs waiting behind a spent limit, over without them.
+"""Speed of other jobs in a queue where 100,000 jobs wait behind a spent limit, over without them.
 
-In the same queue, in turns by databases. The limit is spent for the hour.
+The two databases take turns. The limit is spent for the hour.
 """
 
 from contextlib import ExitStack
@@ -34,7 +34,7 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
                 fill.ready(connection, sizes.flow.backlog, queue=QUEUE)
                 fill.analyze(connection)
                 fill.checkpoint(connection)
-        found = play(
+        rounds = play(
             PROCESSES,
             partial(open_sides, dsns),
             rounds=sizes.flow.rounds,
@@ -42,12 +42,12 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
         )
     text = f"{sizes.flow.spent:,} wait for a spent limit"
     figures = [
-        Figure("limits_spent_none", found.rate(0), "other work, nobody waits", "jobs/s"),
-        Figure("limits_spent_many", found.rate(1), f"other work, {text}", "jobs/s"),
-        Figure("limits_spent_ratio", found.ratio(1), "  over nobody", goal=0.95),
+        Figure("limits_spent_none", rounds.rate(0), "other work, none waiting", "jobs/s"),
+        Figure("limits_spent_many", rounds.rate(1), f"other work, {text}", "jobs/s"),
+        Figure("limits_spent_ratio", rounds.ratio(1), "  over none waiting", goal=0.95),
     ]
-    if found.has_cpu:
-        ratio = found.cpu(0) / found.cpu(1)
+    if rounds.has_cpu:
+        ratio = rounds.cpu(0) / rounds.cpu(1)
         figures.append(Figure("limits_spent_cpu_ratio", ratio, "  the same by processor time"))
     return figures
 

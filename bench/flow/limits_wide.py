@@ -1,7 +1,7 @@
-"""How fast workers empty a backlog under a wide limit, over the same without any.
+"""How fast workers empty a backlog under a wide limit, over the same without a limit.
 
-Two and four processes of `trunkline worker` and jobs that do nothing. Three kinds take turns, each
-in a database of its own: no limit, a global concurrency far above need, a rate far above the load.
+Two and four processes of `trunkline worker` with no-op jobs. Three kinds take turns, each in its
+own database: no limit, a global concurrency far above the load, a rate far above the load.
 """
 
 from bench.figures import Figure
@@ -13,7 +13,7 @@ from bench.sizes import Sizes
 __all__ = ["run"]
 
 LIMIT = "wide"
-# By processes: what must be left of the speed without a limit.
+# By number of processes: the goal for the ratio to the speed without a limit.
 GOALS = {2: 0.85, 4: 0.75}
 
 

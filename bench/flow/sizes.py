@@ -1,4 +1,4 @@
-"""How much the measures of limits do."""
+"""Sizes of the measures of limits."""
 
 from dataclasses import dataclass, replace
 
@@ -9,30 +9,30 @@ __all__ = ["FULL", "QUICK", "SPEED", "FlowSizes"]
 class FlowSizes:
     """The sizes of one run."""
 
-    # Turns of the engine: jobs waiting on each side, rounds, and seconds of a turn.
+    # Turns of the engine: jobs waiting on each side, rounds, seconds per turn.
     backlog: int
     rounds: int
     turn_seconds: float
-    # Whole processes: jobs of a drain and drains of each kind.
+    # Worker processes: jobs per drain and drains of each kind.
     drain_jobs: int
     drain_repetitions: int
-    # Keys with limits of their own, and jobs over which bytes of the log are counted.
+    # Keys with separate limits, and jobs for which bytes of the log are counted.
     keys: int
     log_jobs: int
     # Jobs behind a spent limit.
     spent: int
-    # Under a held snapshot: seconds, windows compared, jobs of the run that tells the speed.
+    # Under a held snapshot: seconds, length of a window, jobs of the run that estimates the speed.
     held_seconds: float
     held_window: float
     held_probe: int
-    # Fairness: jobs of the large tenant, and how often another's single job comes.
+    # Fairness: jobs of the large tenant, and how often a single job of another tenant arrives.
     tenant_jobs: int
     visits: int
-    # Accuracy: seconds of work under limits, worker processes, seconds between kills.
+    # Accuracy: seconds under limits, worker processes, seconds between kills.
     accuracy_seconds: float
     accuracy_processes: int
     kill_every: float
-    # Calls of a round with and without a limit, and rounds of each.
+    # Calls per round with and without a limit, and rounds of each.
     limited_calls: int
     limited_call_rounds: int
 

@@ -1,14 +1,14 @@
-"""The plain side: what the functions do at their core, as prepared statements on the same tables.
+"""The plain side: the core of the functions, as prepared statements on the same tables.
 
-The strongest form we know: one statement for a claim and one for a completion, literal limit,
-position kept by the client. It checks nothing, promotes nothing and loses late commits.
+This is the fastest form we know: one statement for a claim and one for a completion, a literal
+limit, a position that the client keeps. It checks nothing, promotes nothing and loses late commits.
 """
 
 from typing import LiteralString
 
 __all__ = ["CLAIM", "COMPLETE", "INSERT_JSON", "INSERT_ONE", "INSERT_UNNEST", "SESSION"]
 
-# What the functions have as SET clauses.
+# The functions have these as SET clauses.
 SESSION: LiteralString = """
 set enable_seqscan = off;
 set jit = off;

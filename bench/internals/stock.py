@@ -1,4 +1,4 @@
-"""Fills a database with waiting, finished and dead jobs, quickly: a few real jobs are copied."""
+"""Fills a database with waiting, finished and dead jobs by copying a few real ones."""
 
 from typing import Any
 
@@ -9,10 +9,21 @@ from trunkline.profiles import installer
 
 __all__ = ["fill", "install_profiles"]
 
-# How far apart jobs came: a larger stock reaches further back, the last hour is always the same.
-_SPACING = {"waiting": 0.1, "set_aside": 4.0, "finished": 0.12, "dead": 1.0, "events": 9.0}
+# Time between jobs: a larger stock reaches further back, but the last hour is always the same.
+_SPACING = {
+    "waiting": 0.1,
+    "set_aside": 4.0,
+    "finished": 0.12,
+    "dead": 1.0,
+    "events": 9.0,
+    "workflows": 4.0,
+}
+# What reaches further back than the partitions of today.
+_DATED = ("set_aside", "finished", "events", "workflows")
 _RUNNING = 500
-# Rows of one statement, so that none of them takes minutes.
+# Lists of workflows read all that are kept, which workflow_retention bounds, not the backlog.
+_WORKFLOWS_KEPT = 5_000
+# Rows of one statement, so that no statement takes minutes.
 _BATCH = 500_000
 
 _PROTOTYPES = """
@@ -57,7 +68,9 @@ select (jsonb_populate_record(o.row, jsonb_build_object(
   'place', (select count(*) from stock_prototypes) - 1 + t.place, 'task', t.task, 'queue', t.queue
 ))).*
 from (
-  values (1, 'report_generation', 'clinical'), (2, 'stock_type', 'stock_executor')
+  values
+    (1, 'report_generation', 'clinical'), (2, 'stock_type', 'stock_executor'),
+    (3, 'text_generation', 'studio')
 ) as t (place, task, queue)
 cross join (
   select p as row from stock_prototypes as p
@@ -70,7 +83,7 @@ where not exists (
 );
 """
 
-# One row of each day that the stock reaches back to: the duty gives each its partition.
+# One row for each day of the stock, so that the duty creates all partitions.
 _DAYS = """
 insert into trunkline_internal.finished
   (job_id, finished_at, claimed_at, run_at, created_at, attempt, failures, deferrals, max_attempts,
@@ -131,7 +144,7 @@ with jobs as (
      max_attempts, priority, state, queue, task, worker, payload, tags, correlation_id)
   select {_ID}, t.at, t.at, t.at, t.at, 1, 0, 0, 4, 0, 'completed', 'stock',
     (array['stock', 'report_generation', 'stock_type'])[1 + n %% 3], 'stock', '{{"number": 1}}',
-    '{{stock}}', 'stock ' || n / 1000
+    '{{stock}}', 'stock_' || n / 1000
   from generate_series(%(first)s, %(last)s) as n
   cross join lateral (select now() - n * %(spacing)s * interval '1 second' as at) as t
   returning job_id, correlation_id
@@ -153,9 +166,40 @@ insert into trunkline_internal.dead
 select {_ID}, t.at, t.at, t.at, 4, 4, 0, 0, 4, 0, 'stock',
   (array['stock', 'report_generation', 'stock_type'])[1 + n %% 3], 'attempts_exhausted', '{{}}',
   case when n %% 2 = 0 then now() end, case when n %% 2 = 0 then 'stock' end,
-  'group ' || n %% 2
+  case when n %% 5 < 2 then 'group 1' else 'group ' || 2 + n %% 19 end
 from generate_series(%(first)s, %(last)s) as n
 cross join lateral (select now() - n * %(spacing)s * interval '1 second' as at) as t
+"""
+
+# Orders of the profile studio that are complete, each with one of its documents.
+_WORKFLOWS = f"""
+with orders as (
+  insert into trunkline_internal.workflows
+    (workflow_id, created_at, ended_at, jobs, name, state, tenant)
+  select {_ID}, t.at, t.at, 1, 'nuclear_v2', 'completed', 'stock'
+  from generate_series(%(first)s, %(last)s) as n
+  cross join lateral (select now() - n * %(spacing)s * interval '1 second' as at) as t
+  returning workflow_id, created_at as at
+),
+steps as (
+  insert into trunkline_internal.workflow_steps
+    (workflow_id, place, items, expanded, ended_at, kind, name, state, task, phase)
+  select o.workflow_id, 0, 1, 1, o.at, 'job', 'text_1', 'completed', 'text_generation', 'text'
+  from orders as o
+),
+jobs as (
+  insert into trunkline_internal.finished
+    (job_id, finished_at, claimed_at, run_at, created_at, attempt, failures, deferrals,
+     max_attempts, priority, state, queue, task, worker, payload, workflow_id, workflow_step,
+     tenant)
+  select {_ID}, t.at, t.at, t.at, t.at, 1, 0, 0, 3, 0, 'completed', 'studio', 'text_generation',
+    'stock', '{{}}', t.workflow_id, 0, 'stock'
+  from orders as t
+  returning job_id, finished_at, workflow_id
+)
+insert into trunkline_internal.workflow_ends
+  (workflow_id, step, item, job_id, finished_at, state)
+select j.workflow_id, 0, 0, j.job_id, j.finished_at, 'completed' from jobs as j
 """
 
 _EVENTS = """
@@ -183,11 +227,12 @@ _STATEMENTS = {
     "finished": _FINISHED,
     "dead": _DEAD,
     "events": _EVENTS,
+    "workflows": _WORKFLOWS,
 }
 
 
 def install_profiles(dsn: str) -> None:
-    """Install the profiles, whose views are measured as well."""
+    """Install the profiles, because their views are measured too."""
     for name in profiles.names():
         profile = profiles.get(name)
         installer.install(dsn, profile, [phase.name for phase in profile.phases])
@@ -196,7 +241,7 @@ def install_profiles(dsn: str) -> None:
 def fill(
     connection: psycopg.Connection[Any], *, waiting: int, set_aside: int, finished: int, dead: int
 ) -> None:
-    """Insert so many jobs, and one event for each ten waiting ones."""
+    """Insert the jobs, an event for every ten waiting jobs, and workflows."""
     with psycopg.ClientCursor(connection) as cursor:
         cursor.execute(_PROTOTYPES)
         cursor.execute("select count(*) from stock_prototypes")
@@ -207,8 +252,9 @@ def fill(
             "finished": finished,
             "dead": dead,
             "events": waiting // 10,
+            "workflows": min(waiting // 20, _WORKFLOWS_KEPT),
         }
-        reach = max(rows[table] * _SPACING[table] for table in ("set_aside", "finished", "events"))
+        reach = max(rows[table] * _SPACING[table] for table in _DATED)
         cursor.execute(_DAYS, {"days": int(reach / 86400) + 1})
         cursor.execute(_RUNS, {"running": _RUNNING})
         for table, statement in _STATEMENTS.items():

@@ -20,12 +20,12 @@ __all__ = [
     "vacuum_finished",
 ]
 
-# Removes every job, finished ones too.
+# Removes every job, including finished ones.
 FORGET: LiteralString = """
 truncate trunkline_internal.waiting, trunkline_internal.running, trunkline_internal.finished
 """
 
-# Ids as the engine makes them, growing with time, as if 50 jobs a millisecond had come until now.
+# Ids grow with time as the engine's do, as if 50 jobs had arrived per millisecond until now.
 _FINISHED = """
 insert into trunkline_internal.finished
   (job_id, finished_at, claimed_at, run_at, created_at, attempt, failures, deferrals, max_attempts,
@@ -52,13 +52,13 @@ _HURRY = """
 update trunkline_internal.duties set every = '500 milliseconds' where duty in ('promote', 'reclaim')
 """
 
-# Scheduled jobs that are not due stay. By index: the view of queues counts up to 10,000 of them.
+# Ignores scheduled jobs that are not due. Uses indexes; the view of queues would count 10,000 rows.
 SOAK_IS_DRAINED: LiteralString = """
 select not exists (select from trunkline_internal.waiting as w where w.state = 'ready')
   and not exists (select from trunkline_internal.running)
 """
 
-# By payload: the number is what the slate and the database both know a job by.
+# By the number in the payload, which also identifies a job on the slate.
 SOAK_ENDED: LiteralString = """
 select p.part, count(*), count(distinct p.number)
 from (
@@ -73,7 +73,7 @@ from (
 group by p.part
 """
 
-# Scheduled jobs that nobody had to run: not due yet, or due only while the workers stopped.
+# Scheduled jobs that did not have to run: not due yet, or due while the workers stopped.
 SOAK_LEFT: LiteralString = """
 select width_bucket((w.payload ->> 'number')::bigint, %(bounds)s::bigint[]), count(*)
 from trunkline_internal.waiting as w
@@ -100,18 +100,18 @@ group by t.name
 """
 
 
-def finished(connection: psycopg.Connection, jobs: int, *, queue: str) -> None:
-    """Insert completed jobs: to enqueue, claim and complete millions would take minutes."""
-    connection.execute(_FINISHED, {"jobs": jobs, "queue": queue, "task": TASK})
+def finished(connection: psycopg.Connection, jobs: int, *, queue: str, task: str = TASK) -> None:
+    """Insert completed jobs directly; to enqueue, claim and complete them would take minutes."""
+    connection.execute(_FINISHED, {"jobs": jobs, "queue": queue, "task": task})
 
 
 def truncate_waiting(connection: psycopg.Connection) -> None:
-    """Remove every waiting job, so that each repetition finds the same table."""
+    """Remove every waiting job, so that each repetition starts with the same table."""
     connection.execute("truncate trunkline_internal.waiting", prepare=False)
 
 
 def stop_autovacuum(connection: psycopg.Connection) -> None:
-    """Keep autovacuum away from the tables that a claim reads."""
+    """Disable autovacuum for the tables that a claim reads."""
     for table in ("waiting", "running"):
         connection.execute(
             f"alter table trunkline_internal.{table} set (autovacuum_enabled = off)".encode()
@@ -119,7 +119,7 @@ def stop_autovacuum(connection: psycopg.Connection) -> None:
 
 
 def vacuum_finished(connection: psycopg.Connection) -> None:
-    """Do for a long history what autovacuum would have done while it grew."""
+    """Vacuum a long history, as autovacuum would have done while it grew."""
     connection.execute("vacuum trunkline_internal.finished")
 
 
@@ -132,5 +132,5 @@ def stored_payload(connection: psycopg.Connection, queue: str) -> float:
 
 
 def hurry_duties(connection: psycopg.Connection) -> None:
-    """Let the duties that notice dead workers run twice a second."""
+    """Run the duties that detect dead workers twice a second."""
     connection.execute(_HURRY)

@@ -1,7 +1,7 @@
 """Claim + complete at batch 100 on two connections: the functions against plain SQL.
 
-Both sides work on the same tables, each in its own queue, in turns of a quarter second; so whatever
-else the machine does falls on both. A repetition is a few turns of each.
+Both sides work on the same tables, each in its own queue, in turns of a quarter second, so other
+load on the machine affects both. A repetition is a few turns of each.
 """
 
 from functools import partial
@@ -42,7 +42,7 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
         raise RuntimeError("The machine is too fast for Sizes.backlog")
     functions = [median(turn.rate for turn in turns[0::2]) for turns in repetitions]
     plain = [median(turn.rate for turn in turns[1::2]) for turns in repetitions]
-    # Turn by turn: what a neighbour does rarely starts or ends between two of them.
+    # Turn by turn, because other load rarely starts or ends between two turns.
     ratio = median(
         median(one.rate / other.rate for one, other in zip(turns[0::2], turns[1::2], strict=True))
         for turns in repetitions
@@ -76,7 +76,7 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
             Figure(
                 "claim_complete_cpu_vs_raw",
                 cpu[1] / cpu[0],
-                "the same as a ratio, plain over functions",
+                "processor time, plain over functions",
             ),
         ]
     return figures

@@ -1,7 +1,7 @@
 """Claim of 100 with few jobs waiting, with many, with a long history, and with both.
 
-Four databases, claimed from in turns: what else the machine does falls on all of them. After each
-claim the batch is completed and as many jobs are added, so that the depth stays.
+Claims from four databases take turns, so other load on the machine affects all of them. After each
+claim, the batch is completed and as many jobs are added, so the depth stays the same.
 """
 
 import time
@@ -27,8 +27,8 @@ _WARM_UP = 10
 
 def run(place: Place, sizes: Sizes) -> list[Figure]:
     """Measure; goals 1.3 for time and 1.1 for buffers."""
-    # By name: jobs waiting and finished. The first is as good as empty, and what others are
-    # compared with: there must be something to claim.
+    # By name: jobs waiting and finished. The others are compared with the first, which is almost
+    # empty: it has just enough to claim.
     depths = {
         "shallow": (sizes.shallow, 0),
         "deep": (sizes.deep, 0),
@@ -101,7 +101,7 @@ def _ratio(key: str, value: float, text: str, goal: float) -> Figure:
 
 def _fill(dsn: str, waiting: int, history: int) -> None:
     with fill.connect(dsn) as connection:
-        # What autovacuum reads would count as ours; we do its work below.
+        # Autovacuum's reads would be counted as ours, so we vacuum below.
         tables.stop_autovacuum(connection)
         if history:
             tables.finished(connection, history, queue=QUEUE)
@@ -126,8 +126,8 @@ def _times(sides: dict[str, FunctionSide], claims: int) -> dict[str, list[float]
 
 
 def _buffers(place: Place, sides: dict[str, FunctionSide], claims: int) -> dict[str, float]:
-    """Count the pages a claim touches, in memory or not, by the server's own statistics."""
-    found = {}
+    """Return the pages that a claim touches, cached or not, from the server's statistics."""
+    buffers = {}
     with psycopg.connect(place.dsn, autocommit=True) as observer:
         for name, side in sides.items():
             database = side.connection.info.dbname
@@ -135,8 +135,8 @@ def _buffers(place: Place, sides: dict[str, FunctionSide], claims: int) -> dict[
             for _ in range(claims):
                 jobs, _attempts = side.claim()
                 _require_full(len(jobs))
-            found[name] = (_touched(observer, side, database) - before) / claims
-    return found
+            buffers[name] = (_touched(observer, side, database) - before) / claims
+    return buffers
 
 
 def _touched(observer: psycopg.Connection, side: FunctionSide, database: str) -> int:
@@ -145,10 +145,10 @@ def _touched(observer: psycopg.Connection, side: FunctionSide, database: str) ->
         "select blks_hit + blks_read from pg_stat_database where datname = %s", (database,)
     ).fetchone()
     if row is None:
-        raise RuntimeError(f"There are no statistics of {database}")
+        raise RuntimeError(f"There are no statistics for {database}")
     return int(row[0])
 
 
 def _require_full(jobs: int) -> None:
     if jobs != BATCH:
-        raise RuntimeError(f"A claim gave {jobs} jobs instead of {BATCH}")
+        raise RuntimeError(f"A claim returned {jobs} jobs instead of {BATCH}")

@@ -1,4 +1,4 @@
-"""Single enqueues on one connection, each its own transaction; for information."""
+"""Single enqueues on one connection, each in its own transaction; there is no goal."""
 
 import time
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _WARM_UP = 10
 
 
 def run(place: Place, sizes: Sizes) -> list[Figure]:
-    """Measure, in turns with a plain insert of one row."""
+    """Measure, taking turns with a plain insert of one row."""
     with place.database("single") as dsn, fill.connect(dsn) as connection:
         fill.checkpoint(connection)
         cursor = connection.cursor(binary=True)

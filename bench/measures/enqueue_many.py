@@ -1,7 +1,7 @@
 """enqueue_many and enqueue_batch of 1,000 jobs against the plain multi-row insert of the same rows.
 
-One connection, the forms in turns call by call. The document is made once: writing JSON is
-the client's work on either side.
+One connection; the forms take turns, call by call. The document is created once, because writing
+JSON costs the client the same on both sides.
 """
 
 import json
@@ -60,12 +60,12 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
 
 
 def many_arguments() -> dict[str, object]:
-    """What ``MANY`` gets."""
+    """The argument of ``MANY``."""
     return {"jobs": json.dumps([{"task": TASK, "payload": payload} for payload in _payloads()])}
 
 
 def batch_arguments() -> dict[str, object]:
-    """What ``BATCH`` gets."""
+    """The arguments of ``BATCH``."""
     return {"task": TASK, "payloads": json.dumps(_payloads())}
 
 
@@ -90,12 +90,12 @@ def _calls(connection: psycopg.Connection) -> dict[str, Callable[[], int]]:
 
 
 def _repetition(calls: dict[str, Callable[[], int]], count: int) -> dict[str, float]:
-    """Call each form so many times in turns; give the median time of a call, by form."""
+    """Call the forms in turns; return the median time of a call, by form."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(count):
         for name, call in calls.items():
             begin = time.perf_counter()
             if call() != JOBS:
-                raise RuntimeError(f"The form {name} did not answer with every job")
+                raise RuntimeError(f"The form {name} did not return every job")
             times[name].append(time.perf_counter() - begin)
     return {name: median(taken) for name, taken in times.items()}

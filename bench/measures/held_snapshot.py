@@ -1,9 +1,9 @@
 """Full speed for 90 s while another connection holds an old snapshot.
 
-Nothing that dies meanwhile can be cleaned up. Two processes claim and complete with kept positions,
-a third takes the full look every 10 s that finds what rolled-back claims left. The low lane has a
-backlog made before; jobs that become due all the time are promoted into the low, a middle and a
-high lane, so each claim visits all three.
+Vacuum can remove no dead rows meanwhile. Two processes claim and complete with kept positions. A
+third makes a full scan every 10 s, as a worker does to find jobs that rolled-back claims left. The
+low lane has a backlog. Other jobs become due all the time and are promoted into the low, a middle
+and a high lane, so each claim visits all three.
 """
 
 import time
@@ -28,14 +28,14 @@ PRIORITIES = (0, 5, 10)
 WORKERS = 2
 
 _LOOK_EVERY = 10.0
-# The backlog fits the speed found in a short run before, with room to spare.
+# The backlog is this multiple of what the speed of a short run predicts.
 _PROBE_SECONDS = 3.0
 _SPARE = 1.5
 
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """One claim and its completion: when it ended, its jobs, the processor time so far."""
+    """One claim and its completion: its end, its jobs, the processor time so far."""
 
     at: float
     jobs: int
@@ -67,8 +67,8 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
                 seconds=seconds,
             )
             answers = run_together(WORKERS + 1, _prepare, dsn, seconds)
-    workers, looker = answers[:WORKERS], answers[WORKERS]
-    # Shorter than asked only when the backlog was used up.
+    workers, rescan = answers[:WORKERS], answers[WORKERS]
+    # Shorter than requested only if the backlog was used up.
     end = min(batches[-1].at for batches in workers)
     _print_course(workers, window, end)
     first = [_rate(batches, 0.0, window) for batches in workers]
@@ -77,14 +77,14 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
     cpu_last = sum(cpu for _, cpu in last) / sum(jobs for jobs, _ in last)
     jobs_first, jobs_last = (sum(jobs for jobs, _ in part) / window for part in (first, last))
     figures = [
-        Figure("held_snapshot_seconds", end, f"length, {backlog:,} jobs filled in before", "s"),
+        Figure("held_snapshot_seconds", end, f"length, {backlog:,} jobs enqueued before", "s"),
         Figure("held_snapshot_first", jobs_first, f"first {window:g} s", "jobs/s"),
         Figure("held_snapshot_last", jobs_last, f"last {window:g} s", "jobs/s"),
         Figure("held_snapshot_ratio", jobs_last / jobs_first, "last over first", goal=0.8),
         Figure(
             "held_snapshot_look",
-            max((batch.cpu for batch in looker), default=0.0) * 1e3,
-            "longest full look",
+            max((batch.cpu for batch in rescan), default=0.0) * 1e3,
+            "longest full scan",
             "ms",
         ),
     ]
@@ -100,7 +100,7 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
 
 
 def _print_course(workers: list[list[_Batch]], window: float, end: float) -> None:
-    """Show each window, so that a reader can tell a slope from a neighbour's burst."""
+    """Print each window, which shows whether a ratio is a trend or a burst of other load."""
     print(f"\n  jobs/s and us of processor time per job, every {window:g} s:")
     for number in range(round(end / window)):
         parts = [_rate(batches, number * window, (number + 1) * window) for batches in workers]
@@ -109,7 +109,7 @@ def _print_course(workers: list[list[_Batch]], window: float, end: float) -> Non
 
 
 def _rate(batches: list[_Batch], begin: float, end: float) -> tuple[int, float]:
-    """Give the jobs and the processor time of one process within a window."""
+    """Return the jobs and the processor time of one process within a window."""
     inside = [batch for batch in batches if begin < batch.at <= end]
     before = [batch for batch in batches if batch.at <= begin]
     start = before[-1].cpu if before else 0.0
@@ -136,7 +136,7 @@ def _work(side: FunctionSide, seconds: float, start: float) -> list[_Batch]:
 
 
 def _look(side: FunctionSide, seconds: float, start: float) -> list[_Batch]:
-    """Look from the beginning now and then; for a look, cpu is how long it took."""
+    """Scan from the start at intervals; for a scan, cpu is its duration."""
     looks = []
     at = _LOOK_EVERY
     while at < seconds:

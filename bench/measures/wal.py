@@ -1,7 +1,7 @@
 """Bytes of write-ahead log per job from enqueue to finished, by size of payload.
 
-The payloads are random text in JSON, which no compression makes smaller. A checkpoint and a
-warm-up come first, so that images of pages touched for the first time do not count.
+The payloads are random text in JSON, which does not compress. A checkpoint and a warm-up come
+first, so that images of pages touched for the first time do not count.
 """
 
 import base64
@@ -19,10 +19,10 @@ from bench.sizes import Sizes
 __all__ = ["PAYLOADS", "Life", "run"]
 
 QUEUE = "wal"
-# Bytes of payload, jobs in one call of enqueue_many.
+# Bytes of payload, and jobs in one call of enqueue_many.
 PAYLOADS = {"100": (100, 100), "8k": (8 * 1024, 100), "200k": (200 * 1024, 20)}
 
-# A large payload is written once: its stored size, some overhead of pages, and the job itself.
+# A large payload is written once: its stored size, page overhead, and the job itself.
 _FACTOR = 1.3
 _JOB = 1536
 
@@ -51,7 +51,7 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
 
 
 class Life:
-    """Takes jobs with payloads of one size from enqueue to finished."""
+    """Enqueues, claims and completes jobs with payloads of one size."""
 
     def __init__(self, dsn: str, size: int, batch: int) -> None:
         self.connection = fill.connect(dsn)
@@ -68,12 +68,12 @@ class Life:
         self.connection.close()
 
     def warm_up(self, jobs: int) -> None:
-        """Touch the pages, so that images of them do not count."""
+        """Touch the pages, so that their images do not count."""
         fill.checkpoint(self.connection)
         self._pass(max(self._batch, jobs // 5))
 
     def measure(self, jobs: int) -> tuple[float, float]:
-        """Give the bytes of log and the page images per job."""
+        """Return the bytes of log and the page images per job."""
         log, images = self._log()
         done = self._pass(jobs)
         log_after, images_after = self._log()
@@ -82,14 +82,14 @@ class Life:
         return (log_after - log) / jobs, (images_after - images) / jobs
 
     def _pass(self, jobs: int) -> int:
-        """Enqueue so many, then claim and complete them all; tell how many were completed."""
+        """Enqueue the jobs, then claim and complete them; return how many were completed."""
         for at in range(0, jobs, self._batch):
-            asked = [
+            requests = [
                 {"task": TASK, "queue": QUEUE, "payload": self._payload()}
                 for _ in range(min(self._batch, jobs - at))
             ]
             self.connection.execute(
-                "select count(*) from trunkline.enqueue_many(%s::jsonb)", (json.dumps(asked),)
+                "select count(*) from trunkline.enqueue_many(%s::jsonb)", (json.dumps(requests),)
             )
         done = 0
         while True:
@@ -100,15 +100,15 @@ class Life:
 
     def _payload(self) -> dict[str, str]:
         text = base64.b64encode(self._random.randbytes(self._size)).decode()
-        # The rest of the size is the key and the quotes.
+        # The key and the quotes are the rest of the size.
         return {"data": text[: self._size - 12]}
 
     def _log(self) -> tuple[int, int]:
-        """Give the end of the log in bytes, and how many page images it holds."""
+        """Return the end of the log in bytes, and how many page images it contains."""
         self.connection.execute("select pg_stat_force_next_flush()")
         row = self.connection.execute(
             "select pg_current_wal_insert_lsn() - '0/0'::pg_lsn, wal_fpi from pg_stat_wal"
         ).fetchone()
         if row is None:
-            raise RuntimeError("There are no statistics of the log")
+            raise RuntimeError("There are no statistics for the log")
         return int(row[0]), int(row[1])

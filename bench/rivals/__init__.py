@@ -1,1 +1,1 @@
-"""Other queues, each in an environment of its own so that none of it is a dependency of ours."""
+"""Other queues, each in its own environment, so that none of them is a dependency of ours."""

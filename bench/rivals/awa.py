@@ -1,4 +1,4 @@
-"""Awa: jobs, claims and ends appended to rings of partitions; a core in Rust inside of Python."""
+"""Awa: jobs, claims and ends are appended to rings of partitions; a Rust core inside Python."""
 
 import subprocess
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _ENVIRONMENT = Environment("awa", ["awa-pg==0.6.9", "uvloop==0.23.0"])
 
 
 class _Awa(PostgresContender):
-    """Starts anew from a copy: its own reset empties hundreds of partitions, in ten seconds."""
+    """Resets by a new copy: Awa's own reset truncates hundreds of partitions in ten seconds."""
 
     def __init__(self, place: Place, clean: str) -> None:
         python = str(_ENVIRONMENT.python)
@@ -27,14 +27,15 @@ class _Awa(PostgresContender):
             dsn=place.dsn_of("awa"),
             worker=[python, "-m", "bench.rivals.awa_worker"],
             producer=[python, "-m", "bench.rivals.awa_producer"],
-            # An entry stays until the whole partition is done, so the ends are counted against it.
+            # An entry stays until its partition is done, so compare the number of entries with that
+            # of ends.
             is_empty="""
             select not exists (select from awa.deferred_jobs)
               and (select count(*) from awa.ready_entries)
                 = (select coalesce(sum(completed_count), 0) from awa.receipt_completion_batches)
                 + (select count(*) from awa.done_entries)
             """,
-            # A job that was tried twice counts twice.
+            # A job with two attempts counts twice.
             ended="""
             select coalesce(sum(attempt), 0), count(distinct args ->> 'number')
             from awa.terminal_jobs

@@ -1,4 +1,4 @@
-"""Awa's application, run in its own environment: its job, and the queues it is spread over."""
+"""Awa's application, run in its own environment: its job, and the queues of the job."""
 
 from dataclasses import dataclass
 
@@ -8,17 +8,17 @@ from bench.rivals.loops import database_url
 
 __all__ = ["QUEUE", "Noop", "open_client"]
 
-# Its guide's first advice for one busy queue, where order among all jobs does not matter.
+# The first advice of its guide for one busy queue without an order among all jobs.
 QUEUE = PartitionedQueue("jobs", 4)
 
 
 @dataclass
 class Noop:
-    """What the job gets."""
+    """The job's arguments."""
 
     number: int
 
 
 def open_client() -> AsyncClient:
-    """Connect by PGHOST and its like."""
+    """Connect by the PG* variables."""
     return AsyncClient(database_url(), max_connections=20)

@@ -1,4 +1,4 @@
-"""Awa's producer, run in its own environment; with 'install' it only makes the tables."""
+"""Awa's producer, run in its own environment; with 'install' it only creates the tables."""
 
 import sys
 from collections.abc import Sequence

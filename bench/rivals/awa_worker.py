@@ -10,8 +10,7 @@ from bench.rivals.awa_app import QUEUE, Noop, open_client
 from bench.rivals.loops import until_stopped
 
 _STOP_MILLISECONDS = 10_000
-# A minute: it keeps ended jobs for as long, and by its default they would be gone in a second,
-# before anybody could count them.
+# It keeps ended jobs for a minute. Its default is a second, which is too short to count them.
 _ROTATE_MILLISECONDS = 60_000
 
 

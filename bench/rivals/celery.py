@@ -1,4 +1,4 @@
-"""Celery with Redis: a list of messages, fetched and acknowledged one by one."""
+"""Celery with Redis: a list of messages that workers fetch and acknowledge one by one."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ _ENVIRONMENT = Environment("celery", ["celery[redis]==5.7.0", "redis[hiredis]==8
 
 
 class _Celery(Contender):
-    """Keeps nothing of a job that has ended, so only the handlers tell how often it ran."""
+    """Keeps no ended jobs, so only the handlers' records show how often a job ran."""
 
     def __init__(self, redis: Redis) -> None:
         python = str(_ENVIRONMENT.python)
@@ -28,7 +28,7 @@ class _Celery(Contender):
         self._redis = redis
 
     def is_empty(self) -> bool:
-        # What waits, and what a worker has fetched and not acknowledged.
+        # Waiting messages, and those that a worker has fetched and not acknowledged.
         return self._redis.ask("llen", "celery") == self._redis.ask("hlen", "unacked") == "0"
 
     def ended(self) -> tuple[int, int] | None:
@@ -45,7 +45,7 @@ class _Celery(Contender):
 
 
 @contextmanager
-def _open(place: Place) -> Iterator[Contender]:  # noqa: ARG001 - it has no use for PostgreSQL
+def _open(place: Place) -> Iterator[Contender]:  # noqa: ARG001 - it does not use PostgreSQL
     with open_redis() as redis:
         yield _Celery(redis)
 

@@ -1,4 +1,4 @@
-"""Celery's application, run in its own environment: its job, and how it is set up."""
+"""Celery's application, run in its own environment: its job and its settings."""
 
 import os
 import time
@@ -11,7 +11,7 @@ __all__ = ["app", "noop"]
 
 app = Celery("bench", broker=os.environ["CELERY_BROKER_URL"])
 app.conf.update(
-    # A job is gone once it has ended, not once it has begun, as with the others.
+    # Remove a message when its job has ended, not when it has begun, as the other products do.
     task_acks_late=True,
     task_ignore_result=True,
     worker_prefetch_multiplier=10,
@@ -22,7 +22,7 @@ app.conf.update(
 
 @app.task(name="noop")  # type: ignore[untyped-decorator, unused-ignore]
 def noop(number: int) -> None:
-    """Tell that it ran."""
+    """Record that it ran."""
     open_slate().note(number)
     if WORK_SECONDS:
         time.sleep(WORK_SECONDS)

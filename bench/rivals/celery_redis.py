@@ -1,4 +1,4 @@
-"""A throw-away Redis server that is as durable as the PostgreSQL server of the run."""
+"""A temporary Redis server that is as durable as the PostgreSQL server of the run."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ class Redis:
         self._answers = self._socket.makefile("rb")
 
     def ask(self, *words: str) -> str:
-        """Give the answer to a command that has a number or a word for an answer."""
+        """Return the reply to a command that replies with a number or a word."""
         parts = [f"*{len(words)}\r\n", *(f"${len(word)}\r\n{word}\r\n" for word in words)]
         self._socket.sendall("".join(parts).encode("ascii"))
         answer = self._answers.readline().decode("ascii").strip()
@@ -44,10 +44,10 @@ class Redis:
 
 
 def ensure_redis() -> None:
-    """Install Debian's package where that is possible and it is missing."""
+    """Install Debian's package if it is missing and can be installed."""
     if shutil.which(_PACKAGE):
         return
-    missing = f"no {_PACKAGE} here; on Debian and its like: apt-get install {_PACKAGE}"
+    missing = f"{_PACKAGE} is not installed; on Debian: apt-get install {_PACKAGE}"
     if os.geteuid() or not shutil.which("apt-get"):
         raise EnvironmentMissing(missing)
     try:
@@ -63,19 +63,19 @@ def ensure_redis() -> None:
         raise EnvironmentMissing(f"{missing} took more than {_INSTALL_SECONDS} s") from None
     if done.returncode:
         raise EnvironmentMissing(f"{missing} failed: {done.stderr.strip()[-300:]}")
-    # The package starts a server of its own, which nobody has asked for.
+    # The package starts its own server, which the run does not need.
     subprocess.run(["service", _PACKAGE, "stop"], check=False, capture_output=True)  # noqa: S607
 
 
 def redis_version() -> str:
-    """Tell the version of the installed server."""
+    """Return the version of the installed server."""
     done = subprocess.run([_PACKAGE, "--version"], check=True, capture_output=True, text=True)
     return done.stdout.partition("v=")[2].split()[0]
 
 
 @contextmanager
 def open_redis() -> Iterator[Redis]:
-    """Start one in a temporary folder; every write is on disk before it is answered."""
+    """Start one in a temporary folder; every write is on disk before its reply."""
     home = Path(tempfile.mkdtemp(prefix="trunkline-redis-"))
     path = home / "redis.sock"
     settings = {

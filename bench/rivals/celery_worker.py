@@ -5,8 +5,8 @@ import os
 from bench.apps.slate import WORK_SECONDS
 from bench.rivals.celery_app import app
 
-# Its advice is to choose the pool by what jobs do: one at a time in the main thread is quickest
-# where they do nothing, and much slower than threads where they wait.
+# Its guide recommends a pool that fits the jobs: one at a time in the main thread is fastest for
+# no-op jobs, and much slower than threads for jobs that wait.
 _POOL = ["--pool=threads", "--concurrency=10"] if WORK_SECONDS else ["--pool=solo"]
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Chancy: a row per job, claimed in batches, ends written one statement each."""
+"""Chancy: a row per job, claims in batches, one statement for each end."""
 
 import subprocess
 from collections.abc import Iterator

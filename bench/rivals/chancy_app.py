@@ -1,4 +1,4 @@
-"""Chancy's application, run in its own environment: its job, and how its queue is set up."""
+"""Chancy's application, run in its own environment: its job, and the settings of its queue."""
 
 import asyncio
 import logging
@@ -16,31 +16,31 @@ __all__ = ["job", "noop", "open_app", "queue"]
 
 
 async def noop(*, number: int) -> None:
-    """Tell that it ran."""
+    """Record that it ran."""
     open_slate().note(number)
     if WORK_SECONDS:
         await asyncio.sleep(WORK_SECONDS)
 
 
 def open_app() -> Chancy:
-    """Connect by PGHOST and its like, with what a queue needs and no line of log for every job."""
+    """Connect by the PG* variables, with what a queue needs and no log line for every job."""
     log = logging.getLogger("chancy")
     log.setLevel(logging.WARNING)
     return Chancy(
         "",
         log=log,
         min_connection_pool_size=10,
-        # Its metrics and workflows are on by default too, and take half of the worker's time.
+        # Its metrics and workflows, also on by default, take half of the worker's time.
         plugins=[Leadership(), Pruner(), Recovery()],
         no_default_plugins=True,
     )
 
 
 def queue() -> Queue:
-    """Jobs run in the worker's own process, and it asks for more as soon as one has ended."""
+    """Runs jobs in the worker's process; the worker fetches more as soon as one has ended."""
     return Queue("default", concurrency=500, executor=Chancy.Executor.Async, eager_polling=True)
 
 
 def job(number: int) -> Job:
-    """Make the job with this number."""
+    """Return the job with this number."""
     return Job(func="bench.rivals.chancy_app.noop", kwargs={"number": number})

@@ -1,4 +1,4 @@
-"""Chancy's producer, run in its own environment; with 'install' it only makes the tables."""
+"""Chancy's producer, run in its own environment; with 'install' it only creates the tables."""
 
 import sys
 from collections.abc import Sequence

@@ -9,7 +9,7 @@ from bench.rivals.chancy_app import open_app
 async def _main() -> None:
     async with open_app() as chancy:
         worker = Worker(chancy)
-        # Its default of a second would be most of the time until a small backlog is empty.
+        # Its default of a second is most of the time of a small drain.
         worker.send_outgoing_interval = 0.1
         # It ends on SIGTERM by itself.
         async with worker:

@@ -1,4 +1,4 @@
-"""DBOS: a workflow per job, claimed in batches by polling, run in threads, ends written singly."""
+"""DBOS: a workflow per job, polled in batches, run in threads, one statement for each end."""
 
 import subprocess
 from collections.abc import Iterator
@@ -8,14 +8,14 @@ from bench.place import Place
 from bench.rivals.environment import Environment
 from bench.rivals.product import ROOT, PostgresContender, Product, libpq_variables
 
-__all__ = ["PRODUCT"]
+__all__ = ["ENVIRONMENT", "PRODUCT"]
 
-_ENVIRONMENT = Environment("dbos", ["dbos==3.3.0", "psycopg[binary]==3.3.8", "sqlalchemy==2.1.8"])
+ENVIRONMENT = Environment("dbos", ["dbos==3.3.0", "psycopg[binary]==3.3.8", "sqlalchemy==2.1.8"])
 
 
 @contextmanager
 def _open(place: Place) -> Iterator[PostgresContender]:
-    python = str(_ENVIRONMENT.python)
+    python = str(ENVIRONMENT.python)
     worker = [python, "-m", "bench.rivals.dbos_worker"]
     with place.empty_database("dbos") as dsn:
         subprocess.run([*worker, "install"], check=True, cwd=ROOT, env=libpq_variables(dsn))
@@ -30,7 +30,7 @@ def _open(place: Place) -> Iterator[PostgresContender]:
               select from dbos.workflow_status where status in ('ENQUEUED', 'DELAYED', 'PENDING')
             )
             """,
-            # A workflow that was given out twice counts twice.
+            # A workflow that was dequeued twice counts twice.
             ended="""
             select coalesce(sum(recovery_attempts) filter (where status = 'SUCCESS'), 0),
               count(*) filter (where status = 'SUCCESS')
@@ -50,8 +50,8 @@ PRODUCT = Product(
     language="Python",
     settings="64 threads, worker_concurrency 1,000, polls every 10 ms, psycopg's binary build with "
     "a pool of 20; bulk: `enqueue_in_transaction`, 1,000 in one transaction",
-    prepare=_ENVIRONMENT.make,
-    versions=lambda: _ENVIRONMENT.versions("dbos", "psycopg", "sqlalchemy"),
+    prepare=ENVIRONMENT.make,
+    versions=lambda: ENVIRONMENT.versions("dbos", "psycopg", "sqlalchemy"),
     open=_open,
     pace=400,
 )

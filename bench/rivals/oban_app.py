@@ -15,13 +15,13 @@ QUEUE = "default"
 
 @job(queue=QUEUE)  # type: ignore[untyped-decorator, unused-ignore]
 async def noop(number: int) -> None:
-    """Tell that it ran."""
+    """Record that it ran."""
     open_slate().note(number)
     if WORK_SECONDS:
         await asyncio.sleep(WORK_SECONDS)
 
 
 async def open_pool() -> AsyncConnectionPool:
-    """Connect by PGHOST and its like."""
+    """Connect by the PG* variables."""
     pool: AsyncConnectionPool = await Oban.create_pool(database_url(), min_size=10, max_size=20)
     return pool

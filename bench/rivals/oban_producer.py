@@ -1,4 +1,4 @@
-"""Oban's producer, run in its own environment; with 'install' it only makes the tables."""
+"""Oban's producer, run in its own environment; with 'install' it only creates the tables."""
 
 import sys
 from collections.abc import Sequence

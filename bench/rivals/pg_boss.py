@@ -1,4 +1,4 @@
-"""pg-boss: batches that a handler gets as a whole, woken by NOTIFY."""
+"""pg-boss: a handler gets a batch as a whole; NOTIFY wakes workers."""
 
 import json
 import subprocess
@@ -11,11 +11,11 @@ from bench.rivals.product import ROOT, Contender, PostgresContender, Product, li
 
 __all__ = ["PRODUCT"]
 
-# A package that 12.38 asks for was not to be had.
+# Not 12.38: a package that it requires was not available.
 _ENVIRONMENT = NodeEnvironment("pg-boss", ["pg-boss@12.35.0", "pg@8.23.1"])
 
-# NOTIFY instead of polls; then only bursts fetch again at once after a full batch. Four fetches at
-# a time keep two cores busy: with ten, as its polling needed, they are in each other's way.
+# NOTIFY instead of polling; then only bursts fetch again at once after a full batch. Four fetches
+# at a time keep two cores busy. Ten, which polling needed, slow each other down.
 _QUEUE = {"notify": True}
 _INSTANCE = {"max": 10, "useListenNotify": True}
 _WORK = {"batchSize": 1000, "localConcurrency": 4, "burstWhenBatchFull": True}

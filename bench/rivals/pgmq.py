@@ -1,4 +1,4 @@
-"""PGMQ: SQL functions over a table per queue, a row per message; the worker is a loop of ours."""
+"""PGMQ: SQL functions over a table per queue, a row per message; the worker is our loop."""
 
 import subprocess
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from bench.rivals.product import ROOT, PostgresContender, Product, libpq_variabl
 
 __all__ = ["PRODUCT"]
 
-# The package brings the SQL of the extension, which needs nothing that is compiled.
+# The package contains the SQL of the extension, which needs no compiled code.
 _ENVIRONMENT = Environment(
     "pgmq", ["pgmq[async]==1.1.4", "asyncpg==0.32.0", "psycopg[binary]==3.3.8", "uvloop==0.23.0"]
 )
@@ -29,7 +29,7 @@ def _open(place: Place) -> Iterator[PostgresContender]:
             worker=[python, "-m", "bench.rivals.pgmq_worker"],
             producer=producer,
             is_empty="select not exists (select from pgmq.q_jobs)",
-            # A message that was given out twice counts twice.
+            # A message that was read twice counts twice.
             ended="""
             select coalesce(sum(read_ct), 0), count(distinct message ->> 'number')
             from pgmq.a_jobs

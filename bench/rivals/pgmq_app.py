@@ -1,4 +1,4 @@
-"""PGMQ's client, run in its own environment: what its loop and its producer have in common."""
+"""PGMQ's client, run in its own environment, shared by its loop and its producer."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,15 +12,15 @@ QUEUE = "jobs"
 
 
 async def _leave(connection: asyncpg.Connection) -> None:
-    """Skip what asyncpg cleans up between uses: nothing here leaves anything behind."""
+    """Skip asyncpg's reset between uses: no session state has to be cleared here."""
 
 
 @asynccontextmanager
 async def open_client(connections: int) -> AsyncIterator[PGMQueue]:
-    """Connect by PGHOST and its like.
+    """Connect by the PG* variables.
 
-    Calls are given a connection of ``client.pool``: without one, the client puts a transaction of
-    its own around the single statement, which makes four round trips of one.
+    Pass a connection of ``client.pool`` to every call. Without one, the client wraps the single
+    statement in a transaction, which makes four round trips of one.
     """
     pool = asyncpg.create_pool(min_size=connections, max_size=connections, reset=_leave)
     async with pool:

@@ -1,4 +1,4 @@
-"""PGMQ's producer, run in its own environment; with 'install' it only makes schema and queue."""
+"""PGMQ's producer, run in its own environment; with 'install' it only creates schema and queue."""
 
 import sys
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A worker on PGMQ, which has none: read a batch, run its handlers, archive it."""
+"""A worker for PGMQ, which has none: read a batch, run its handlers, archive it."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ from bench.rivals.loops import until_stopped
 from bench.rivals.pgmq_app import QUEUE, open_client
 
 _BATCH = 1_000
-# Batches at once, so that one is read while others are run and archived.
+# Several batches at once, so that one is read while others run and are archived.
 _AHEAD = 2
 _POLL_SECONDS = 0.005
-# Longer than any batch takes, or it would be given out again.
+# Longer than any batch takes; otherwise its messages would be read again.
 _VISIBILITY_TIMEOUT = 60
 
 
@@ -33,8 +33,8 @@ async def _finish(client: PGMQueue, messages: Sequence[Any]) -> None:
 
 
 async def _read(client: PGMQueue) -> Sequence[Any]:
-    # Not its own read_with_poll: that may wait with locks on messages which others have taken in
-    # the meantime, who then cannot archive them until it has waited long enough.
+    # Not its own read_with_poll, which may wait while it holds locks on messages that other readers
+    # have read meanwhile. They could not archive those messages until its wait ends.
     async with client.pool.acquire() as connection:
         messages: Sequence[Any] = await client.read(
             QUEUE, vt=_VISIBILITY_TIMEOUT, qty=_BATCH, conn=connection

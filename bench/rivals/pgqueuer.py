@@ -16,7 +16,7 @@ ENVIRONMENT = Environment("pgqueuer", ["pgqueuer==1.6.0", "asyncpg==0.32.0", "uv
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How its worker is run."""
+    """The settings of its worker."""
 
     key: str
     name: str
@@ -24,8 +24,8 @@ class Settings:
     driver: str
 
 
-# First the settings that baseline figures are from, then the quickest that were found: its guide
-# asks for one connection per worker and larger batches for short jobs, and elsewhere for a pool.
+# First the settings of the baseline figures, then the fastest that we found. For short jobs, its
+# guide recommends one connection per worker and larger batches, and elsewhere a pool.
 PLAIN = Settings("pgqueuer", "PgQueuer, batch 100", 100, "connection")
 TUNED = Settings("pgqueuer_tuned", "PgQueuer, pool, batch 500", 500, "pool")
 _BEST = Settings("pgqueuer", "PgQueuer", TUNED.batch, TUNED.driver)
@@ -33,7 +33,7 @@ _BEST = Settings("pgqueuer", "PgQueuer", TUNED.batch, TUNED.driver)
 
 @contextmanager
 def open_pgqueuer(place: Place, settings: Sequence[Settings]) -> Iterator[list[PostgresContender]]:
-    """Open one database for all its settings; never two of them work at once."""
+    """Open one database for all its settings, of which only one works at a time."""
     python = str(ENVIRONMENT.python)
     producer = [python, "-m", "bench.rivals.pgqueuer_producer"]
     with place.empty_database("pgqueuer") as dsn, ExitStack() as stack:
@@ -69,7 +69,7 @@ def _open(place: Place) -> Iterator[PostgresContender]:
 
 
 def versions() -> dict[str, str]:
-    """Tell what is in its environment."""
+    """Return the versions in its environment."""
     return ENVIRONMENT.versions("pgqueuer", "asyncpg", "uvloop")
 
 

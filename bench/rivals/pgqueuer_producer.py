@@ -1,4 +1,4 @@
-"""PgQueuer's producer, run in its own environment; with 'install' it only makes the tables."""
+"""PgQueuer's producer, run in its own environment; with 'install' it only creates the tables."""
 
 import sys
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _CONNECTIONS = 10
 
 
 class _Producer:
-    """A connection for each call under way: its pool would ask the server twice per call."""
+    """A connection for each concurrent call: its pool would add a round trip to each."""
 
     def __init__(self, free: list[Queries]) -> None:
         self._free = free
@@ -31,7 +31,7 @@ class _Producer:
 
 async def _main(*, install: bool) -> None:
     if install:
-        # Durable is its default; the settings for autovacuum are those its guide asks for.
+        # Durable is its default; the settings for autovacuum are those of its guide.
         queries = await _connect()
         await queries.install()
         await queries.optimize_autovacuum()

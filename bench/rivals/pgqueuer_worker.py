@@ -23,7 +23,7 @@ async def noop(job: Any) -> None:
 
 
 async def _main(batch: int, driver: str) -> None:
-    # Where the database is comes from PGHOST and its like.
+    # The PG* variables name the database.
     if driver == "pool":
         manager = PgQueuer(AsyncpgPoolDriver(await asyncpg.create_pool(min_size=5, max_size=20)))
     else:

@@ -1,4 +1,4 @@
-"""Procrastinate: one job per claim, ends written one by one, events kept by triggers, LISTEN."""
+"""Procrastinate: one job per claim, ends one by one, events written by triggers, LISTEN."""
 
 import subprocess
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def _open(place: Place) -> Iterator[PostgresContender]:
               select from procrastinate_jobs where status in ('todo', 'doing', 'aborting')
             )
             """,
-            # Its own record of what happened: a job that ended twice is in it twice.
+            # Its own events: a job that ended twice appears twice.
             ended="""
             select count(*), count(distinct job_id)
             from procrastinate_events

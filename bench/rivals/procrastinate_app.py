@@ -1,4 +1,4 @@
-"""Procrastinate's application, run in its own environment; the database is in PGHOST and so on."""
+"""Procrastinate's application, run in its own environment; PG* variables name the database."""
 
 import asyncio
 

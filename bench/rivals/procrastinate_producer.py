@@ -1,4 +1,4 @@
-"""Procrastinate's producer, run in its own environment; with 'install' it only makes the tables."""
+"""Procrastinate's producer, run in its own environment; 'install' only creates the tables."""
 
 import sys
 from collections.abc import Sequence

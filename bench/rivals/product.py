@@ -1,4 +1,4 @@
-"""What is compared: a product that can be had and opened, and an opened one, a contender."""
+"""What is compared: a product, and a contender, which is a product opened for a run."""
 
 import contextlib
 from abc import ABC, abstractmethod
@@ -35,7 +35,7 @@ from pg_stat_user_tables
 
 
 class Contender(ABC):
-    """An opened product: the commands of its processes, and how its books are checked."""
+    """An opened product: the commands of its processes, and the checks of its tables."""
 
     def __init__(
         self,
@@ -50,45 +50,45 @@ class Contender(ABC):
         self.key = key
         self.name = name
         self.worker = worker
-        # Speaks the orders of `bench.apps.producing`.
+        # Follows the orders of `bench.apps.producing`.
         self.producer = producer
-        # Where its processes find their server, as variables.
+        # Environment variables with which its processes find their server.
         self.environment = environment
 
     def workers(self, processes: int) -> Sequence[Sequence[str]]:
-        """Give the commands that together are so many worker processes."""
+        """Return the commands that together start this many worker processes."""
         return [self.worker] * processes
 
     @abstractmethod
     def is_empty(self) -> bool:
-        """Tell whether nothing waits or runs."""
+        """Return whether no job waits or runs."""
 
     @abstractmethod
     def ended(self) -> tuple[int, int] | None:
-        """Give the recorded ends and of how many jobs; nothing where no row is kept of them."""
+        """Return the number of recorded ends and of their jobs; None if it records no ends."""
 
     @abstractmethod
     def forget(self) -> None:
-        """Remove every job, finished ones too, and settle."""
+        """Remove every job, including finished ones, and vacuum."""
 
     @abstractmethod
     def dead_tuples(self) -> int | None:
-        """Count the dead rows in its database; nothing outside of PostgreSQL."""
+        """Count the dead rows in its database; None outside PostgreSQL."""
 
     @abstractmethod
     def server_pids(self) -> list[int]:
-        """Give the root processes of its server; empty if that runs on another machine."""
+        """Return the root processes of its server; empty if it runs on another machine."""
 
-    def settle(self) -> None:  # noqa: B027 - not every server has something to do
-        """Do at once what the server would do by itself some time after jobs came in."""
+    def settle(self) -> None:  # noqa: B027 - optional
+        """Do the server's background work for new jobs now."""
 
     def log_position(self) -> int | None:
-        """Give how many bytes the server's log has come to; nothing where there is none."""
+        """Return the size of the server's log so far in bytes; None if it has none."""
         return None
 
 
 class PostgresContender(Contender):
-    """The usual one: a database, and three statements."""
+    """The usual contender: a database, and three statements."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class PostgresContender(Contender):
         worker: Sequence[str],
         producer: Sequence[str],
         is_empty: LiteralString,
-        # Selects the recorded ends, and of how many jobs; None where no row is kept of them.
+        # Selects the number of recorded ends and of their jobs; None if no rows are kept.
         ended: LiteralString | None,
         forget: LiteralString,
         environment: Mapping[str, str] | None = None,
@@ -124,14 +124,14 @@ class PostgresContender(Contender):
         self.close()
 
     def close(self) -> None:
-        """Give its own connection back."""
+        """Close its own connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
     @property
     def connection(self) -> psycopg.Connection:
-        """The connection that looks at it; kept, so that a look costs one statement."""
+        """The connection for checks; it is kept, so that a check costs one statement."""
         if self._connection is not None and not _is_usable(self._connection):
             self.close()
         if self._connection is None:
@@ -157,7 +157,7 @@ class PostgresContender(Contender):
         checkpoint(self.connection)
 
     def dead_tuples(self) -> int | None:
-        # Only our own session's counts; those of others are there once their connection has ended.
+        # Flushes only our session's counts; other sessions flush theirs when they end.
         self.connection.execute("select pg_stat_force_next_flush()")
         row = self.connection.execute(_DEAD_TUPLES).fetchone()
         return int(row[0]) if row is not None else None
@@ -171,7 +171,7 @@ class PostgresContender(Contender):
     def server_pids(self) -> list[int]:
         with contextlib.suppress(OSError, ValueError):
             parent = parent_of(self.connection.info.backend_pid)
-            # A server elsewhere has a process of that number too, but not one of this name here.
+            # If the server is elsewhere, this pid may exist here, but with another name.
             if "postgres" in Path(f"/proc/{parent}/comm").read_text(encoding="utf-8"):
                 return [parent]
         return []
@@ -181,24 +181,24 @@ class PostgresContender(Contender):
 class Product:
     """A queue that can be compared."""
 
-    # Names its figures, and its module in this package.
+    # Part of the names of its figures; the name of its module in this package.
     key: str
     name: str
     # "Python", "JavaScript" or "SQL"; some goals are about the best in Python.
     language: str
-    # How it is run here, in one line.
+    # Its settings in this bench, in one line.
     settings: str
-    # Installs what it needs; raises EnvironmentMissing with the reason where that is impossible.
+    # Installs what it needs, or raises EnvironmentMissing with the reason.
     prepare: Callable[[], None]
     versions: Callable[[], dict[str, str]]
-    # Makes its database and tables, and removes them afterwards.
+    # Creates its database and tables, and removes them afterwards.
     open: Callable[[Place], AbstractContextManager[Contender]]
-    # Jobs a second that one worker process drains, roughly: the size of its drains follows from it.
+    # Rough drain rate of one worker process in jobs per second, which sets the size of its drains.
     pace: int
 
 
 def libpq_variables(dsn: str) -> dict[str, str]:
-    """Give the variables by which libpq and its like find a database."""
+    """Return the PG* variables of a database."""
     parts = conninfo_to_dict(dsn)
     names = {"host": "HOST", "port": "PORT", "user": "USER", "password": "PASSWORD"}
     names["dbname"] = "DATABASE"
@@ -206,5 +206,5 @@ def libpq_variables(dsn: str) -> dict[str, str]:
 
 
 def _is_usable(connection: psycopg.Connection) -> bool:
-    """Tell whether it is open, and not left in the middle of a statement by a time limit."""
+    """Return whether it is open, and not interrupted within a statement by a time limit."""
     return not connection.closed and connection.info.transaction_status is TransactionStatus.IDLE

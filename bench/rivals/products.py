@@ -1,4 +1,4 @@
-"""Every product that can be compared, ours first; each is a module of this package."""
+"""Every product, ours first; each is a module of this package."""
 
 from importlib import import_module
 
@@ -22,6 +22,6 @@ KEYS = (
 
 
 def find(key: str) -> Product:
-    """Give a product by its key."""
+    """Return a product by its key."""
     product: Product = import_module(f"bench.rivals.{key}").PRODUCT
     return product

@@ -11,13 +11,13 @@ from bench.rivals.product import PostgresContender, Product
 
 __all__ = ["PRODUCT", "open_trunkline"]
 
-# Makes no difference to handlers that do nothing: from 10 to 500 the drain is the same.
+# Has no effect with no-op handlers: the drain rate is the same from 10 to 500.
 _CONCURRENCY = 100
 
 
 class _Trunkline(PostgresContender):
     def workers(self, processes: int) -> Sequence[Sequence[str]]:
-        """One command: a supervisor and so many processes under it."""
+        """One command: a supervisor and its processes."""
         return [[*self.worker, "--processes", str(processes)]] if processes > 1 else [self.worker]
 
 
@@ -58,7 +58,7 @@ def _versions() -> dict[str, str]:
 
 
 def _prepare() -> None:
-    """It is what the bench itself is installed with."""
+    """Nothing to install: the bench's environment contains it."""
 
 
 PRODUCT = Product(

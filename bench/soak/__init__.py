@@ -1,1 +1,1 @@
-"""Minutes of constant arrival under what usually makes a queue on PostgreSQL slow."""
+"""Minutes of constant arrival under conditions that usually slow a queue on PostgreSQL."""

@@ -1,9 +1,9 @@
 """``trunkline worker bench.soak.app:app``: the application of the other measures, with a clock.
 
-What a claim takes is measured in the worker itself, around its call: that is what jobs wait for,
-answers on their way and a busy event loop included. The statistics of the server know means and
-maxima only, and a claim of our own beside the workers' would keep another position than theirs. A
-call costs two readings of the clock more; a job nothing.
+A claim is timed in the worker itself, around its call, because jobs wait for all of that, including
+the network and a busy event loop. The server's statistics have only means and maxima, and a
+separate claim of ours would keep a position that differs from the workers'. The timing costs two
+clock readings per call and nothing per job.
 """
 
 import os
@@ -26,7 +26,7 @@ _COMPLETE = work.complete("", [], []).sql
 _notes = Notes(Path(os.environ[VARIABLE]))
 _run = LastingConnection.run
 _complete = work.complete
-# By identity of the call: how many jobs it ends, which cannot be seen in its packed parameters.
+# By identity of the call: how many jobs it ends, which its packed parameters do not show.
 _ending: dict[int, int] = {}
 
 
@@ -46,7 +46,7 @@ async def _timed(
     begin = time.monotonic_ns()
     try:
         answer = await _run(self, call, patience=patience)
-        # A completion answers those jobs that it did not end.
+        # A completion returns the jobs that it did not end.
         ended = kind is Kind.COMPLETE
         jobs = _ending[id(call)] - len(answer) if ended else len(answer.jobs)
     finally:
@@ -60,7 +60,7 @@ def _kind(call: Call[Any], patience: float) -> Kind | None:
     if call.sql == _COMPLETE:
         return Kind.COMPLETE
     if call.sql == work.CLAIM:
-        # Nobody waits for the looker, so only it is this patient.
+        # Only the rescan has a longer patience, because nothing waits for it.
         return Kind.CLAIM if patience == CALL_TIMEOUT else Kind.LOOK
     return None
 

@@ -1,4 +1,4 @@
-"""Something that goes on in a thread while a block runs."""
+"""Runs a function in a thread during a block."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -9,14 +9,14 @@ __all__ = ["beside"]
 
 @contextmanager
 def beside(work: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Run it until the event is set, at the end of the block, where its error is raised too."""
+    """Run it until the end of the block, which sets the event and raises the function's error."""
     stop = threading.Event()
     failures: list[Exception] = []
 
     def run() -> None:
         try:
             work(stop)
-        except Exception as error:  # noqa: BLE001 - raised again where the block ends
+        except Exception as error:  # noqa: BLE001 - raised again at the end of the block
             failures.append(error)
 
     thread = threading.Thread(target=run, daemon=True)

@@ -1,6 +1,6 @@
-"""Notes of the workers on their calls: when one ended, how long it took, how many jobs it moved.
+"""The workers' records of their calls: when a call ended, its duration, how many jobs it moved.
 
-Written to a file for each process and read when all is over, so that nothing waits for them.
+Each process writes a file, which is read after the run, so the records delay nothing.
 """
 
 import atexit
@@ -18,10 +18,10 @@ _RECORD = struct.Struct("<qqii")
 
 
 class Kind(IntEnum):
-    """What was called."""
+    """The kind of a call."""
 
     CLAIM = 0
-    # The claim that looks from the start of the queues now and then, on a connection of its own.
+    # The claim that scans from the start of the queues at intervals, on its own connection.
     LOOK = 1
     COMPLETE = 2
 
@@ -36,7 +36,7 @@ class TimedCall(NamedTuple):
 
 
 class Notes:
-    """Where a process writes; the file is made by the first note."""
+    """The file of a process; the first record creates it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -49,13 +49,13 @@ class Notes:
         self._file.write(_RECORD.pack(ended, taken, kind, jobs))
 
     def close(self) -> None:
-        """Write what is left; the end of the process does it too."""
+        """Write what is buffered; also called at the end of the process."""
         if self._file is not None:
             self._file.close()
 
 
 def read_calls(folder: Path) -> Iterator[TimedCall]:
-    """All notes of processes that have ended."""
+    """All records of processes that have ended."""
     for path in sorted(folder.glob("calls-*")):
         for record in _RECORD.iter_unpack(path.read_bytes()):
             yield TimedCall._make(record)

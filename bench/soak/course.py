@@ -1,4 +1,4 @@
-"""The run itself: workers, a producer, and what is done to them. It records and judges nothing."""
+"""The run itself: workers, a producer, and the phases. It only collects what is seen."""
 
 import shutil
 import sys
@@ -31,17 +31,18 @@ __all__ = ["LOAD", "WORKERS", "run_course"]
 WORKERS = 2
 LOAD = 0.7
 
-# While capacity is measured: the size of a batch, and how many jobs wait at most. Enough that no
-# worker is idle, few enough that it is not the drain of a backlog.
+# While capacity is measured: the size of a batch, and how many jobs wait at most. No worker is
+# idle, but the workers also do not just drain a backlog.
 _BATCH = 500
 _BACKLOG = 3_000
-# In parts of the measured time.
+# As a fraction of the measured time.
 _WARM_UP = 0.25
-# For so much of its phase the writing transaction is open; its job is to be met by busy workers.
+# The share of its phase for which the writing transaction is open, so that workers are still busy
+# when its job is committed.
 _WRITING = 60 / 62
 _HEAD_START = 50_000_000
 _PATIENCE = 300.0
-_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of ours is made in it
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - only the parent of our own folder
 _ROOM = 2**30
 
 _READY = "select count(*) from trunkline.workers"
@@ -72,7 +73,7 @@ def run_course(contender: PostgresContender, sizes: SoakSizes) -> Course:
                         run.fill_in()
                     run.go_through(phase, LOAD * capacity)
                 drained = run.drain()
-        # Once the workers have ended, all of it is written.
+        # The workers have ended, so all records are written.
         noted = sorted(read_calls(folder))
         verdicts = check(contender.connection, slate, run.parts)
         require_same_ends(noted, verdicts)
@@ -90,7 +91,7 @@ def run_course(contender: PostgresContender, sizes: SoakSizes) -> Course:
 
 
 class _Run:
-    """The processes, and how far the numbers of jobs have got."""
+    """The processes, and the next job number."""
 
     def __init__(
         self,
@@ -114,7 +115,7 @@ class _Run:
 
     @property
     def parts(self) -> list[Part]:
-        """What was enqueued, in the order of numbers."""
+        """The enqueued parts, in the order of numbers."""
         numbers = self._numbers
         return [
             Part("special jobs", 0, numbers.specials, self.specials.used),
@@ -123,7 +124,7 @@ class _Run:
         ]
 
     def measure_capacity(self) -> float:
-        """How many jobs a second can arrive and end at the same time."""
+        """Measure how many jobs a second can arrive and end at the same time."""
         wait_for(self._are_ready, self._worker, seconds=_PATIENCE, pause=0.05)
         seconds = self._sizes.capacity_seconds
         _tell(f"capacity, {seconds:.0f} s")
@@ -131,7 +132,7 @@ class _Run:
             "saturate", self._first, _BATCH, _BACKLOG, _WARM_UP * seconds, seconds
         )
         if capacity <= 0:
-            raise RuntimeError("No job was done while capacity was measured")
+            raise RuntimeError("No job ended while capacity was measured")
         self._count("capacity", end)
         self.drain()
         _tell(
@@ -141,7 +142,7 @@ class _Run:
         return float(capacity)
 
     def go_through(self, phase: Phase, rate: float) -> None:
-        """Let jobs arrive, ordinary and special ones, under what the phase does."""
+        """Let ordinary and special jobs arrive under the conditions of the phase."""
         _tell(f"{phase.name}, {phase.seconds:.0f} s")
         with self._disturbed(phase), self.specials.arriving():
             begin = time.monotonic_ns() + _HEAD_START
@@ -153,7 +154,7 @@ class _Run:
         self._count(phase.key, batches[-1][0] + batches[-1][1])
 
     def fill_in(self) -> None:
-        """Put a long history in while nothing arrives: that work is ours, not the queue's."""
+        """Insert a long history while no jobs arrive, because this work is not the queue's."""
         history, scheduled = self._sizes.history, self._sizes.scheduled
         _tell(f"filling in {history:,} finished and {scheduled:,} scheduled jobs")
         self.drain()
@@ -161,7 +162,7 @@ class _Run:
         self._scheduled = scheduled
 
     def drain(self) -> float:
-        """Wait until all that is due is done; tell the seconds it took."""
+        """Wait until all due jobs have ended; return the seconds it took."""
         begin = time.monotonic()
         wait_for(self._is_drained, self._worker, seconds=_PATIENCE, pause=0.05)
         return time.monotonic() - begin
@@ -188,7 +189,7 @@ class _Run:
         elif phase.key == "writing":
             with psycopg.connect(self._dsn) as writer:
                 number = self.specials.number()
-                # Its job has a place in the order of claims, which all go past it.
+                # Its job has a place in the claim order, and all claims pass it meanwhile.
                 enqueue(writer, number)
                 committing = threading.Timer(
                     _WRITING * phase.seconds, self._commit, (writer, number)
@@ -206,7 +207,7 @@ class _Run:
 
 @contextmanager
 def _slate_folder() -> Iterator[Path]:
-    """In shared memory where there is room: notes of millions of jobs must not load the disk."""
+    """A folder in shared memory if it has room, because records must not load the disk."""
     room = _SHARED_MEMORY.is_dir() and shutil.disk_usage(_SHARED_MEMORY).free > _ROOM
     with tempfile.TemporaryDirectory(
         prefix="trunkline-bench-", dir=_SHARED_MEMORY if room else None

@@ -1,7 +1,7 @@
-"""What a year leaves behind, put in at once: a long history, and many jobs for later.
+"""Inserts what a year would leave behind: a long history, and many scheduled jobs.
 
-The scheduled ones become due over a day, so that some do all the time, and run like the others:
-each has its number on the slate.
+The scheduled jobs become due over a day, so some become due all the time and run like the others.
+Each has its number on the slate.
 """
 
 import psycopg
@@ -11,14 +11,14 @@ from bench.internals import tables
 
 __all__ = ["HISTORY", "fill_in"]
 
-# The queue of the history: nobody ran those jobs.
+# The queue of the history, whose jobs never ran.
 HISTORY = "history"
 
 _DAY = 86_400.0
 
 
 def fill_in(connection: psycopg.Connection, history: int, first: int, scheduled: int) -> None:
-    """Put it in, and do for the history what autovacuum would have done over that year."""
+    """Insert both, and vacuum the history as autovacuum would have done over that year."""
     tables.finished(connection, history, queue=HISTORY)
     fill.scheduled(connection, scheduled, queue="default", seconds=_DAY, number=first)
     tables.vacuum_finished(connection)

@@ -1,10 +1,10 @@
-"""Which job numbers belong to what: each place on the slate is for one job."""
+"""The ranges of job numbers: each place on the slate is for one job."""
 
 from dataclasses import dataclass
 
 __all__ = ["Numbers"]
 
-# More a second than any machine will do for long; the slate is sparse, so room costs nothing.
+# More jobs a second than any machine sustains; the slate is sparse, so unused room costs nothing.
 _FASTEST = 150_000
 _PER_SECOND = 2
 _SPARE = 600
@@ -20,7 +20,7 @@ class Numbers:
 
     @classmethod
     def plan(cls, seconds: float, scheduled: int) -> "Numbers":
-        """Room for a run of so many seconds."""
+        """Room for a run of this many seconds."""
         specials = int(seconds + _SPARE) * _PER_SECOND
         arriving = int((seconds + _SPARE) * _FASTEST)
         return cls(specials, scheduled, specials + scheduled + arriving)

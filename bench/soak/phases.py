@@ -1,10 +1,10 @@
-"""What is done to the queue, one after the other, and for how long."""
+"""The phases of a run, and how long they last."""
 
 from dataclasses import dataclass
 
 __all__ = ["Phase", "plan"]
 
-# A longer run has no longer writing transaction: the goal is about a minute of it.
+# At most, even in a longer run: the goal is about a transaction that writes for a minute.
 _LONGEST_WRITING = 62.0
 
 
@@ -18,7 +18,7 @@ class Phase:
 
 
 def plan(minutes: float) -> list[Phase]:
-    """Share so many minutes of arrivals out: half of them are under a held snapshot."""
+    """Divide the minutes of arrivals among the phases: half of them are under a held snapshot."""
     seconds = minutes * 60
     clean, held, writing = 0.15 * seconds, 0.5 * seconds, min(0.11 * seconds, _LONGEST_WRITING)
     rest = (seconds - clean - held - writing) / 2

@@ -1,7 +1,7 @@
-"""The producer of the soak: batches at a constant rate, or as fast as the workers follow.
+"""The producer of the soak: batches at a constant rate, or as fast as the workers can follow.
 
-Takes orders and answers as ``bench.apps.producing`` does. A batch has committed when its call
-returns; each is answered as its first number, its size, and when its call began and returned.
+It takes orders and replies as ``bench.apps.producing`` does. A batch has committed when its call
+returns. The reply for a batch is its first number, its size, and when its call began and returned.
 """
 
 import asyncio
@@ -20,10 +20,9 @@ __all__: list[str] = []
 
 _Batch = tuple[int, int, int, int]
 
-# Batches a second: often enough that jobs come all the time, seldom enough that the producer takes
-# little of the machine.
+# Batches a second: jobs arrive steadily, and the producer takes little of the machine.
 _PACE = 50
-# Calls that may be under way at once, as from several producers; the client's pool has as many.
+# Concurrent calls, as from several producers; the client's pool has as many connections.
 _CALLS = 10
 # While capacity is measured.
 _PRODUCERS = 3
@@ -37,7 +36,7 @@ async def _enqueue(first: int, jobs: int) -> _Batch:
 
 
 async def _stream(first: int, rate: float, begin: int, end: int) -> list[_Batch]:
-    """Let jobs arrive from one moment to another, whatever becomes of those before."""
+    """Enqueue at a constant rate from one moment to another, without waiting for earlier calls."""
     calls: list[asyncio.Task[_Batch]] = []
     free = asyncio.Semaphore(_CALLS)
     number, ticks = first, round((end - begin) / 1e9 * _PACE)
@@ -47,7 +46,7 @@ async def _stream(first: int, rate: float, begin: int, end: int) -> list[_Batch]
         await free.acquire()
         if time.monotonic_ns() >= end:
             break
-        # From the beginning, so that fractions of a job add up.
+        # Computed from the beginning, so that fractions of a job add up.
         until = first + round((tick + 1) * rate / _PACE)
         call = asyncio.create_task(_enqueue(number, until - number))
         call.add_done_callback(lambda _: free.release())
@@ -61,8 +60,8 @@ async def _saturate(
 ) -> tuple[int, float, float]:
     """Keep a short backlog for a while.
 
-    Answers the next number, jobs started a second, and for which part of the time the producer had
-    to wait for the workers: without that, it would be the producer that was measured.
+    Returns the next number, jobs started a second, and the share of the time that the producer
+    waited for the workers. If it never waits, the figure is the producer's own limit.
     """
     slate = open_slate()
     state = _Saturation(first, first)
@@ -90,13 +89,13 @@ async def _saturate(
 
 @dataclass(slots=True)
 class _Saturation:
-    # The next number, and the one that all before have started.
+    # The next number, and the first number that has not started.
     number: int
     floor: int
     waits: int = 0
 
     def look(self, slate: Slate) -> int:
-        """Count jobs that no handler has seen."""
+        """Count jobs that no handler has started."""
         counts = bytes(slate.counts[self.floor : self.number])
         gap = counts.find(0)
         self.floor = self.number if gap < 0 else self.floor + gap

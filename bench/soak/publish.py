@@ -65,25 +65,25 @@ def publish(
 
 
 def _samples(course: Course) -> dict[str, list[float]]:
-    """What was sampled, by name; the first is the time, in seconds from the start."""
+    """The samples by name; the first is the time, in seconds from the start."""
     zero = course.stretches[0].begin
     samples = [sample for sample in course.samples if sample.at >= zero]
-    found: dict[str, list[float]] = {"at": [(sample.at - zero) / 1e9 for sample in samples]}
+    series: dict[str, list[float]] = {"at": [(sample.at - zero) / 1e9 for sample in samples]}
     for table in TABLES:
-        found[f"dead_{table}"] = [sample.dead[table] for sample in samples]
-        found[f"table_{table}"] = [sample.table_bytes[table] for sample in samples]
-        found[f"index_{table}"] = [sample.index_bytes[table] for sample in samples]
-    found["vacuums"] = [sample.vacuums for sample in samples]
+        series[f"dead_{table}"] = [sample.dead[table] for sample in samples]
+        series[f"table_{table}"] = [sample.table_bytes[table] for sample in samples]
+        series[f"index_{table}"] = [sample.index_bytes[table] for sample in samples]
+    series["vacuums"] = [sample.vacuums for sample in samples]
     for who in ("worker", "server", "other"):
         used = [getattr(sample, f"{who}_cpu") for sample in samples]
-        # The first one has none before it.
-        found[f"{who}_cores"] = [math.nan] + [
+        # The first has no predecessor.
+        series[f"{who}_cores"] = [math.nan] + [
             (after - before) / max(to - since, 0.1)
             for before, after, since, to in zip(
-                used, used[1:], found["at"], found["at"][1:], strict=False
+                used, used[1:], series["at"], series["at"][1:], strict=False
             )
         ]
-    return found
+    return series
 
 
 def _chart(
@@ -134,7 +134,7 @@ def _chart(
             "ms from commit to handler",
             [
                 each_second("urgent", seconds.urgent),
-                each_second("committed 300 ms late", seconds.late),
+                each_second("committed 300 ms after insert", seconds.late),
             ],
             log=True,
             goal=50,
@@ -144,7 +144,7 @@ def _chart(
             "millions",
             [sampled(table, f"dead_{table}", _MILLION) for table in ("waiting", "running")],
         ),
-        Plot("Size of what moves", "MB", [*sizes_of("waiting"), *sizes_of("running")]),
+        Plot("Size of live tables", "MB", [*sizes_of("waiting"), *sizes_of("running")]),
         Plot("Size of the history", "MB", sizes_of("finished")),
         Plot(
             "Processor",
@@ -166,13 +166,13 @@ def _chart(
 
 
 def _drawn(phases: Sequence[PhaseFigures]) -> list[Phase]:
-    """The phases, and the time in which nothing arrived."""
-    found: list[Phase] = []
+    """The phases, and the time without arrivals."""
+    spans: list[Phase] = []
     for phase in phases:
         if phase.key == "filled":
-            found.append(Phase("filling in", found[-1].end, phase.begin))
-        found.append(Phase(phase.name, phase.begin, phase.end))
-    return found
+            spans.append(Phase("filling in", spans[-1].end, phase.begin))
+        spans.append(Phase(phase.name, phase.begin, phase.end))
+    return spans
 
 
 def _goal(figure: Figure) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def _goal(figure: Figure) -> dict[str, Any]:
 
 
 def _rounded(value: Any) -> Any:
-    """Four digits or what is before the point; JSON has no word for what is not a number."""
+    """Round to four digits or to an integer; NaN becomes None, because JSON has no NaN."""
     if isinstance(value, dict):
         return {key: _rounded(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -199,7 +199,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _listed(value: Any) -> str:
-    """One object or one series a line: so two runs can be compared."""
+    """Format one object or series per line, so that two runs can be compared."""
     if isinstance(value, dict) and len(value) > 1:
         inside = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in value.items())
         return "{\n" + inside + "\n}"

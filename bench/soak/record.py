@@ -1,4 +1,4 @@
-"""What a run leaves to be judged."""
+"""The raw data of a run."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ from bench.soak.specials import Special
 
 __all__ = ["Batch", "Course", "Stretch"]
 
-# First number, jobs, and when the call began and had committed.
+# First number, jobs, when the call began, when it had committed.
 Batch = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A phase as it was: its moments in nanoseconds of the monotonic clock, and what arrived."""
+    """A phase: its begin and end in nanoseconds of the monotonic clock, and the arrivals."""
 
     phase: Phase
     begin: int
@@ -27,7 +27,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """All that was seen."""
+    """All data of a run."""
 
     capacity: float
     rate: float
@@ -37,5 +37,5 @@ class Course:
     samples: list[Sample]
     slate: Slate
     verdicts: dict[str, Verdict]
-    # Seconds from the last arrival until nothing was left to do.
+    # Seconds from the last arrival until no due job was left.
     drained: float

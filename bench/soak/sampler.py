@@ -1,4 +1,4 @@
-"""What the server says about itself each second: dead rows, sizes, processor time."""
+"""Samples the server each second: dead rows, sizes, processor time."""
 
 import math
 import os
@@ -25,22 +25,22 @@ _EVERY = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One moment, in nanoseconds of the monotonic clock; by table, in rows and bytes."""
+    """One sample; its time is in nanoseconds of the monotonic clock, by table in rows and bytes."""
 
     at: int
     dead: dict[str, int]
     table_bytes: dict[str, int]
     index_bytes: dict[str, int]
     vacuums: int
-    # Processor seconds so far; not a number for a server on another machine.
+    # Processor seconds so far; NaN for a server on another machine.
     worker_cpu: float
     server_cpu: float
-    # Of the whole machine but us: who else was at work, neighbours of a virtual one included.
+    # Of the rest of the machine: other programs, including neighbours of a virtual machine.
     other_cpu: float
 
 
 class Sampler:
-    """Looks from a thread, on a connection of its own."""
+    """Takes samples in a thread, on its own connection."""
 
     def __init__(self, contender: PostgresContender, worker: Watched) -> None:
         self._dsn = contender.dsn
@@ -61,7 +61,7 @@ class Sampler:
 
     def _look(self, connection: psycopg.Connection) -> Sample:
         rows = connection.execute(SOAK_TABLES, (list(TABLES),)).fetchall()
-        # A server that we started may be ours, or have left home.
+        # A server that we started may be our child, or may have detached.
         us = family([os.getpid()])
         ours = [os.getpid(), *(pid for pid in self._server if pid not in us)]
         return Sample(
@@ -77,7 +77,7 @@ class Sampler:
 
 
 def _machine_cpu() -> float:
-    """Processor seconds that all processors were busy so far."""
+    """Busy seconds of all processors so far."""
     fields = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]
     user, nice, system, _idle, _waiting, *rest = (int(field) for field in fields)
     return (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,4 @@
-"""From what was seen to numbers: per second for the chart, per phase for the table."""
+"""Computes figures from the raw data: per second for the chart, per phase for the table."""
 
 import math
 from collections import defaultdict
@@ -10,7 +10,7 @@ from bench.soak.record import Course, Stretch
 
 __all__ = ["PhaseFigures", "Seconds", "percentile", "phase_figures", "seconds_of"]
 
-# Of each batch so many jobs tell their latency, evenly spread: 2,500 a second.
+# Latencies sampled from each batch, evenly spread: 2,500 a second.
 _LATENCIES = 50
 
 
@@ -42,7 +42,7 @@ class PhaseFigures:
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """The whole run by the second: where nothing was seen, a value is not a number."""
+    """The run by the second; a value is NaN where there is no data."""
 
     arrived: list[float]
     completed: list[float]
@@ -56,14 +56,14 @@ class Seconds:
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The value that so many of a hundred do not exceed; of few values the highest."""
+    """The percentile; with few values, the highest."""
     if not values:
         return math.nan
     return sorted(values)[math.ceil(len(values) * percent / 100) - 1]
 
 
 def phase_figures(course: Course, stretch: Stretch) -> PhaseFigures:
-    """Sum a phase up."""
+    """Summarise a phase."""
     begin, end = stretch.begin, stretch.end
     zero, seconds = course.stretches[0].begin, (stretch.end - stretch.begin) / 1e9
     inside = [call for call in course.calls if begin <= call.ended < end]
@@ -98,7 +98,7 @@ def phase_figures(course: Course, stretch: Stretch) -> PhaseFigures:
 
 
 def seconds_of(course: Course) -> Seconds:
-    """Sort everything by the second in which it happened; only whole ones."""
+    """Group everything by second; incomplete seconds are left out."""
     zero = course.stretches[0].begin
     length = int((course.stretches[-1].end - zero) / 1e9)
     claims = _grouped(
@@ -127,12 +127,12 @@ def seconds_of(course: Course) -> Seconds:
 
 
 def _latencies(course: Course, stretches: Iterable[Stretch]) -> Iterator[tuple[int, float]]:
-    """For some jobs of each batch: when it was committed, and milliseconds until its handler."""
+    """For a sample of jobs: when a job committed, and milliseconds until its handler started."""
     starts = course.slate.starts
     for stretch in stretches:
         for first, jobs, _, committed in stretch.batches:
             for number in range(first, first + jobs, max(jobs // _LATENCIES, 1)):
-                # One that never started is lost, and told as such.
+                # A job that never started is reported as lost.
                 if starts[number]:
                     yield committed, (starts[number] - committed) / 1e6
 

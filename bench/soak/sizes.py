@@ -1,4 +1,4 @@
-"""How long a soak is and how much it fills in."""
+"""The length of a soak and the number of jobs that it inserts."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +12,12 @@ __all__ = ["FULL", "QUICK", "SPEED", "SoakSizes"]
 class SoakSizes:
     """The sizes of one run."""
 
-    # Of arrivals, in all phases together; measuring capacity and filling in come on top.
+    # Minutes of arrivals in all phases; measuring capacity and inserting the history take longer.
     minutes: float
     capacity_seconds: float
     history: int
     scheduled: int
-    # Where the record and the chart go.
+    # The folder of the record and the chart.
     results: Path
 
 
@@ -29,7 +29,7 @@ FULL = SoakSizes(
     results=Path(__file__).parents[1] / "results",
 )
 
-# Not to where the real ones are.
+# Not the folder of the real results.
 SPEED = SoakSizes(
     minutes=1.25,
     capacity_seconds=8.0,

@@ -1,9 +1,9 @@
-"""Constant arrival at 70 % of the capacity for minutes, under what makes queues slow.
+"""Constant arrival at 70 % of the capacity for minutes, under conditions that make queues slow.
 
 Two worker processes as users start them, a producer, and the server share the machine, with the
-durability of production and autovacuum as PostgreSQL sets it. First clean; then another connection
-holds an old snapshot; then a transaction that has written stays open for a minute; then there are
-millions of finished and scheduled jobs; then nobody does anything but autovacuum.
+durability of production and PostgreSQL's default autovacuum. The phases: clean; another connection
+holds an old snapshot; a transaction that has written stays open for a minute; there are millions of
+finished and scheduled jobs; only autovacuum runs.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
 
 
 def judge(course: Course, phases: Sequence[PhaseFigures]) -> list[Figure]:
-    """What the run is for, with its goals; the table and the record have the rest."""
+    """The main figures, with their goals; the table and the record have the rest."""
     by_key = {phase.key: phase for phase in phases}
     clean, held, writing = by_key["clean"], by_key["held"], by_key["writing"]
     seconds = held.end - held.begin
@@ -52,7 +52,7 @@ def judge(course: Course, phases: Sequence[PhaseFigures]) -> list[Figure]:
         _most("soak_held_urgent_p99", held.urgent_p99, "  urgent job, p99", 50.0, "ms"),
         _most("soak_held_late_p99", held.late_p99, "  job committed late, p99", 50.0, "ms"),
         Figure("soak_held_claim_longest", held.claim_longest, "  longest claim", "ms"),
-        Figure("soak_held_look", held.look_longest, "  longest full look", "ms"),
+        Figure("soak_held_look", held.look_longest, "  longest full scan", "ms"),
         Figure(
             "soak_writing_throughput_ratio",
             writing.completed / clean.completed,
@@ -60,11 +60,11 @@ def judge(course: Course, phases: Sequence[PhaseFigures]) -> list[Figure]:
             goal=0.6,
         ),
         Figure("soak_writing_job", _long(course), "  its own job, from its commit", "ms"),
-        # Where this is not near zero for all of the run, the ratios say little.
+        # If this is not near zero during all of the run, the ratios are unreliable.
         Figure(
             "soak_other_cores",
             max(phase.other_cores for phase in phases),
-            "other processes, in one phase at most",
+            "other processes, worst phase",
             "cores",
         ),
         Figure("soak_drained", course.drained, "from the last arrival to the last end", "s"),

@@ -1,7 +1,7 @@
 """Jobs that must not wait for the others: urgent ones, and ones that are committed late.
 
-One of each a second, on a connection of its own. A late one is inserted 300 ms before its commit:
-meanwhile claims go on past its place. Times count from the return of the commit.
+One of each per second, on a separate connection. A late job is inserted 300 ms before its commit,
+and meanwhile claims pass its place. Times count from the return of the commit.
 """
 
 import threading
@@ -18,7 +18,7 @@ __all__ = ["Special", "Specials", "enqueue"]
 
 PRIORITY = 20
 _HELD_BACK = 0.3
-# From the start of a second; the late one is committed in between.
+# Seconds from the start of a second; the late job is committed in between.
 _URGENT_AT = 0.65
 
 _ENQUEUE = """
@@ -31,7 +31,7 @@ from trunkline.enqueue(
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """One of them; moments are nanoseconds of the monotonic clock."""
+    """A special job; times are nanoseconds of the monotonic clock."""
 
     kind: str
     number: int
@@ -46,7 +46,7 @@ def enqueue(connection: psycopg.Connection, number: int, priority: int | None = 
 
 
 class Specials:
-    """Enqueues them from a thread; numbers count up from zero."""
+    """Enqueues special jobs in a thread; numbers count up from zero."""
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
@@ -54,12 +54,12 @@ class Specials:
         self.done: list[Special] = []
 
     def number(self) -> int:
-        """The next free number; not asked for by two threads at once."""
+        """The next free number; not thread-safe."""
         self.used += 1
         return self.used - 1
 
     def arriving(self) -> AbstractContextManager[None]:
-        """Let them arrive while the block runs."""
+        """Enqueue them while the block runs."""
         return beside(self._arrive)
 
     def _arrive(self, stop: threading.Event) -> None:

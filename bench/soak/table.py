@@ -12,7 +12,7 @@ _COLUMN = 15
 
 _Value = Callable[[PhaseFigures], float]
 
-# Text, value, form; True where a share of the clean phase stands behind it.
+# Text, value, format; True if the ratio to the clean phase is printed too.
 _ROWS: tuple[tuple[str, _Value, str, bool], ...] = (
     ("arrived, jobs/s", lambda p: p.arrived, ",.0f", False),
     ("completed, jobs/s", lambda p: p.completed, ",.0f", True),
@@ -20,7 +20,7 @@ _ROWS: tuple[tuple[str, _Value, str, bool], ...] = (
     ("claim p99, ms", lambda p: p.claim_p99, ".1f", True),
     ("longest claim, ms", lambda p: p.claim_longest, ",.0f", False),
     ("jobs a claim", lambda p: p.jobs_per_claim, ".0f", False),
-    ("longest full look, ms", lambda p: p.look_longest, ",.0f", False),
+    ("longest full scan, ms", lambda p: p.look_longest, ",.0f", False),
     ("commit to handler p50, ms", lambda p: p.latency_p50, ".1f", True),
     ("commit to handler p99, ms", lambda p: p.latency_p99, ".1f", True),
     ("urgent p99, ms", lambda p: p.urgent_p99, ".1f", False),
@@ -33,7 +33,7 @@ _ROWS: tuple[tuple[str, _Value, str, bool], ...] = (
 
 
 def table(phases: Sequence[PhaseFigures], verdicts: Mapping[str, Verdict]) -> str:
-    """Lay it out; behind a value, in brackets, is its ratio to the clean phase."""
+    """Return the table; a value is followed by its ratio to the clean phase, in parentheses."""
     lines = [" " * _WIDE + "".join(f"{_short(phase.name):>{_COLUMN}}" for phase in phases)]
     seconds = "".join(f"{phase.end - phase.begin:>{_COLUMN}.0f}" for phase in phases)
     lines.append(f"{'seconds':<{_WIDE}}{seconds}")

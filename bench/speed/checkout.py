@@ -1,4 +1,4 @@
-"""The package of another commit, out of the history of this repository, kept in the cache."""
+"""The package of another commit, from the history of this repository, kept in the cache."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ __all__ = ["CommitMissing", "Version", "check_out"]
 
 
 class CommitMissing(Exception):
-    """The commit is not available; the message says why."""
+    """The commit is not available; the message gives the reason."""
 
 
 class Version:
@@ -59,6 +59,6 @@ def _git(*arguments: str) -> bytes | None:
     """Return what git prints, or None if it fails."""
     program = shutil.which("git")
     if program is None:
-        raise CommitMissing("git is not installed; the other version comes out of the history.")
+        raise CommitMissing("git is not installed; it is needed to extract the other version.")
     done = subprocess.run([program, *arguments], cwd=ROOT, capture_output=True, check=False)
     return None if done.returncode else done.stdout

@@ -1,4 +1,4 @@
-"""Claim + complete of 100 by the functions of each version: no limit, and wide ones."""
+"""Claim + complete of 100 with the functions of each version: no limit, and wide limits."""
 
 from contextlib import ExitStack
 from functools import partial
@@ -15,7 +15,7 @@ from bench.turns import play
 __all__ = ["run"]
 
 PROCESSES = 2
-# Of claims without a limit; what limits may cost is judged by whole workers.
+# The goal for claims without a limit; those for limits are set for whole workers.
 _GOAL = 0.97
 
 
@@ -34,7 +34,7 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
                         fill_limited(connection, sizes.flow.backlog, {"wide": parts})
                     fill.analyze(connection)
                     fill.checkpoint(connection)
-            found = play(
+            rounds = play(
                 PROCESSES,
                 partial(open_sides, dsns),
                 rounds=sizes.flow.rounds,
@@ -43,13 +43,13 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
         key = "claim_complete" if parts is None else f"claim_complete_{kind}"
         goal = _GOAL if parts is None else None
         rates = {
-            of: [turns[number].rate for turns in found.rounds]
+            of: [turns[number].rate for turns in rounds.rounds]
             for number, of in enumerate((BEFORE, NOW))
         }
         figures += compare(key, f"claim + complete, {TEXTS[kind]}", rates, goal=goal)
-        if found.has_cpu:
+        if rounds.has_cpu:
             cpu = {
-                of: [turns[number].cpu / turns[number].jobs for turns in found.rounds]
+                of: [turns[number].cpu / turns[number].jobs for turns in rounds.rounds]
                 for number, of in enumerate((BEFORE, NOW))
             }
             figures.append(processor_time(key, cpu))

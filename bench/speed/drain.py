@@ -1,4 +1,4 @@
-"""One and two worker processes of each version empty a backlog, which their clients put in."""
+"""One and two worker processes of each version empty a backlog that their clients enqueue."""
 
 from bench.figures import Figure
 from bench.place import Place
@@ -13,7 +13,7 @@ CASES = {(FREE, 1): "one process", (FREE, 2): "two processes"}
 
 def run(place: Place, sizes: Sizes) -> list[Figure]:
     """Measure; goals 0.97 for drains and 0.85 for bulk enqueues."""
-    found = drain_both(
+    drains = drain_both(
         place,
         list(CASES),
         {FREE: None},
@@ -21,6 +21,6 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
         repetitions=sizes.drain_repetitions,
     )
     return [
-        *report("drain", found, CASES, vs_before=0.97),
-        *compare("bulk_enqueue", "bulk enqueue, client", found.all_fills, goal=0.85),
+        *report("drain", drains, CASES, vs_before=0.97),
+        *compare("bulk_enqueue", "bulk enqueue, client", drains.all_fills, goal=0.85),
     ]

@@ -1,7 +1,7 @@
 """Backlogs emptied by worker processes of both versions, in turns.
 
-Each kind of limit has a database in each version. A repetition fills and empties all of them; the
-producers stay, so a fill is also a figure of bulk enqueues.
+Each kind of limit has a database in each version. A repetition fills and empties all of them. The
+producers stay connected, so a fill also gives a figure for bulk enqueues.
 """
 
 import tempfile
@@ -62,9 +62,9 @@ class Drains:
 
     @property
     def faults(self) -> int:
-        """How many jobs were lost or ran twice."""
-        found = [drain for drains in self.drains.values() for drain in drains]
-        return sum(abs(drain.lost) + drain.repeated for drain in found)
+        """The number of jobs that were lost or ran twice."""
+        all_drains = [drain for drains in self.drains.values() for drain in drains]
+        return sum(abs(drain.lost) + drain.repeated for drain in all_drains)
 
 
 def drain_both(
@@ -78,7 +78,7 @@ def drain_both(
     variables: Mapping[str, str] | None = None,
 ) -> Drains:
     """Drain each case with each version; a kind is what the limit allows, or no limit."""
-    found = Drains()
+    drains = Drains()
     places = versions(place)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="trunkline-bench-")))
@@ -101,10 +101,10 @@ def drain_both(
                 for of in in_order(list(places), repetition):
                     contender, producer = opened[case[0], of]
                     seconds = producer.do("fill", 0, jobs)
-                    found.fills.setdefault((case, of), []).append(jobs / seconds)
+                    drains.fills.setdefault((case, of), []).append(jobs / seconds)
                     drain = drain_filled(path, contender, jobs, processes=case[1])
-                    found.drains.setdefault((case, of), []).append(drain)
-    return found
+                    drains.drains.setdefault((case, of), []).append(drain)
+    return drains
 
 
 def report(
@@ -115,7 +115,7 @@ def report(
     vs_before: float | None = None,
     over_free: Mapping[Case, float] | None = None,
 ) -> list[Figure]:
-    """Compare each case with before, and those with a limit with the same without one, now."""
+    """Compare each case with before, and each limited case with the same without a limit, now."""
     figures = []
     has_limits = any(kind != FREE for kind, _ in cases)
     for case, text in cases.items():

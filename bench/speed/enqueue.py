@@ -1,6 +1,6 @@
 """Enqueues of each version: one by one through the client and the function, and 1,000 at once.
 
-No worker runs meanwhile. The versions take turns of one bulk call, or of 50 single ones.
+No worker runs. The versions take turns of one bulk call, or of 50 single ones.
 """
 
 import tempfile
@@ -34,7 +34,7 @@ _WARM_UP = 3
 def run(place: Place, sizes: Sizes) -> list[Figure]:
     """Measure; goals 0.97 one by one and 0.85 in bulk."""
     single, many = sizes.single_turns, sizes.repetitions * sizes.enqueue_calls
-    one = {"task": TASK, "payload": '{"number": 1, "text": "twenty bytes of text"}'}
+    job = {"task": TASK, "payload": '{"number": 1, "text": "twenty bytes of text"}'}
     with ExitStack() as stack:
         sides = _Functions(
             {
@@ -44,7 +44,7 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
         )
         return [
             *compare("single_enqueue", "single enqueue, client", _client(place, single), goal=0.97),
-            *sides.measure("enqueue", ENQUEUE, one, single, calls=_CALLS, goal=0.97),
+            *sides.measure("enqueue", ENQUEUE, job, single, calls=_CALLS, goal=0.97),
             *sides.measure("enqueue_many", MANY, many_arguments(), many, jobs=JOBS, goal=0.85),
             *sides.measure("enqueue_batch", BATCH, batch_arguments(), many, jobs=JOBS, goal=0.85),
         ]
@@ -85,7 +85,7 @@ class _Functions:
         calls: int = 1,
         jobs: int = 1,
     ) -> list[Figure]:
-        """Compare a statement that enqueues so many jobs, in turns of so many calls."""
+        """Compare a statement that enqueues ``jobs`` jobs, in turns of ``calls`` calls."""
 
         spent: dict[str, list[float]] = {of: [] for of in self._connections}
 
@@ -96,7 +96,7 @@ class _Functions:
                 with connection.cursor(binary=True) as cursor:
                     answer = cursor.execute(statement.encode(), arguments).fetchall()
                 if len(answer) != jobs:
-                    raise RuntimeError(f"A call of {key} did not answer with every job")
+                    raise RuntimeError(f"A call of {key} did not return every job")
             spent[of].append(cpu_seconds(connection) - cpu)
             return calls * jobs / (time.perf_counter() - begin)
 

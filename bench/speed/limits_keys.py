@@ -1,4 +1,4 @@
-"""Two worker processes of each version with a limit for each of 1,000 keys, and without."""
+"""Two worker processes of each version with a limit for each of 1,000 keys, and without limits."""
 
 from bench.apps.noop import KEYS_VARIABLE
 from bench.figures import Figure
@@ -15,7 +15,7 @@ _LEAST_SPEED = 0.6
 def run(place: Place, sizes: Sizes) -> list[Figure]:
     """Measure; goal over no limit: 0.6."""
     kinds = {kind: parts for kind, (_, parts) in KINDS.items() if kind in (FREE, *JUDGED)}
-    found = drain_both(
+    drains = drain_both(
         place,
         [(kind, PROCESSES) for kind in kinds],
         kinds,
@@ -26,4 +26,4 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
     )
     cases = {(kind, PROCESSES): f"{sizes.flow.keys:,} keys, {KINDS[kind][0]}" for kind in kinds}
     goals = {(kind, PROCESSES): _LEAST_SPEED for kind in JUDGED}
-    return report("limits_keys", found, cases, over_free=goals)
+    return report("limits_keys", drains, cases, over_free=goals)

@@ -17,7 +17,7 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
         for count in limits_wide.GOALS
         for kind in WIDE
     }
-    found = drain_both(
+    drains = drain_both(
         place,
         list(cases),
         WIDE,
@@ -25,4 +25,4 @@ def run(place: Place, sizes: Sizes) -> list[Figure]:
         repetitions=sizes.flow.drain_repetitions,
     )
     goals = {case: limits_wide.GOALS[case[1]] for case in cases if case[0] != FREE}
-    return report("limits_wide", found, cases, over_free=goals)
+    return report("limits_wide", drains, cases, over_free=goals)

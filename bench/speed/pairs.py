@@ -1,4 +1,4 @@
-"""Two versions side by side: their places, and figures over paired repetitions."""
+"""Two versions side by side: their places, and figures from paired repetitions."""
 
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -23,7 +23,7 @@ def versions(place: Place) -> dict[str, Place]:
 
 
 def in_order(keys: Sequence[str], repetition: int) -> Sequence[str]:
-    """Turn the order around every other time, so that no version always goes first."""
+    """Reverse the order every other time, so that no version always goes first."""
     return keys if repetition % 2 == 0 else list(reversed(keys))
 
 
@@ -48,15 +48,15 @@ def compare(
     better: Literal["at least", "at most"] = "at least",
 ) -> list[Figure]:
     """Return the median of each version, and the median ratio within repetitions."""
-    found = _ratios(values)
+    ratios = _ratios(values)
     best = max if better == "at least" else min
     return [
         Figure(f"{key}_before", median(values[BEFORE]), f"{text}, before", unit),
         Figure(f"{key}_now", median(values[NOW]), f"{text}, now", unit),
-        Figure(f"{key}_vs_before", median(found), "  now over before", goal=goal, better=better),
+        Figure(f"{key}_vs_before", median(ratios), "  now over before", goal=goal, better=better),
         Figure(
             f"{key}_vs_before_best", best(values[NOW]) / best(values[BEFORE]), "  best over best"
         ),
-        Figure(f"{key}_vs_before_least", min(found), "  least of the repetitions"),
-        Figure(f"{key}_vs_before_most", max(found), "  most of the repetitions"),
+        Figure(f"{key}_vs_before_least", min(ratios), "  lowest repetition"),
+        Figure(f"{key}_vs_before_most", max(ratios), "  highest repetition"),
     ]

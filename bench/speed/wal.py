@@ -53,7 +53,7 @@ def _bytes(life: Life, jobs: int) -> float:
 
 
 def _keyed(stack: ExitStack, dsn: str, kind: str, sizes: Sizes) -> Callable[[], float]:
-    """Set a database up for jobs of many keys with limits; return what measures a pass."""
+    """Prepare a database for jobs of many keys with limits; return the measure of a pass."""
     connection = stack.enter_context(fill.connect(dsn))
     side = FunctionSide(dsn, "worker", QUEUE)
     stack.callback(side.close)
@@ -74,11 +74,11 @@ def _pass(connection: psycopg.Connection, side: FunctionSide, jobs: int, keys: i
 
 
 def _in_turns(passes: dict[str, Callable[[], float]]) -> Both:
-    found: dict[str, list[float]] = {of: [] for of in passes}
+    values: dict[str, list[float]] = {of: [] for of in passes}
     for number in range(_PASSES):
         for of in in_order(list(passes), number):
-            found[of].append(passes[of]())
-    return found
+            values[of].append(passes[of]())
+    return values
 
 
 def _report(key: str, text: str, found: Both) -> list[Figure]:

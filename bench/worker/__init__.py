@@ -1,1 +1,1 @@
-"""Whole processes compared: our worker and client against other queues on the same server."""
+"""Compares our worker and client with other queues on the same server, as whole processes."""

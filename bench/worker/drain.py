@@ -1,8 +1,8 @@
 """How fast one worker process empties a backlog of jobs that do nothing.
 
-The clock of the baseline: from the start of the first handler until the backlog is empty by a query
-of another connection. That query is asked only once every handler has started, so that it takes
-nothing from what is measured. Contenders take turns; the books are checked after each.
+The clock runs, as in the baseline, from the start of the first handler until a query on another
+connection finds the backlog empty. That query runs only after every handler has started, so it adds
+no load before. Contenders take turns; jobs are counted after each.
 """
 
 import time
@@ -26,10 +26,10 @@ _PATIENCE = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Drain:
-    """One backlog, emptied."""
+    """One emptied backlog."""
 
     rate: float
-    # From the start of the process; tells what claiming ahead of the first handler may hide.
+    # From the start of the process; includes jobs claimed before the first handler started.
     rate_from_start: float
     lost: int
     repeated: int
@@ -54,7 +54,7 @@ def run(stage: Stage, sizes: Sizes) -> list[Figure]:
 def drain_once(
     folder: Path, contender: PostgresContender, jobs: int, *, processes: int = 1
 ) -> Drain:
-    """Fill its backlog and let so many worker processes empty it; the folder is for the slate."""
+    """Fill its backlog and let worker processes empty it; the folder is for the slate."""
     path = folder / "slate"
     contender.forget()
     with producing(contender, path) as producer:
@@ -65,7 +65,7 @@ def drain_once(
 def drain_filled(
     path: Path, contender: PostgresContender, jobs: int, *, processes: int = 1
 ) -> Drain:
-    """Let so many worker processes empty a backlog of jobs numbered from 0; the path is the slate.
+    """Let worker processes empty a backlog of jobs numbered from 0; the path is the slate.
 
     Jobs that ended before do not count.
     """
@@ -91,9 +91,9 @@ def drain_filled(
 
 
 def _server_cpu(contender: PostgresContender) -> float:
-    """Processor time of the server processes that serve others than us in this database."""
+    """Processor time of the server processes of all other clients of this database."""
     spent = [process_cpu_seconds(pid) for pid in other_backends(contender.connection)]
-    # One of them may just have ended; if none can be asked, the server runs elsewhere.
+    # One of them may just have ended; if none can be read, the server runs elsewhere.
     elsewhere = bool(spent) and all(map(isnan, spent))
     return nan if elsewhere else sum(seconds for seconds in spent if not isnan(seconds))
 
@@ -154,6 +154,6 @@ def _compare(us: Contender, rival: Contender, done: dict[str, list[Drain]]) -> l
             f"over {rival.name}",
             goal=2.5 if rival.key == "pgqueuer" else None,
         ),
-        Figure(f"{key}_least", min(ratios), "  least of the turns"),
-        Figure(f"{key}_most", max(ratios), "  most of the turns"),
+        Figure(f"{key}_least", min(ratios), "  lowest turn"),
+        Figure(f"{key}_most", max(ratios), "  highest turn"),
     ]

@@ -1,6 +1,6 @@
-"""Single enqueues, one after the other, each its own transaction, through the client.
+"""Single enqueues, one after the other, each in its own transaction, through the client.
 
-Nobody works meanwhile, as in the baseline. Contenders take turns of some dozen calls.
+No worker runs, as in the baseline. Contenders take turns of 50 calls.
 """
 
 from contextlib import ExitStack

@@ -1,7 +1,7 @@
-"""An idle worker and a producer that gives it one job at a time: how soon each job starts.
+"""An idle worker and a producer that enqueues one job at a time: how soon each job starts.
 
-The commit has happened when the producer's call returns; a handler that starts before that counts
-with a negative time.
+The commit has happened when the producer's call returns. A handler that starts earlier counts as a
+negative time.
 """
 
 import random
@@ -23,7 +23,7 @@ _PATIENCE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """The processes of a contender, started, and idle."""
+    """The started, idle processes of a contender."""
 
     contender: Contender
     worker: Watched
@@ -34,7 +34,7 @@ class Team:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Milliseconds to the start of the handler, job by job."""
+    """Milliseconds until the handler started, job by job."""
 
     from_commit: list[float]
     from_call: list[float]
@@ -64,12 +64,12 @@ def assemble(
 
 
 def moments(begin: int, interval: int, jitter: int, jobs: int) -> list[int]:
-    """Give the moments to enqueue at, irregular enough to meet no timer in step."""
+    """Return the times to enqueue at, irregular so that they do not align with any timer."""
     return [begin + at * interval + random.randint(-jitter, jitter) for at in range(jobs)]
 
 
 def times(team: Team) -> Times:
-    """Wait for the producer's answer and the last job; the first jobs do not count."""
+    """Wait for the producer's reply and the last job; the first jobs do not count."""
     calls = team.producer.answer()
     wait_for(lambda: team.slate.unstarted == 0, team.worker, seconds=_PATIENCE)
     pairs = list(zip(team.slate.starts[: team.jobs], calls, strict=True))[WARM_UP:]
@@ -80,5 +80,5 @@ def times(team: Team) -> Times:
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
-    """Give the value that so many of 100 do not exceed."""
+    """Return a percentile."""
     return quantiles(values, n=100, method="inclusive")[percent - 1]

@@ -1,4 +1,4 @@
-"""How much memory a worker process takes while idle, and whether it grows with the jobs done."""
+"""How much memory a worker process takes while idle, and whether it grows with the jobs."""
 
 import time
 from statistics import median
@@ -22,7 +22,7 @@ def run(stage: Stage, sizes: Sizes) -> list[Figure]:
 
 
 def _idle(stage: Stage, contender: Contender, sizes: Sizes) -> Figure:
-    """Memory of a worker that was started and found nothing to do but one job."""
+    """Memory of a worker that was started and ran one job."""
     path, slate = stage.slate(1)
     contender.forget()
     with working(contender, path) as worker, producing(contender, path) as producer:
@@ -41,7 +41,7 @@ def _idle(stage: Stage, contender: Contender, sizes: Sizes) -> Figure:
 
 
 def _growth(stage: Stage, sizes: Sizes) -> list[Figure]:
-    """Memory after a tenth of the jobs, when every buffer has its size, and after all of them."""
+    """Memory after a tenth of the jobs, when buffers have their final size, and after all."""
     jobs, warm_up = sizes.memory_jobs, sizes.memory_jobs // 10
     path, slate = stage.slate(jobs + warm_up)
     stage.ours.forget()
@@ -55,12 +55,12 @@ def _growth(stage: Stage, sizes: Sizes) -> list[Figure]:
     return [
         Figure("memory_warm", warm, f"after {warm_up:,} jobs", "MB"),
         Figure("memory_end", end, f"after {jobs:,} more", "MB", goal=80, better="at most"),
-        Figure("memory_growth", end / warm, "the same as a ratio", goal=1.1, better="at most"),
+        Figure("memory_growth", end / warm, "growth as a ratio", goal=1.1, better="at most"),
     ]
 
 
 def _settled(worker: Watched, seconds: float) -> float:
-    """The median of a few looks, once it has come to rest."""
+    """The median of a few samples, taken when it is at rest."""
     seen = []
     for _ in range(_SAMPLES):
         time.sleep(seconds / _SAMPLES)

@@ -1,7 +1,7 @@
 """How soon an idle worker starts a job, from the commit of its enqueue.
 
-Every contender has an idle worker and a producer that enqueues a job about every 50 ms, all in the
-same minute, shifted against each other so that no two are at work at once.
+Every contender has an idle worker and a producer that enqueues a job about every 50 ms. All run in
+the same minute, shifted against each other so that no two are active at once.
 """
 
 import time
@@ -19,7 +19,7 @@ from bench.worker.stage import Stage
 __all__ = ["run"]
 
 _INTERVAL = 50_000_000
-# Less than half of the shift, so that turns keep apart.
+# Less than half of the shift, so that turns do not overlap.
 _JITTER = 8_000_000
 _HEAD_START = 500_000_000
 
@@ -27,7 +27,7 @@ _HEAD_START = 500_000_000
 @dataclass(frozen=True, slots=True)
 class _Seen:
     times: Times
-    # Microseconds of processor time a job, of the worker and of the server for it.
+    # Microseconds of processor time per job, of the worker and of its server processes.
     worker_cpu: float
     server_cpu: float
 
@@ -65,7 +65,7 @@ def _measure(stage: Stage, contenders: Sequence[PostgresContender], jobs: int) -
 
 
 class _Side:
-    """A team, and what it had used when it was ready."""
+    """A team, and the processor time it had used when it was ready."""
 
     def __init__(
         self, contender: PostgresContender, stage: Stage, jobs: int, stack: ExitStack
@@ -78,18 +78,18 @@ class _Side:
 
     def seen(self) -> _Seen:
         """Wait for the last job."""
-        found = times(self.team)
+        delays = times(self.team)
         worker, server = (
             (after - before) / self.team.jobs * 1e6
             for after, before in zip(self._cpu(), self._before, strict=True)
         )
-        return _Seen(found, worker, server)
+        return _Seen(delays, worker, server)
 
     def _leave_out_the_producer(self) -> None:
         self._others = set(other_backends(self._connection))
 
     def _cpu(self) -> tuple[float, float]:
-        """Processor seconds so far: of the worker, and of the server processes that serve it."""
+        """Processor seconds so far: of the worker, and of its server processes."""
         backends = set(other_backends(self._connection)) - self._others
         return self.team.worker.cpu_seconds, sum(process_cpu_seconds(pid) for pid in backends)
 

@@ -1,4 +1,4 @@
-"""The processes of a contender: a worker that is watched, a producer that takes orders."""
+"""The processes of a contender: a monitored worker, and a producer that takes orders."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ __all__ = ["Orders", "Watched", "producing", "wait_for", "working"]
 
 _STOP_SECONDS = 30.0
 _LENIENT_SECONDS = 10.0
-# What it was asked for is committed when it has answered.
+# Jobs are committed when it has replied.
 _PRODUCER_SECONDS = 5.0
 _LOG_TAIL = 3_000
 
@@ -43,7 +43,7 @@ class Watched:
 
     @property
     def processes(self) -> list[int]:
-        """It and its descendants."""
+        """The worker and its descendants."""
         return family(command.pid for command in self._commands)
 
     @property
@@ -53,16 +53,16 @@ class Watched:
 
     @property
     def memory_in_all(self) -> float:
-        """Resident megabytes of all its processes; what they share counts for each."""
+        """Resident megabytes of all its processes; shared memory counts for each."""
         return sum(_resident(pid) for pid in self.processes)
 
     @property
     def cpu_seconds(self) -> float:
-        """Processor time it has used so far."""
+        """Processor time used so far."""
         return cpu_seconds(command.pid for command in self._commands)
 
     def stop(self, seconds: float = _STOP_SECONDS) -> None:
-        """Ask it to end, as a service manager does."""
+        """Stop it as a service manager does."""
         for command in self._commands:
             command.send_signal(signal.SIGTERM)
         give_up = time.monotonic() + seconds
@@ -70,21 +70,21 @@ class Watched:
             try:
                 code = command.wait(max(0.0, give_up - time.monotonic()))
             except subprocess.TimeoutExpired:
-                said = _end_of(self._log)
-                raise RuntimeError(f"{self._name}'s worker does not end: {said}") from None
+                output = _end_of(self._log)
+                raise RuntimeError(f"{self._name}'s worker does not stop: {output}") from None
             if code:
-                said = _end_of(self._log)
-                raise RuntimeError(f"{self._name}'s worker ended with {code}: {said}")
+                output = _end_of(self._log)
+                raise RuntimeError(f"{self._name}'s worker ended with {code}: {output}")
 
     def kill(self) -> None:
-        """End it whatever it does, with whom it started."""
+        """Kill it and all processes that it started."""
         left = self.processes
         for command in self._commands:
-            # Its group has everybody, also those whose parent is gone.
+            # The group includes processes whose parent has ended.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(command.pid, signal.SIGKILL)
             command.wait()
-        # Some leave the group that they were started in.
+        # Some processes leave their group.
         for pid in left[len(self._commands) :]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -100,13 +100,13 @@ class Orders:
         self.answer()
 
     def send(self, *order: object) -> None:
-        """Give an order and go on."""
+        """Send an order without waiting."""
         assert self._process.stdin is not None  # noqa: S101
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
 
     def answer(self) -> Any:
-        """Wait for the answer to the oldest order."""
+        """Wait for the reply to the oldest order."""
         assert self._process.stdout is not None  # noqa: S101
         line = self._process.stdout.readline()
         if not line:
@@ -115,7 +115,7 @@ class Orders:
         return json.loads(line)
 
     def do(self, *order: object) -> Any:
-        """Give an order and wait for the answer."""
+        """Send an order and wait for the reply."""
         self.send(*order)
         return self.answer()
 
@@ -129,13 +129,13 @@ def working(
     variables: Mapping[str, str] | None = None,
     lenient: bool = False,
 ) -> Iterator[Watched]:
-    """Run its worker; if all went well, end it properly, or with leniency as well as it can."""
+    """Run its worker and stop it after the block; with leniency, ignore a failed stop."""
     with tempfile.TemporaryFile() as log:
         commands: list[subprocess.Popen[bytes]] = []
         watched = Watched(commands, log, contender.name)
         try:
             for command in contender.workers(processes):
-                commands.append(  # noqa: PERF401 - if one cannot start, those before must end
+                commands.append(  # noqa: PERF401 - if one cannot start, stop the earlier ones
                     subprocess.Popen(
                         command,
                         cwd=ROOT,
@@ -179,7 +179,7 @@ def producing(contender: Contender, slate_path: Path) -> Iterator[Orders]:
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            # Its pipes are closed with it; an order that it never read is lost.
+            # Closing its pipes discards an order that it has not read.
             with contextlib.suppress(BrokenPipeError), process:
                 pass
 
@@ -187,7 +187,7 @@ def producing(contender: Contender, slate_path: Path) -> Iterator[Orders]:
 def wait_for(
     condition: Callable[[], bool], worker: Watched, *, seconds: float, pause: float = 0.005
 ) -> None:
-    """Wait until something is so, as long as the worker lives."""
+    """Wait until a condition holds; fail if the worker ends."""
     give_up = time.monotonic() + seconds
     while not condition():
         worker.check()
@@ -206,7 +206,7 @@ def _environment(contender: Contender, slate_path: Path) -> dict[str, str]:
 
 
 def _end_of(log: IO[bytes]) -> str:
-    # At a position of its own: the processes that write have the one of the file.
+    # Reads at an explicit position, because the writing processes share the file's position.
     begin = max(0, os.fstat(log.fileno()).st_size - _LOG_TAIL)
     return os.pread(log.fileno(), _LOG_TAIL, begin).decode(errors="replace").strip()
 

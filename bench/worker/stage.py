@@ -1,4 +1,4 @@
-"""Where whole processes are measured: a place, the contenders in it, and a folder for slates."""
+"""The setting of whole processes: a place, the contenders in it, and a folder for slates."""
 
 import tempfile
 from collections.abc import Iterator
@@ -17,27 +17,27 @@ __all__ = ["Stage", "facts", "open_stage"]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What a measure of this suite gets."""
+    """The argument of every measure of this suite."""
 
     ours: PostgresContender
-    # Empty if it runs without rivals; otherwise the one that goals are about comes first.
+    # Empty without rivals; otherwise, the rival that the goals refer to comes first.
     rivals: list[PostgresContender]
     folder: Path
 
     @property
     def contenders(self) -> list[PostgresContender]:
-        """Everybody, ours first."""
+        """All contenders, ours first."""
         return [self.ours, *self.rivals]
 
     def slate(self, jobs: int, name: str = "slate") -> tuple[Path, Slate]:
-        """A clean slate, and where it is."""
+        """An empty slate, and its path."""
         path = self.folder / name
         return path, Slate.create(path, jobs)
 
 
 @contextmanager
 def open_stage(place: Place, *, rivals: bool) -> Iterator[Stage]:
-    """Set the stage; the environment of a rival must be there."""
+    """Yield the stage; the environments of rivals must exist."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="trunkline-bench-")))
         us = stack.enter_context(open_trunkline(place))
@@ -48,5 +48,5 @@ def open_stage(place: Place, *, rivals: bool) -> Iterator[Stage]:
 
 
 def facts(stage: Stage) -> dict[str, str]:
-    """What the figures depend on beside the server."""
+    """Facts, other than the server, that the figures depend on."""
     return versions() if stage.rivals else {}

@@ -1,4 +1,4 @@
-// graphile-worker's producer; with 'install' it only makes the tables.
+// graphile-worker's producer; with 'install' it only creates the tables.
 
 import { load } from './processes.mjs'
 import { serve } from './producing.mjs'

@@ -1,4 +1,4 @@
-// pg-boss's producer; with 'install' and settings of the queue it only makes the tables.
+// pg-boss's producer; with 'install' and settings of the queue, it only creates the tables.
 
 import { load } from './processes.mjs'
 import { serve } from './producing.mjs'

@@ -11,7 +11,7 @@ const boss = new PgBoss(instance)
 boss.on('error', console.error)
 boss.on('warning', console.error)
 await boss.start()
-// Handlers get all jobs of a batch at once and may run them side by side.
+// A handler gets all jobs of a batch at once and may run them concurrently.
 await boss.work('noop', work, (jobs) => Promise.all(jobs.map((job) => handle(job.data.number))))
 await terminated
 await boss.stop()

@@ -1,4 +1,4 @@
-// What the processes of all Node products have in common.
+// Shared by the processes of all Node products.
 
 import { createRequire } from 'node:module'
 import { join } from 'node:path'

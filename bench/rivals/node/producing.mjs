@@ -1,4 +1,4 @@
-// The orders of bench/apps/producing.py, line by line in JSON, for producers in Node.
+// Reads the orders of bench/apps/producing.py, as lines of JSON, for producers in Node.
 
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -46,7 +46,7 @@ async function at(producer, moments) {
   return times
 }
 
-// Nanoseconds of the clock that Python's monotonic_ns has; exact for the first hundred days.
+// Nanoseconds of the clock of Python's monotonic_ns; exact for the first hundred days.
 const now = () => Number(process.hrtime.bigint())
 
 const say = (answer) => console.log(JSON.stringify(answer))

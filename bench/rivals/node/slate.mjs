@@ -1,5 +1,5 @@
-// The slate of bench/apps/slate.py for handlers in Node, which cannot map a file into memory: notes
-// are kept, each with its time, and written some times a second and at the end of the process.
+// The slate of bench/apps/slate.py for handlers in Node, which cannot map a file into memory. Records
+// are buffered, each with its time, and written a few times a second and at the end of the process.
 
 import { fstatSync, openSync, readSync, writeSync } from 'node:fs'
 
@@ -52,12 +52,12 @@ export class Slate {
       counts[at] = Math.min(MOST, counts[at] + note.count)
     }
     writeSync(this.file, starts, 0, starts.byteLength, 8 * first)
-    // Last, because whoever reads along takes a time only where there is a count.
+    // Last, because a concurrent reader takes a time only if there is a count.
     writeSync(this.file, counts, 0, jobs, 8 * this.jobs + first)
   }
 }
 
-/** What every handler does: note the job, then take the time it is told to. */
+/** What every handler does: note the job, then take the configured time. */
 export function makeHandler() {
   const slate = new Slate(process.env.TRUNKLINE_BENCH_SLATE)
   if (!WORK_MS) return async (number) => slate.note(number)

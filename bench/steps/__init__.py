@@ -1,0 +1,1 @@
+"""What recorded steps cost, and workflows of ten steps side by side with DBOS."""

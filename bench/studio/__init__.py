@@ -1,0 +1,1 @@
+"""What profile studio needs of machines: its planning table with measured figures."""

@@ -1,0 +1,1 @@
+"""What workflows cost: one module per measure, each with ``run(place, sizes) -> list[Figure]``."""
