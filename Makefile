@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup check generate test demo bench bench-before bench-worker bench-backlog bench-flow bench-soak bench-rivals mutants lock system-packages
+.PHONY: help setup check generate test demo bench bench-before bench-worker bench-backlog bench-flow bench-soak bench-workflows bench-steps bench-artifacts bench-studio bench-rivals mutants lock system-packages
 
 BIN := .venv/bin
 STAMP := .venv/.stamp
@@ -33,8 +33,8 @@ check: setup ## Format, lint, types, layers, SQL lint, generated files
 generate: setup ## Write the generated files: catalogue, reference, requirements, register and diagram
 	$(BIN)/python -m tools.generate
 
-test: setup system-packages check ## Everything in check, then all tests on PostgreSQL 15 and 18
-	$(BIN)/pytest -n $(TEST_PROCESSES) $(TEST_ARGS)
+test: setup system-packages check ## Everything in check, then all tests, those of SQL on PostgreSQL 15 and 18
+	$(BIN)/pytest -n $(TEST_PROCESSES) --dist worksteal $(TEST_ARGS)
 
 demo: setup ## See the product at work for a quarter of a minute, on an embedded server
 	$(BIN)/trunkline demo
@@ -58,6 +58,18 @@ bench-backlog: setup ## How long operators wait for views and commands while mil
 bench-soak: setup ## Ten minutes of constant arrival, clean and under what makes queues slow
 	$(BIN)/python -m bench soak
 
+bench-workflows: setup ## Workflows of 10,000 jobs, and the lock that their ends share: two minutes
+	$(BIN)/python -m bench workflows
+
+bench-steps: setup ## What recorded steps cost, and workflows of ten steps beside DBOS
+	$(BIN)/python -m bench steps
+
+bench-artifacts: setup ## Uploads of 2 GB to a folder, archives of 1,000 files, and their memory
+	$(BIN)/python -m bench artifacts
+
+bench-studio: setup ## The planning table of profile studio with measured figures
+	$(BIN)/python -m bench.studio
+
 bench-rivals: setup ## Compare all queues side by side, half an hour: table, bench/results/rivals.json and chart
 	$(BIN)/python -m bench rivals
 
@@ -65,7 +77,7 @@ mutants: setup ## Break the sources one small way at a time and report what the 
 	$(BIN)/python -m tools.mutants $(MUTANTS_ARGS)
 
 lock: setup ## Renew requirements-dev.lock from pyproject.toml and profiles/pyproject.toml
-	$(BIN)/uv pip compile pyproject.toml profiles/pyproject.toml --extra dev --extra clinical --extra executor \
+	$(BIN)/uv pip compile pyproject.toml profiles/pyproject.toml --extra dev --extra clinical --extra executor --extra studio \
 	  --no-emit-package trunkline --universal --generate-hashes --no-header -o requirements-dev.lock
 
 system-packages: ## Install, or name, the Debian packages that the tests need

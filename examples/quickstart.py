@@ -1,4 +1,4 @@
-"""An order and its receipt commit together, a worker sends the receipt, the result comes back."""
+"""An order and its job commit together; a worker sends the receipt and returns the result."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ async def send_receipt(order: int, email: str) -> str:
 async def main() -> None:
     dsn = os.environ["TRUNKLINE_DSN"]
     async with await psycopg.AsyncConnection.connect(dsn) as connection:
-        # The order and its job commit together, when the block ends, or neither exists.
+        # The order and its job commit together when the block ends, or neither exists.
         await connection.execute("create table if not exists orders (number int)")
         await connection.execute("insert into orders values (1)")
         job = await send_receipt.options(connection=connection).enqueue(1, "ann@example.com")

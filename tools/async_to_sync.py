@@ -1,6 +1,6 @@
-"""Writes the `_sync` twins of the packages `_async` in client, handler and operate.
+"""Writes the `_sync` twins of the packages `_async` in artifacts, client, handler and operate.
 
-Run by `python -m tools.generate`; with --check that only tells whether they are out of date.
+`python -m tools.generate` runs this; with --check it only reports outdated files.
 """
 
 from __future__ import annotations
@@ -20,18 +20,42 @@ _EVERYWHERE = {
     "__aexit__": "__exit__",
     "_async": "_sync",
 }
-# For each room its own names: two of them have clients, of different kinds.
+# The names to replace, by package: two packages have clients, of different kinds.
 _NAMES = {
+    "artifacts": {
+        "AsyncArchive": "SyncArchive",
+        "AsyncArtifacts": "SyncArtifacts",
+        "AsyncCalls": "SyncCalls",
+        "AsyncContent": "Content",
+        "AsyncIterator": "Iterator",
+        "AsyncLargeResults": "SyncLargeResults",
+        "AsyncReader": "SyncReader",
+        "AsyncResultLimits": "SyncResultLimits",
+        "AsyncRunner": "SyncRunner",
+        "AsyncStore": "SyncStore",
+        "AsyncUploads": "SyncUploads",
+        "__aiter__": "__iter__",
+        "__anext__": "__next__",
+        "aclose": "close",
+        "anext": "next",
+    },
     "client": {
+        "AsyncArtifacts": "SyncArtifacts",
+        "AsyncStore": "SyncStore",
         "AsyncCalls": "SyncCalls",
         "AsyncClient": "SyncClient",
         "AsyncJobHandle": "SyncJobHandle",
         "AsyncJobs": "SyncJobs",
+        "AsyncWorkflowHandle": "SyncWorkflowHandle",
+        "AsyncWorkflows": "SyncWorkflows",
         "enqueue_on_async": "enqueue_on",
+        "start_on_async": "start_on",
     },
     "handler": {
         "AbstractAsyncContextManager": "AbstractContextManager",
         "AnyIOBackend": "SyncBackend",
+        "AsyncContent": "Content",
+        "AsyncUploads": "SyncUploads",
         "AsyncBackend": "SyncBackend",
         "AsyncBaseTransport": "BaseTransport",
         "AsyncBody": "SyncBody",
@@ -43,6 +67,7 @@ _NAMES = {
         "AsyncGenerator": "Generator",
         "AsyncGrants": "SyncGrants",
         "AsyncIterator": "Iterator",
+        "AsyncLargeResults": "SyncLargeResults",
         "AsyncLimitedTransport": "SyncLimitedTransport",
         "AsyncLink": "SyncLink",
         "AsyncNetwork": "SyncNetwork",
@@ -50,30 +75,41 @@ _NAMES = {
         "AsyncNetworkStream": "NetworkStream",
         "AsyncOnly": "SyncOnly",
         "AsyncResponse": "SyncResponse",
+        "AsyncStepLink": "SyncStepLink",
+        "AsyncSteps": "SyncSteps",
         "AsyncWire": "SyncWire",
         "Context": "SyncContext",
         "Grant": "SyncGrant",
         "GrantRequest": "SyncGrantRequest",
+        "StepCalls": "SyncStepCalls",
         "Transaction": "SyncTransaction",
         "__aiter__": "__iter__",
         "aclose": "close",
         "aclosing": "closing",
         "aiter_bytes": "iter_bytes",
         "aread": "read",
+        "call_function_async": "call_function",
         "dial_async": "dial",
         "handle_async_request": "handle_request",
+        "sibling_async": "sibling",
     },
     "operate": {
+        "AsyncArtifacts": "SyncArtifacts",
+        "AsyncStore": "SyncStore",
+        "AsyncStoredFiles": "SyncStoredFiles",
         "AsyncActivity": "SyncActivity",
         "AsyncBreakers": "SyncBreakers",
+        "AsyncCaller": "SyncCaller",
         "AsyncDeadLetters": "SyncDeadLetters",
         "AsyncDuties": "SyncDuties",
+        "AsyncEvents": "SyncEvents",
         "AsyncFollower": "SyncFollower",
         "AsyncIterator": "Iterator",
         "AsyncLimits": "SyncLimits",
         "AsyncLog": "SyncLog",
         "AsyncLooks": "SyncLooks",
         "AsyncOperatedJobs": "SyncOperatedJobs",
+        "AsyncOperatedWorkflows": "SyncOperatedWorkflows",
         "AsyncOperator": "SyncOperator",
         "AsyncQueues": "SyncQueues",
         "AsyncQuotas": "SyncQuotas",
@@ -89,7 +125,7 @@ _TEXTS = {
     "import asyncio\n": "",
     "  # noqa: ASYNC109 - it bounds the wait, not the job": "",
     "  # noqa: ASYNC109 - see AsyncJobs": "",
-    "  # noqa: ASYNC109 - of httpcore2": "",
+    "  # noqa: ASYNC109 - as in httpcore2": "",
     "  # noqa: ASYNC109": "",
     "`async with ctx.grant(": "`with ctx.grant(",
     "The job that an `async def` handler runs": "The job that a plain `def` handler runs",
@@ -127,7 +163,7 @@ def convert(text: str, names: Mapping[str, str]) -> str:
         gap = token.line[last[1] : token.start[1]] if token.start > last else ""
         last = token.end
         if token.type == tokenize.NAME and token.string in {"async", "await"}:
-            # What follows the word takes its place.
+            # The expression after the keyword replaces both.
             last = (last[0], last[1] + 1)
             words.append(gap)
             continue
@@ -142,7 +178,7 @@ def _twin(word: str, names: Mapping[str, str]) -> str:
 
 
 def _formatted(text: str, target: Path) -> str:
-    # Lines become shorter than in the source, so the formatter would break them elsewhere.
+    # Lines are shorter than in the source, so they have to be formatted again.
     command = [sys.executable, "-m", "ruff"]
     for arguments in (
         ["check", "--select", "I,RUF022,UP028", "--fix", "--unsafe-fixes", "-q", "-"],

@@ -1,4 +1,4 @@
-"""Writes every generated file, or with --check tells which ones are stale: `make generate`."""
+"""Writes every generated file (`make generate`), or with --check lists the stale ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tools import (
 )
 
 _ROOT = Path(__file__).parents[1]
-# In this order: the catalogue is read from the SQL, and the reference from the catalogue.
+# In this order, because the reference is generated from the catalogue, and that from the SQL.
 _GENERATORS: tuple[Callable[[], Mapping[Path, str | None]], ...] = (
     generate_job_row.generate,
     async_to_sync.generate,

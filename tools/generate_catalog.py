@@ -1,6 +1,6 @@
-"""Generates the catalogues of engine and profiles: installs them on a throw-away server.
+"""Generates the catalogues of engine and profiles by installing them on a temporary server.
 
-Any PostgreSQL from 15 to 18 gives the same file; the tests prove it on the oldest and the newest.
+PostgreSQL 15 to 18 give the same file; tests check this on the oldest and the newest version.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from trunkline.schema.session import connect
 __all__ = ["generate"]
 
 _PACKAGE = Path(__file__).parents[1] / "src" / "trunkline"
-# Profiles grant to the roles of a platform where it has them.
+# Profiles grant privileges to a platform's roles if they exist.
 _PLATFORM = "create role anon; create role authenticated; create role service_role"
-# The server lives for a second and nothing of it is kept.
+# The server runs for a second, and its data is discarded.
 _SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
 def generate() -> dict[Path, str]:
     """Return the files and the text they should have."""
-    # A short name, because the path of a Unix socket may not be long.
+    # A short name, because paths of Unix sockets are limited.
     with (
         tempfile.TemporaryDirectory(prefix="trunkline-") as folder,
         acquire(Path(folder) / "pg", settings=_SETTINGS) as server,

@@ -1,7 +1,6 @@
 """Generates parts of READMEs: the register, the transitions and the example of the first screen.
 
-What stands between `<!-- generated: name -->` and `<!-- end: name -->` is replaced, the rest is
-written by hand.
+Only the text between `<!-- generated: name -->` and `<!-- end: name -->` is replaced.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def generate() -> dict[Path, str]:
 
 
 def refusals() -> list[tuple[str, str, str, str]]:
-    """Return code, name, message and hint of every refusal, as the register function has them."""
+    """Return code, name, message and hint of every refusal, from the register function."""
     source = next(one.text for one in sql.repeatables() if one.path == _REGISTER)
     function: Any = parse_sql(source)[0].stmt
     body = next(option.arg[0].sval for option in function.options if option.defname == "as")
@@ -45,13 +44,13 @@ def refusals() -> list[tuple[str, str, str, str]]:
 
 
 def transitions() -> list[tuple[str, str, str]]:
-    """Return from, to and by whom of every legal transition, as the migrations fill the table."""
+    """Return from, to and functions of every legal transition, as the migrations insert them."""
     found = inserted("job_transitions")
     return [(row["from_state"], row["to_state"], row["by_function"]) for row in found]
 
 
 def inserted(table: str) -> list[dict[str, str]]:
-    """Return the rows that the migrations put into a table; what is null is left out."""
+    """Return the rows that the migrations insert into a table, without null columns."""
     found: list[dict[str, str]] = []
     for migration in sql.migrations():
         for raw in parse_sql(migration.text):
@@ -69,7 +68,7 @@ def inserted(table: str) -> list[dict[str, str]]:
                 found = [row for row in found if not gone.items() <= row.items()]
             elif isinstance(statement, ast.UpdateStmt):
                 raise NotImplementedError(
-                    f"{migration.label} changes {table} in a way this tool cannot follow"
+                    f"{migration.label} changes {table} in a way that this tool does not support"
                 )
     return found
 

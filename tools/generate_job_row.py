@@ -1,19 +1,20 @@
-"""Generates what lists the fields of a job: regions of SQL files, the class Job, Python's columns.
+"""Generates all lists of a job's fields: regions of SQL files, the class Job, Python's columns.
 
-A region is written between two comments. The first one says what belongs there:
+A region is between two comments. The first one specifies its content:
 
     -- <job columns: running to dead>       columns of an INSERT that a move copies
     -- <job values: g>                      the values for them, from the row g
     -- <job shape: listed_job of w in waiting>
-                                            columns of a view or type, from a row of a table
+                                            columns of a view, type or selection, from a row of
+                                            a table
     -- <job shape: jobs of j after result until tags>
                                             a part of them, from a row with the same columns
     -- <job arguments: v_job without payload>
                                             the arguments of enqueue, from a row of type request
     -- </job>
 
-Columns that the INSERT names before the region are not copied: what changes in a move is written by
-hand, before what stays.
+Columns that the INSERT names before the region are not copied: columns that change in a move are
+written by hand, before the region.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def generate() -> dict[Path, str]:
 
 
 def filled(text: str, row: JobRow, name: str) -> str:
-    """Return the text with every region written again."""
+    """Return the text with every region regenerated."""
     copied: tuple[list[Field], str] | None = None
     parts = []
     end = 0
@@ -95,7 +96,7 @@ def filled(text: str, row: JobRow, name: str) -> str:
         elif region["kind"] == "model":
             items = [_declaration(one) for one in row.of_shape("job_detail")]
         else:
-            raise LookupError(f"{name}: <job {region['kind']}> is not known here")
+            raise LookupError(f"{name}: unknown region <job {region['kind']}>")
         python = region["comment"] == "#"
         after = text[region.end() :]
         body = _lines(items, region["indent"]) if python else _list(items, region, before, after)
@@ -136,7 +137,7 @@ def _arguments(what: str) -> Iterator[str]:
 def _shape_items(row: JobRow, what: str) -> Iterator[str]:
     named = _SHAPE.fullmatch(what)
     if named is None:
-        raise LookupError(f"<job shape: {what}> cannot be read")
+        raise LookupError(f"<job shape: {what}> has invalid syntax")
     fields = row.of_shape(named["shape"])
     names = [one.name for one in fields]
     first = names.index(named["after"]) + 1 if named["after"] else 0
@@ -148,7 +149,7 @@ def _shape_items(row: JobRow, what: str) -> Iterator[str]:
 
 
 def _shown(one: Field, alias: str, table: str | None) -> str:
-    """Return the field as a result has it, from a row of a table or of a view with all columns."""
+    """Return the field's expression in a result, from a row of a table or of a full view."""
     if table is None:
         return f"{alias}.{one.name}"
     value = one.stored(table, alias)
@@ -162,7 +163,7 @@ def _shown(one: Field, alias: str, table: str | None) -> str:
 
 
 def _list(items: Sequence[str], region: re.Match[str], before: str, after: str) -> str:
-    """Return the items of an SQL list, with a comma towards whatever stands next to them."""
+    """Return the items of an SQL list, with a comma if other items precede or follow."""
     if not items:
         return ""
     follows = re.match(r"\s*(--[^\n]*\n\s*)*", after)

@@ -1,4 +1,4 @@
-"""Generates docs/reference: what code, catalogue and help texts say about themselves."""
+"""Generates docs/reference from code, catalogue and help texts."""
 
 from __future__ import annotations
 

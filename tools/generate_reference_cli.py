@@ -20,7 +20,7 @@ This page has the `--help` text of each command. Commands that print tables prin
 
 
 def commands() -> Iterator[tuple[str, click.Command, click.Context]]:
-    """Every command and group with its full name, groups before what is in them."""
+    """Every command and group with its full name, groups before their commands."""
     return _walk(click.Context(cli, info_name="trunkline", **cli.context_settings))
 
 
@@ -40,14 +40,14 @@ def generate() -> dict[Path, str | None]:
 
 def _walk(context: click.Context) -> Iterator[tuple[str, click.Command, click.Context]]:
     command = context.command
-    # The width is what the page needs, not what the terminal of whoever generates it has.
+    # A fixed width, independent of the current terminal.
     context.terminal_width = _WIDTH
     yield context.command_path, command, context
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             child = command.get_command(context, name)
             if child is None:
-                raise LookupError(f"{context.command_path} lists {name} and does not have it")
+                raise LookupError(f"{context.command_path} lists {name} but has no such command")
             if not child.hidden:
                 yield from _walk(
                     click.Context(child, info_name=name, parent=context, **child.context_settings)

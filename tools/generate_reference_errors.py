@@ -1,6 +1,6 @@
 """Generates docs/reference/errors/ and exit-codes.md from the tree of exceptions.
 
-What a person wrote about an error is in docs/reference/errors/notes/<code>.md and is included.
+It includes the hand-written notes of docs/reference/errors/notes/<code>.md.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _OTHER_EXITS = {
 
 
 def classes() -> list[type[TrunklineError]]:
-    """Every exception of ours, by code."""
+    """All our exceptions, by code."""
     found = {
         value
         for value in vars(errors).values()
@@ -96,7 +96,7 @@ def _page(one: type[TrunklineError], text: Said) -> str:
 
 
 def _http_page(known: HttpError) -> str:
-    """The page of an error of httpx2, which has a code but no class of ours."""
+    """The page of an error of httpx2, which has a code but not our own class."""
     facts = [["Python class", code(f"httpx2.{known.name}")]]
     return page(
         code(known.code),

@@ -22,7 +22,7 @@ class Field:
 
 
 def fields(value: type) -> list[Field]:
-    """The public fields in the order of the source, then those of base classes of ours."""
+    """The public fields in the order of the source, then those of our base classes."""
     found: dict[str, Field] = {}
     for owner in value.__mro__:
         if owner is value or owner.__module__.startswith("trunkline"):
@@ -36,7 +36,7 @@ def _own_fields(value: type) -> list[Field]:
     lines = source.splitlines()
     (found,) = ast.parse(source).body
     if not isinstance(found, ast.ClassDef):
-        raise TypeError(f"the source of {value} is no class")
+        raise TypeError(f"the source of {value} is not a class")
     return [
         Field(name, kind, default, _comment(lines, node.lineno))
         for node in _statements(found)
@@ -78,7 +78,7 @@ def _default(value: ast.expr | None) -> str:
 
 
 def _comment(lines: list[str], line: int) -> str:
-    """The lines of comment directly above, up to the mark of a generated region."""
+    """The comment lines directly above, up to the mark of a generated region."""
     found: list[str] = []
     for text in reversed(lines[: line - 1]):
         if not text.strip().startswith("# ") or text.strip().startswith("# <"):

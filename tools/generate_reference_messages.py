@@ -19,7 +19,7 @@ _PACKAGE = Path(trunkline.__file__).parent
 
 @dataclass(slots=True)
 class Said:
-    """What an error says: messages and hints, with `<…>` where a value stands."""
+    """The messages and hints of an error, with `<…>` in place of values."""
 
     messages: list[str] = field(default_factory=list)
     hints: list[str] = field(default_factory=list)
@@ -34,10 +34,10 @@ class Said:
 
 
 def said(classes: list[type[TrunklineError]]) -> dict[str, Said]:
-    """For the name of each class what it is raised with.
+    """The messages and hints with which each class is raised, by class name.
 
-    A class that composes its message itself says it in one place; the others are looked for in the
-    whole package.
+    A class that composes its message itself does so in its constructor; for the others, the whole
+    package is searched.
     """
     found = {one.__name__: Said() for one in classes}
     composing = set()
@@ -77,7 +77,7 @@ def _called(node: ast.AST) -> str:
 
 
 def _template(node: ast.expr) -> str | None:
-    """The text of an expression, with its values as `<name>`; None when it is not a text."""
+    """The text of an expression, with its values as `<name>`; None if it is not text."""
     match node:
         case ast.Constant(value=str(text)):
             return text
@@ -93,7 +93,7 @@ def _template(node: ast.expr) -> str | None:
 
 
 def _short(node: ast.expr) -> str:
-    """A word for a value: its last name, or dots."""
+    """A placeholder for a value: its last name, or dots."""
     match node:
         case ast.Name(id=name):
             return name

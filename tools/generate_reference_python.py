@@ -28,10 +28,10 @@ MODULES = {
     "trunkline.testing": "For tests of your own tasks, on the real engine.",
     "trunkline.profiles": "Profiles: ship one of your own, install it and use it.",
 }
-# What public names lead to without being imported by anybody: heading, and where it is.
+# Classes that users reach through public names without importing them: heading and location.
 LED_TO = {
     "trunkline": {
-        "Arguments of `@app.task`": ("trunkline.client.declaring", "TaskArguments"),
+        "Arguments of `@app.task`": ("trunkline.client.task_arguments", "TaskArguments"),
         "Arguments of `task.options`": ("trunkline.client.request", "Options"),
         "`app.jobs`": ("trunkline.client._async.jobs", "AsyncJobs"),
     },
@@ -51,7 +51,7 @@ LED_TO = {
         "`operator.log`": ("trunkline.operate._async.log", "AsyncLog"),
     },
 }
-# Made by us: how is nobody's business.
+# Only Trunkline creates these, so their constructors are left out.
 MADE = {
     *("AsyncJobs", "AsyncJobHandle", "Job", "Options", "Request", "Task"),
     *("Context", "JobContext", "SyncContext", "Grant", "GrantRequest"),
@@ -61,7 +61,7 @@ MADE = {
     *("AsyncSettings", "AsyncTasks", "AsyncWorkers"),
     *("Account", "Demo", "Session"),
 }
-# Methods for the package itself, on classes that are public.
+# Methods of public classes that only the package itself uses.
 INNER = {"as_fields", "as_json", "but", "decode_result", "settle_answer"}
 _WIDTH = 88
 _INTRODUCTION = """
@@ -73,7 +73,7 @@ _STARS: dict[object, str] = {
     inspect.Parameter.VAR_POSITIONAL: "*",
     inspect.Parameter.VAR_KEYWORD: "**",
 }
-# Where something is defined is no part of its name here.
+# Names appear without the module that defines them.
 _QUALIFIER = re.compile(r"\b(?:[a-z_]\w*\.)+(?=[A-Za-z_])")
 
 
@@ -141,7 +141,7 @@ def _class(name: str, value: type) -> Iterator[str]:
 
 
 def _fields(value: type) -> Iterator[str]:
-    """A table of the fields, where a signature would not say all."""
+    """A table of the fields, for classes whose signature is not enough."""
     found = fields(value)
     if not found or not (value.__name__ in MADE or any(one.meaning for one in found)):
         return
@@ -158,7 +158,7 @@ def _fields(value: type) -> Iterator[str]:
 
 
 def _members(value: type) -> Iterator[tuple[str, Any]]:
-    """Public methods and properties that are ours, in the order of the source."""
+    """Our public methods and properties, in the order of the source."""
     seen = set()
     for owner in value.__mro__:
         if not owner.__module__.startswith("trunkline"):
@@ -188,7 +188,7 @@ def _definition(name: str, value: Any, *, keyword: str = "def") -> str:
 
 
 def _parameters(signature: inspect.Signature) -> Iterator[str]:
-    """The parameters as they are written, with the bare `*` before those passed by name."""
+    """The parameters as in the source, with the bare `*` before keyword-only ones."""
     starred = False
     for one in signature.parameters.values():
         if one.name in {"self", "cls"}:
@@ -206,12 +206,12 @@ def _parameters(signature: inspect.Signature) -> Iterator[str]:
 
 def _annotation(value: Any) -> str:
     text = value if isinstance(value, str) else inspect.formatannotation(value)
-    # The asynchronous handle is the one that is exported.
+    # The asynchronous handle is the exported one.
     return _QUALIFIER.sub("", text).replace("AsyncJobHandle", "JobHandle")
 
 
 def _default(value: Any) -> str:
-    # A default such as a sentinel or a factory has no text that would mean anything.
+    # A sentinel or a factory has no meaningful text.
     text = repr(value)
     return "…" if text.startswith("<") else text
 

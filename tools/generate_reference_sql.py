@@ -24,13 +24,17 @@ _ROLE_MEANING = {
 }
 _DOMAINS = {
     "queue": "Jobs, queues and tasks",
+    "workflows": "Workflows",
+    "steps": "Steps of jobs, and events",
     "operate": "Finding and changing many jobs, and the operator log",
     "limits": "Limits",
     "buckets": "Buckets",
     "usage": "Grants, quotas and usage",
     "breakers": "Breakers",
+    "artifacts": "Artifacts",
     "schedules": "Schedules",
     "workers": "Workers",
+    "scale": "Autoscaling",
     "duties": "Duties and health",
     "settings": "Settings",
     "security": "Session and version",
@@ -49,7 +53,7 @@ _GRANT = re.compile(
     r"(?P<right>\w+) on (?P<kind>\w+) trunkline\.(?P<name>\w+)(?:\(.*\))? to (?P<role>\w+)"
 )
 _ARGUMENT = re.compile(r"(?P<name>p_\w+) (?P<type>.+?)(?: DEFAULT (?P<default>.+))?$")
-# A comma within a default is not followed by an argument.
+# Splits only at a comma before an argument, not at one within a default.
 _COMMA = re.compile(r", (?=p_\w+ )")
 
 
@@ -74,7 +78,7 @@ def _rights(catalog: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
 
 
 def _functions(catalog: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Domain, name and facts of each public function, as the folders order them."""
+    """Domain, name and facts of each public function, in the order of the folders."""
     facts = {
         key.removeprefix("trunkline.").partition("(")[0]: value
         for key, value in catalog["function"].items()
@@ -82,7 +86,7 @@ def _functions(catalog: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str, d
     }
     files = {one.name: one.path for one in sql.repeatables() if one.kind == "api"}
     order = list(_DOMAINS)
-    # A folder that has no heading here is an error, not a gap in the page.
+    # A folder without a heading here is an error.
     for name in sorted(facts, key=lambda name: (order.index(files[name].partition("/")[0]), name)):
         yield files[name], name, facts[name]
 
@@ -140,7 +144,7 @@ def _result(text: str) -> str:
 def _default(text: str | None) -> str:
     if text is None:
         return "required"
-    # NULL::text[] says no more than null.
+    # NULL::text[] is shown as null.
     return code(re.sub(r"^NULL::.+$", "null", text))
 
 

@@ -1,6 +1,6 @@
-"""Generates docs/requirements.md: each requirement, what it asks, and the tests that name it.
+"""Generates docs/requirements.md: each requirement, its text, and the tests that name it.
 
-What they ask is in docs/requirements.toml. A test names requirements in its function name
+Their texts are in docs/requirements.toml. A test names requirements in its function name
 (`test_cp_21_…`), in a docstring, or in the first line of an SQL file.
 """
 
@@ -28,7 +28,7 @@ test names a requirement by its id. Add an id to [requirements.toml](requirement
 with its first test.
 """
 
-# Any system's ids, not only registered ones: CP-21, CP-S06, overview 6.10.
+# Ids of any system, not only registered ones: CP-21, CP-S06, overview 6.10.
 ID: Final = re.compile(r"\b[A-Z]{2}-[A-Z]?\d{2,3}\b|\boverview \d+\.\d+\b")
 _RANGE: Final = re.compile(r"\b([A-Z]{2})-(\d{2,3}) to \1-(\d{2,3})\b")
 _NAME: Final = re.compile(r"test_([a-z]{2})_(s?\d{2,3})(?:_|$)")
@@ -36,7 +36,7 @@ _NAME: Final = re.compile(r"test_([a-z]{2})_(s?\d{2,3})(?:_|$)")
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A group of requirements. One that is built has a folder of tests that name all of them."""
+    """A group of requirements. A finished one has a folder of tests that name all of them."""
 
     title: str
     ids: Mapping[str, str]
@@ -127,7 +127,7 @@ def _python_texts(path: Path, systems: Mapping[str, System]) -> Iterator[tuple[s
         if node.name.startswith("test_"):
             yield node.name, ast.get_docstring(node) or ""
             named = _NAME.match(node.name)
-            # "test_at_10_…" looks the same, so only prefixes of the register count.
+            # Only registered prefixes count, because "test_at_10_…" has the same form.
             if named and named[1].upper() in systems:
                 yield node.name, f"{named[1]}-{named[2]}".upper()
 

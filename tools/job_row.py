@@ -72,19 +72,22 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """All fields in the order of the file, and the orders of shapes that differ from it."""
+    """All fields in the order of the file, orders of shapes that differ from it, and selections."""
 
     fields: tuple[Field, ...]
     order: Mapping[str, tuple[str, ...]]
+    # Fields that several places of a statement need, by the name of the selection.
+    selections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def of_table(self, table: str) -> list[Field]:
         """Return the columns of a table."""
         return [one for one in self.fields if table in one.tables]
 
     def of_shape(self, shape: str) -> list[Field]:
-        """Return the columns of a view or type in their order."""
+        """Return the columns of a view, type or selection in their order."""
         if shape == "all_jobs":
-            # All that jobs and job_detail read of the tables, the days of large bodies included.
+            # All columns of the tables that jobs and job_detail read, including the days of large
+            # bodies.
             days = {"payload_day", "result_day"}
             return [
                 one
@@ -93,8 +96,11 @@ class JobRow:
             ]
         if shape == "request":
             return [one for one in self.fields if one.request]
+        if shape in self.selections:
+            every = {one.name: one for one in self.fields}
+            return [every[name] for name in self.selections[shape]]
         if shape not in SHAPES:
-            raise LookupError(f"{shape} is none of {', '.join(SHAPES)}")
+            raise LookupError(f"{shape} is not one of {', '.join(SHAPES)}")
         first = self.order.get(shape, ())
         named = {one.name: one for one in self.fields if shape in one.shown}
         return [named.pop(name) for name in first] + list(named.values())
@@ -105,7 +111,8 @@ def read(path: Path = DEFINITION) -> JobRow:
     document = tomllib.loads(path.read_text(encoding="utf-8"))
     fields = tuple(_field(name, values) for name, values in document["fields"].items())
     order = {shape: tuple(names) for shape, names in document["order"].items()}
-    return JobRow(fields, order)
+    selections = {name: tuple(names) for name, names in document["selections"].items()}
+    return JobRow(fields, order, selections)
 
 
 def _field(name: str, values: Mapping[str, Any]) -> Field:
@@ -118,7 +125,7 @@ def _field(name: str, values: Mapping[str, Any]) -> Field:
 
 
 def differences(row: JobRow) -> list[str]:
-    """Return in which tables and types the migrations differ from the definition."""
+    """Return the differences between the migrations and the definition."""
     found = _migrated()
     lines = []
     for table in TABLES:
@@ -164,7 +171,7 @@ def _alter(columns: list[tuple[str, str]], command: Any) -> None:
     if command.subtype == enums.AlterTableType.AT_AddColumn:
         columns += _columns([command.def_])
     elif command.subtype in _UNREADABLE:
-        raise NotImplementedError(f"a migration changes {command.name} in a way not followed here")
+        raise NotImplementedError(f"a migration has an unsupported change of {command.name}")
 
 
 def _columns(elements: Any) -> Iterator[tuple[str, str]]:

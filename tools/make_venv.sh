@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Make or refresh the virtual environment given as $1 from requirements-dev.lock.
+# Create or refresh the virtual environment $1 from requirements-dev.lock.
 set -euo pipefail
 
 venv=$1
@@ -22,5 +22,5 @@ if [[ ! -x $venv/bin/python ]]; then
 fi
 pip=("$venv/bin/python" -m pip --quiet --disable-pip-version-check)
 "${pip[@]}" install --require-hashes --requirement requirements-dev.lock
-# The build backend is in the lock, so nothing unlocked is fetched for the editable install.
+# The lock includes the build backend, so the editable install downloads only locked packages.
 "${pip[@]}" install --no-deps --no-build-isolation --editable . --editable ./profiles

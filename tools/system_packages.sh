@@ -1,21 +1,20 @@
 #!/usr/bin/env bash
-# Make sure that the Debian packages of the reference server (PostgreSQL 15), of the pooler, of the
-# clock that jumps and of the tools that read documents are there: as root they are installed,
-# otherwise the command to run is printed.
+# Checks for the Debian packages of the reference server (PostgreSQL 15), the pooler, libfaketime and
+# the tools that read documents. As root it installs missing ones; otherwise it prints the command.
 set -euo pipefail
 
 packages=(postgresql-15 postgresql-15-pgtap postgresql-15-plpgsql-check pgbouncer libfaketime
   imagemagick poppler-utils tesseract-ocr)
 extensions=/usr/share/postgresql/15/extension
 
-# The files count, not the package database: they may come from elsewhere.
+# Checks files instead of the package database, because they may have another source.
 missing=()
 [[ -x /usr/lib/postgresql/15/bin/postgres ]] || missing+=("${packages[0]}")
 compgen -G "$extensions/pgtap--*.sql" >/dev/null || missing+=("${packages[1]}")
 [[ -e $extensions/plpgsql_check.control ]] || missing+=("${packages[2]}")
 [[ -x /usr/sbin/pgbouncer ]] || missing+=("${packages[3]}")
 compgen -G "/usr/lib/*/faketime/libfaketime.so.1" >/dev/null || missing+=("${packages[4]}")
-# A program that is only called convert may be anything.
+# Other programs are named convert too.
 { magick -version || convert -version; } 2>/dev/null | grep -q ImageMagick || missing+=("${packages[5]}")
 command -v pdftoppm >/dev/null || missing+=("${packages[6]}")
 tesseract --list-langs 2>/dev/null | grep -qx eng || missing+=("${packages[7]}")

@@ -79,10 +79,10 @@ def _parser(domains: list[str]) -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--seed", type=int, default=1, help="seed of the sample (default: %(default)s)")
     add("--count", type=int, default=20, help="mutations to draw (default: %(default)s)")
-    add("--domain", action="append", default=[], choices=domains, help="only these; repeatable")
-    add("--budget", type=float, metavar="MINUTES", help="begin no mutation after that time")
+    add("--domain", action="append", default=[], choices=domains, help="only this one; repeatable")
+    add("--budget", type=float, metavar="MINUTES", help="start no mutation after this time")
     add("--timeout", type=float, default=30, metavar="MINUTES", help="for one mutation's tests")
-    add("--jobs", type=int, default=1, help="copies that work at the same time")
+    add("--jobs", type=int, default=1, help="copies that work in parallel")
     add("--baseline", choices=["full", "lazy"], default="full", help=_BASELINE)
     add("--only", action="append", default=[], metavar="KEY", help="only this one; repeatable")
     add("--list", action="store_true", help="show the sample and run nothing")

@@ -1,4 +1,4 @@
-"""Makes sure that the tests pass without a mutation, and remembers for which files that is so."""
+"""Checks that the tests pass without a mutation, and remembers the files that do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tools.mutants.workspace import Workspace, digest, listed
 
 __all__ = ["Baseline", "BaselineFailed"]
 
-# So many files in one run; an interrupted baseline goes on after the last one.
+# Files in one run of pytest; an interrupted baseline continues after the last complete one.
 _BATCH = 40
 
 
@@ -22,7 +22,7 @@ class BaselineFailed(Exception):
 
 
 class Baseline:
-    """Remembers files by content: a changed one is tried again; new sources mean all of them."""
+    """Remembers files by content: a changed file is tried again; changed sources mean all."""
 
     def __init__(self, project: Project, state: State) -> None:
         root = self._root = project.root
@@ -37,7 +37,7 @@ class Baseline:
         self._red: set[str] = set()
 
     def require(self, workspace: Workspace, tests: Iterable[str], limit: float) -> None:
-        """Run the files that are not known to pass; a failure must repeat to count."""
+        """Run the files that are not known to pass; only a repeated failure counts."""
         missing = [test for test in dict.fromkeys(tests) if self._named(test) not in self._green]
         for start in range(0, len(missing), _BATCH):
             batch = missing[start : start + _BATCH]

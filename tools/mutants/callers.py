@@ -1,4 +1,4 @@
-"""Finds the public SQL functions behind which an internal one stands: tests call those."""
+"""Finds the public SQL functions that reach an internal one, because tests call those."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tools.mutants.project import Project
 __all__ = ["public"]
 
 _CALL = re.compile(r"\b(trunkline(?:_internal)?)\.([a-z_0-9]+)\s*\(")
-# A helper of so many functions says nothing about where it is tested.
+# With more callers, a helper gives no hint where it is tested.
 _MOST = 4
 
 
@@ -33,7 +33,7 @@ def public(project: Project, mutation: Mutation) -> set[str]:
 
 @cache
 def _users(root: Path) -> dict[str, set[str]]:
-    """Which functions call each one; under "/public" the names of those that everybody may call."""
+    """The callers of each function; under "/public" the names of the public functions."""
     users: dict[str, set[str]] = {"/public": set()}
     for path in root.glob("src/*/sql/*/*/*.sql"):
         if path.parent.name != "internal":

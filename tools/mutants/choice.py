@@ -1,4 +1,4 @@
-"""Chooses the tests of a mutation by folder names, the likeliest first."""
+"""Chooses the tests of a mutation by folder names, the most likely first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tools.mutants.project import Project
 
 __all__ = ["test_files"]
 
-# Files from further folders: a function that all tests mention must not mean all tests.
+# The most files from other folders, because all tests may mention a function.
 _MOST_FURTHER = 15
 
 

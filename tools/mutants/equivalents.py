@@ -1,4 +1,4 @@
-"""Mutations that change nothing anybody can see, each with the reason."""
+"""Mutations without a visible effect, each with the reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tools.mutants.project import Project
 
 __all__ = ["Equivalents", "load"]
 
-# Entries name the change by its text: line numbers move.
+# Entries identify the change by its text, because line numbers change.
 _Key = tuple[str, str, str, str]
 
 
@@ -20,7 +20,7 @@ class Equivalents:
     reasons: dict[_Key, str]
 
     def reason(self, mutation: Mutation) -> str | None:
-        """Why a mutation changes nothing, if it is listed."""
+        """The reason why a mutation has no effect, if it is listed."""
         return self.reasons.get((mutation.path, mutation.scope, mutation.before, mutation.after))
 
     def stale(self, project: Project) -> list[str]:

@@ -1,6 +1,6 @@
-"""Installs the engine and the profiles named on a throw-away server; writes the catalogue.
+"""Installs the engine and the named profiles on a temporary server; writes the catalogue.
 
-The catalogue's hash is no test: a mutated engine gets a catalogue that matches it.
+A mutated engine gets a matching catalogue, so a different hash does not count as a failed test.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from trunkline.schema import catalog
 from trunkline.schema.session import connect
 
 _FILE = Path(__file__).parents[2] / "src" / "trunkline" / "sql" / "catalog.json"
-# The server lives for a second and nothing of it is kept.
+# The server runs for a second, and its data is discarded.
 _SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
 def main() -> None:
-    # A short name, because the path of a Unix socket may not be long.
+    # A short name, because paths of Unix sockets are limited.
     with (
         tempfile.TemporaryDirectory(prefix="trunkline-") as folder,
         acquire(Path(folder) / "pg", settings=_SETTINGS) as server,

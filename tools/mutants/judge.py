@@ -1,4 +1,4 @@
-"""Decides what became of one mutation."""
+"""Decides the outcome of one mutation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tools.mutants.workspace import Workspace
 
 __all__ = ["Verdict", "judge"]
 
-# Failures that did not repeat; after so many the rest of the tests is not worth the time.
+# After this many failures that did not repeat, the other tests are skipped.
 _MOST_DOUBTFUL = 3
 
 
@@ -34,9 +34,9 @@ def judge(
     limit: float,
     is_green: Callable[[str], bool] = lambda _: True,
 ) -> Verdict:
-    """Apply a mutation and run tests until one notices it.
+    """Apply a mutation and run tests until one detects it.
 
-    A failure counts if it repeats. ``is_green`` tells whether a test passes without the mutation.
+    A failure counts if it repeats. ``is_green`` returns whether a test passes without the mutation.
     """
     doubtful: list[str] = []
     ran, seconds = 0, 0.0
@@ -63,7 +63,7 @@ def judge(
 def _tried(
     workspace: Workspace, tests: Sequence[str], deselected: Sequence[str], limit: float
 ) -> Trials:
-    """Run the tests. Where not even pytest can run, the first test is the one that notices."""
+    """Run the tests. If pytest cannot run at all, the first test counts as failed."""
     try:
         return trial.run(workspace, tests, deselected=deselected, limit=limit)
     except TrialError as error:
@@ -71,12 +71,12 @@ def _tried(
 
 
 def _first(failures: Sequence[Failure]) -> Failure | None:
-    """The failure to judge by: one in a test rather than in its teardown."""
+    """The failure that counts: preferably one in a test, not in a teardown."""
     return min(failures, key=lambda failure: failure.phase == "teardown", default=None)
 
 
 def _repeats(workspace: Workspace, failure: Failure, limit: float) -> bool:
-    """A teardown that fails is no test; a run out of time needs no second one."""
+    """A failed teardown is not a failed test; a timeout is not repeated."""
     if failure.phase in {"teardown", "run"}:
         return failure.phase == "run"
     again = trial.run(workspace, [failure.test], limit=limit, processes=0)
@@ -84,7 +84,7 @@ def _repeats(workspace: Workspace, failure: Failure, limit: float) -> bool:
 
 
 def _obstacle(workspace: Workspace, mutation: Mutation) -> str:
-    """Why the mutated file cannot be installed or imported, if so."""
+    """The reason why the mutated file cannot be installed or imported, or None."""
     if mutation.path.endswith(".py"):
         try:
             ast.parse((workspace.root / mutation.path).read_text(encoding="utf-8"))

@@ -30,8 +30,8 @@ KINDS = {
 class Mutation:
     """Replaces text[start:end] of a file.
 
-    ``before`` and ``after`` are the lines concerned with white space collapsed. Together with the
-    path and the scope they identify the mutation even when lines above it move.
+    ``before`` and ``after`` are the affected lines with white space collapsed. Together with the
+    path and the scope they identify the mutation even if lines above it change.
     """
 
     path: str
@@ -43,7 +43,7 @@ class Mutation:
     line: int
     before: str
     after: str
-    # Tells equal changes of equal lines in one scope apart.
+    # Distinguishes equal changes of equal lines in one scope.
     nth: int = 1
 
     @classmethod
@@ -75,7 +75,7 @@ class Mutation:
 
 
 def numbered(mutations: Iterable[Mutation]) -> list[Mutation]:
-    """Drop changes that change nothing and duplicates; number those that look the same."""
+    """Drop duplicates and changes without an effect; number those that look the same."""
     seen: Counter[tuple[str, str, str, str, str]] = Counter()
     spans: set[tuple[str, int, int, str]] = set()
     kept = []

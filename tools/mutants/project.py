@@ -1,4 +1,4 @@
-"""What the tool knows of a project: its sources, its domains, and which tests belong to which."""
+"""The description of a project: its sources, its domains, and the tests of each domain."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ _SITES: Mapping[str, Callable[[str, str], list[Mutation]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """Source folders and the folders of their tests, the likeliest first."""
+    """Source folders and the folders of their tests, the most likely first."""
 
     sources: Sequence[str]
     # All files in these are run.
     tests: Sequence[str]
-    # Of these, only files whose name or text has to do with the mutated file or function.
+    # Of these, only files whose name or text mentions the mutated file or function.
     further: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """The folder of a project and what the tool has to know about it."""
+    """The folder of a project and its description."""
 
     root: Path
     package: str
     domains: Mapping[str, Domain]
-    # Where packages are imported from, and where their tests are.
+    # The folders of packages, and those of their tests.
     source_folders: Sequence[str] = ("src",)
     test_folders: Sequence[str] = ("tests",)
-    # Sources that are not mutated: generated, released, or no part of the product.
+    # Sources that are not mutated: generated, released, or not part of the product.
     left_out: re.Pattern[str] = re.compile(r"$^")
     # Tests that only compare generated files with their sources.
     no_tests: frozenset[str] = frozenset()

@@ -25,7 +25,7 @@ _SWAPPED = {
     ast.NotIn: "in",
 }
 _OPPOSITE = {"min": "max", "max": "min", "any": "all", "all": "any"}
-# An instant never falls on the bound exactly: nobody could notice `<` in place of `<=`.
+# A time never equals the bound exactly, so no test could detect `<` in place of `<=`.
 _INSTANT = re.compile(
     r"(now|time|monotonic|clock|until|since|deadline|due|_at|ends|age)\b", re.IGNORECASE
 )
@@ -58,7 +58,7 @@ def _dropped_terms(source: Source, node: ast.BoolOp) -> Iterator[Change]:
     last = len(node.values) - 1
     for place, value in enumerate(node.values):
         start, end = source.span(value)
-        # The operator goes with its term, and so do brackets around the term.
+        # The operator is dropped with its term, and so are brackets around the term.
         if place < last:
             span = start, source.span(node.values[place + 1])[0]
         else:

@@ -11,7 +11,7 @@ from tools.mutants.python_source import Source
 __all__ = ["sites"]
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-# Constructors mostly store what they get, which any use would notice; the other is for debuggers.
+# Constructors mostly store their arguments, so any use would detect it; __repr__ is for debugging.
 _LEFT_OUT = frozenset({"__init__", "__repr__"})
 
 
@@ -50,7 +50,7 @@ class _Finder(ast.NodeVisitor):
 
 
 def _is_annotation_only(node: ast.AST) -> bool:
-    """Imports for annotations, and annotations themselves, do nothing when the program runs."""
+    """Imports for annotations, and annotations themselves, have no effect at run time."""
     if isinstance(node, ast.AnnAssign):
         return node.value is None
     return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)

@@ -26,6 +26,6 @@ class Source:
         return self.text[start:end]
 
     def _offset(self, line: int, column: int) -> int:
-        # Columns count bytes of UTF-8.
+        # Columns count UTF-8 bytes.
         before = self._lines[line - 1].encode()[:column].decode()
         return self._starts[line - 1] + len(before)

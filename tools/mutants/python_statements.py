@@ -35,7 +35,7 @@ _EMPTY = {
 
 
 def changes(source: Source, node: ast.AST, returns: ast.expr | None) -> Iterator[Change]:
-    """The breaks of this node itself; ``returns`` is the annotation of the function around it."""
+    """The breaks of this node itself; ``returns`` is the annotation of its function."""
     if isinstance(node, ast.If):
         yield from _guard(source, node)
     elif isinstance(node, ast.Raise):
@@ -53,7 +53,7 @@ def changes(source: Source, node: ast.AST, returns: ast.expr | None) -> Iterator
 
 
 def _changes_state(node: ast.AST) -> TypeGuard[ast.Assign]:
-    """An assignment to a part of an object; local names are left alone, as nothing would run."""
+    """An assignment to a part of an object; code without a local's assignment would not run."""
     targets = ast.Attribute | ast.Subscript
     return isinstance(node, ast.Assign) and isinstance(node.targets[0], targets)
 

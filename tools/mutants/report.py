@@ -14,7 +14,7 @@ __all__ = ["score", "short", "summary", "table"]
 
 
 def score(results: Sequence[Result]) -> float | None:
-    """The share of noticed mutations; equivalent and invalid ones do not count."""
+    """The share of detected mutations; equivalent and invalid ones do not count."""
     counts = Counter(result.outcome for result in results)
     noticed = sum(counts[outcome] for outcome in NOTICED)
     total = noticed + counts["survived"] + counts["chance"]
@@ -22,7 +22,7 @@ def score(results: Sequence[Result]) -> float | None:
 
 
 def table(results: Sequence[Result], groups: dict[str, str]) -> str:
-    """One line per domain and the total, then every mutation that no test noticed."""
+    """One line per domain and the total, then every mutation that no test detected."""
     lines = [_row("domain", [*OUTCOMES, "score"])]
     for domain in sorted(set(groups.values())):
         chosen = [result for result in results if groups.get(result.key) == domain]
@@ -36,7 +36,7 @@ def table(results: Sequence[Result], groups: dict[str, str]) -> str:
 
 
 def summary(results: Sequence[Result], **facts: Any) -> dict[str, Any]:
-    """Everything as one JSON object."""
+    """The complete result as one JSON object."""
     counts = Counter(result.outcome for result in results)
     return {
         **facts,

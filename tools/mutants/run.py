@@ -1,4 +1,4 @@
-"""A whole run: sample, baseline, one mutation after the other, results as they come."""
+"""A complete run: sample, baseline, one mutation after the other, results as they arrive."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class Options:
     seed: int = 1
     count: int = 20
     domains: Sequence[str] = ()
-    # Minutes after which no further mutation is begun.
+    # Minutes after which no further mutation is started.
     budget: float | None = None
     # Minutes for the tests of one mutation.
     timeout: float = 30
     jobs: int = 1
-    # Try all chosen tests without a mutation first, not only those that fail with one.
+    # First try all chosen tests without a mutation, not only those that fail with one.
     full_baseline: bool = True
     # Only these mutations of the sample, by key.
     only: Sequence[str] = ()
 
 
 class Run:
-    """Draws the sample and judges what has no result yet."""
+    """Draws the sample and tries the mutations that have no result yet."""
 
     def __init__(self, project: Project, options: Options, folder: Path) -> None:
         self._project = project
@@ -75,7 +75,7 @@ class Run:
         return self._equivalents.stale(self._project)
 
     def go(self, tell: Callable[[Result], None] = lambda _: None) -> None:
-        """Judge the rest of the sample until it, or the budget, is used up."""
+        """Try the rest of the sample until the sample or the budget is used up."""
         rest = [m for m in self.mutations if m.key not in self._results]
         if not rest:
             return
@@ -104,7 +104,7 @@ class Run:
         except (Empty, Stopped):
             return
         except BaseException:
-            # The other jobs need not go on.
+            # The other jobs stop too.
             self._stopped.set()
             raise
 

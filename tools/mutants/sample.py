@@ -19,8 +19,9 @@ _Key = TypeVar("_Key")
 def draw(project: Project, seed: int, count: int, domains: Sequence[str] = ()) -> list[Mutation]:
     """Draw a domain, a file of it, a kind and a place, each mutation at most once.
 
-    Domains and files weigh the square root of their places: large ones come more often, but small
-    ones come too. Kinds weigh the same, since locks and wake-ups are rare and matter most.
+    Domains and files are weighted by the square root of their places: large ones are drawn more
+    often, but small ones too. Kinds have equal weights, because locks and wake-ups are rare and
+    matter most.
     """
     pools = _pools(project, domains)
     chance = random.Random(seed)  # noqa: S311 - a sample that can be repeated
@@ -48,7 +49,7 @@ def _pools(project: Project, domains: Sequence[str]) -> dict[str, dict[str, list
         files = {}
         for path in project.sources(domain):
             name = path.relative_to(project.root).as_posix()
-            # A folder within another may be a domain, too.
+            # A subfolder may be a separate domain.
             if project.domain_of(name) == domain and (places := project.sites(path)):
                 files[name] = places
         if files:

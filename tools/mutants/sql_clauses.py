@@ -16,7 +16,7 @@ _OPPOSITE = {"least": "greatest", "greatest": "least", "min": "max", "max": "min
 _ORDER_ENDS = frozenset({"limit", "offset", "for", "loop", ";", "rows", "range", "union"})
 _LIMIT_ENDS = frozenset({"offset", "for", "loop", ";", "union"})
 _LOCK_STRENGTHS = frozenset({"update", "share", "no", "key"})
-# An instant never falls on the bound exactly: nobody could notice `<` in place of `<=`.
+# A time never equals the bound exactly, so no test could detect `<` in place of `<=`.
 _INSTANT = re.compile(
     r"(_at|now|clock|until|since|interval|deadline|_by|due|_from|time|epoch|age)\b", re.IGNORECASE
 )

@@ -13,7 +13,7 @@ __all__ = ["changes"]
 _END = frozenset({";"})
 _WRITES = frozenset({"insert", "update", "delete", "merge", "execute", "with"})
 _QUIET = frozenset({"debug", "log", "info", "notice", "warning"})
-# What a dropped call was good for, by its name.
+# The kind of a dropped call, by its name.
 _CALLS = (
     ("wake-up", re.compile(r"wake|notify")),
     ("lock", re.compile(r"advisory|lock_")),

@@ -1,4 +1,4 @@
-"""A SQL file as tokens, with what the searches for places share."""
+"""A SQL file as tokens, with helpers for the searches for places."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SqlText:
         self._names = [match[1] for match in objects]
 
     def live(self) -> Iterator[tuple[int, Token]]:
-        """Tokens of function bodies and of views; a file without CREATE is a query as a whole."""
+        """Tokens of function bodies and of views; a file without CREATE is one query."""
         query = all(token.text != "create" for token in self.tokens)
         in_view = False
         for index, token in enumerate(self.tokens):
@@ -48,7 +48,7 @@ class SqlText:
 
     @cached_property
     def procedural(self) -> frozenset[int]:
-        """Bodies in PL/pgSQL: they have a BEGIN."""
+        """Bodies in PL/pgSQL, which have a BEGIN."""
         return frozenset(
             token.body for token in self.tokens if token.text == "begin" and token.body
         )
@@ -73,7 +73,7 @@ class SqlText:
         return len(self.tokens)
 
     def term_end(self, index: int) -> int:
-        """Where the condition ends that begins after this token; BETWEEN keeps its AND."""
+        """The end of the condition that begins after this token; BETWEEN keeps its AND."""
         end = index
         while True:
             begun = end

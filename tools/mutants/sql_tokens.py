@@ -25,9 +25,9 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-# What END closes besides CASE.
+# What END closes, in addition to CASE.
 _BLOCK = re.compile(r"\s+(?:if|loop)\b", re.IGNORECASE)
-# The word that began the clause in which a token stands, at its depth.
+# The keyword that began the clause of a token, at its depth.
 _CLAUSES = words(
     "select from where on having set if elsif when then else return order group values limit"
     " offset perform into using loop begin declare call returning while continue exit raise"

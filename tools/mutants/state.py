@@ -1,4 +1,4 @@
-"""Results on disk, one JSON object per line: an interrupted run goes on where it stopped."""
+"""Results on disk, one JSON object per line, so that an interrupted run can continue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOTICED = frozenset({"noticed", "timeout"})
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one mutation, and the trees on which that was measured."""
+    """The outcome of one mutation, and the hashes of the sources and tests."""
 
     key: str
     outcome: str
@@ -28,7 +28,7 @@ class Result:
     scope: str
     before: str
     after: str
-    # The test that noticed it; for "chance", tests that failed once but not again.
+    # The test that detected it; for "chance", tests that failed once but not again.
     test: str = ""
     reason: str = ""
     tests: int = 0
@@ -38,17 +38,17 @@ class Result:
 
 
 class State:
-    """An append-only file. Later lines replace earlier ones; a torn last line is ignored."""
+    """An append-only file. Later lines replace earlier ones; an incomplete last line is ignored."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._lock = Lock()
 
     def results(self, sources: str, suite: str) -> dict[str, Result]:
-        """Results that still hold by mutation.
+        """Results that are still valid, by mutation.
 
-        They hold for the sources they were measured on. A survivor is tried again when tests
-        changed; what was noticed is not.
+        A result is valid for the same sources. If tests change, a survivor is tried again, but a
+        detected mutation is not.
         """
         found = {}
         for record in self._records("result"):
@@ -93,7 +93,7 @@ class State:
         line = json.dumps({"record": kind, **fields})
         with self._lock:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            # A run that was killed while it wrote leaves half a line.
+            # A run that was killed during a write leaves an incomplete line.
             torn = self._file.exists() and not self._file.read_bytes().endswith(b"\n")
             with self._file.open("a", encoding="utf-8") as file:
                 file.write("\n" * torn + line + "\n")

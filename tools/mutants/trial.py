@@ -17,13 +17,13 @@ from tools.mutants.workspace import Workspace
 
 __all__ = ["Failure", "Stopped", "TrialError", "Trials", "run"]
 
-# One test, against hangs; the suite's own limit is for whole machines under load.
+# For one test, against hangs; the suite's own limit is for machines under load.
 _TEST_SECONDS = 300
-# No test begins or ends: the servers of the tests do not start, for instance.
+# Seconds in which no test begins or ends, for example if the servers of the tests do not start.
 _SILENT_SECONDS = 600
 _PASSED, _NOTHING = 0, 5
-# SIGINT stops the servers of the tests, also where our own caller ignores it. The empty entry
-# that -c adds to the path would be whatever folder is current.
+# SIGINT stops the servers of the tests, even if our own caller ignores it. The empty entry that -c
+# adds to the path would be the current folder.
 _PYTEST = """
 import signal, sys, pytest
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -33,11 +33,11 @@ sys.exit(pytest.main(sys.argv[1:]))
 
 
 class TrialError(Exception):
-    """pytest did not get as far as a verdict; the message is the end of its output."""
+    """pytest ended without a result; the message is the end of its output."""
 
 
 class Stopped(Exception):
-    """The run was interrupted; the mutation at hand has no result."""
+    """The run was interrupted; the current mutation has no result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def run(
 def _wait(
     process: subprocess.Popen[bytes], workspace: Workspace, report: Path, limit: float
 ) -> int | None:
-    """The exit code; none when time is up or nothing happens any more."""
+    """The exit code; None after a timeout or without progress."""
     until = time.monotonic() + limit
     while time.monotonic() < until and time.time() - report.stat().st_mtime < _SILENT_SECONDS:
         if workspace.stopped.is_set():
@@ -129,12 +129,12 @@ def _verdict(report: Path, code: int | None, shown: str, seconds: float) -> Tria
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End pytest if it still runs: with a chance to stop its servers first."""
+    """Stop pytest if it still runs; it may first stop its servers."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
             process.wait(30)
-    # Its processes of pytest-xdist, and itself if it did not listen.
+    # Its processes of pytest-xdist, and itself if it ignored the signal.
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -1,4 +1,4 @@
-"""Trunkline as a project to mutate: which folders of tests belong to which sources."""
+"""Trunkline as a project to mutate: its sources and the folders of their tests."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ _DOMAINS = {
         [f"{_ENGINE}/queue"],
         ["tests/sql", "tests/property", "tests/concurrency"],
         [*_REFUSALS, "tests/plans", *_CALLERS],
+    ),
+    "workflows": Domain(
+        [f"{_ENGINE}/workflows"],
+        ["tests/workflows", "tests/sql", "tests/property"],
+        [*_REFUSALS, "tests/plans", "tests/concurrency"],
     ),
     "flow": Domain(
         [
@@ -134,16 +139,16 @@ _DOMAINS = {
 }
 
 _LEFT_OUT = re.compile(
-    # Released migrations; the generated twin of the asynchronous client; what stands in for
-    # outside services; demonstrations; texts about errors.
+    # Released migrations; the generated twin of the asynchronous client; stubs of outside
+    # services; demonstrations; texts about errors.
     r"/migrations/|/_sync/|/stubs/|/demo|/sql/validate/|/errors/(?!base|refusals)"
 )
-# They compare generated pages with their sources and would notice any change of a text.
+# They compare generated pages with their sources and would detect any change of a text.
 _NO_TESTS = frozenset({"tests/docs/test_generators.py", "tests/unit/test_requirements.py"})
 
 
 def trunkline(root: Path) -> Project:
-    """The project in this folder, with tests on the embedded server alone."""
+    """The project in this folder, with tests only on the embedded server."""
     return Project(
         root=root,
         package="trunkline",
@@ -162,7 +167,7 @@ def trunkline(root: Path) -> Project:
 
 def _checks(mutation: Mutation) -> list[list[str]]:
     if mutation.path.endswith(".sql"):
-        # Profiles only for their own scripts: if the engine breaks one, the tests should notice.
+        # Profiles only for their own scripts: if the engine breaks one, the tests should detect it.
         names = ["clinical", "executor"] if mutation.path.startswith(_PROFILES) else []
         return [["-m", "tools.mutants.install", *names]]
     path = mutation.path.rpartition("src/")[2].removesuffix(".py")

@@ -1,6 +1,6 @@
 """A pytest plugin that writes each test's outcome to a file as one line of JSON.
 
-It is copied next to the tests and imports nothing of this package.
+It is copied next to the tests and does not import this package.
 """
 
 from __future__ import annotations
@@ -40,6 +40,6 @@ class _Witness:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Only where pytest was called: workers of pytest-xdist report there.
+    # Only in the main process, to which workers of pytest-xdist report.
     if _FILE in os.environ and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Witness(Path(os.environ[_FILE])))

@@ -25,18 +25,18 @@ _WITNESS = Path(__file__).with_name("witness.py")
 
 
 class WorkspaceError(Exception):
-    """The copy cannot be used; the message says why."""
+    """The copy cannot be used; the message gives the reason."""
 
 
 class Workspace:
-    """A copy under the system's temporary folder. Use as a context manager."""
+    """A copy in the system's temporary folder. Use it as a context manager."""
 
     def __init__(self, project: Project, stopped: threading.Event | None = None) -> None:
         self.project = project
         # Set when the user interrupts the run.
         self.stopped = stopped or threading.Event()
         self._folder = Path(tempfile.mkdtemp(prefix="mutants-"))
-        # Tests run programs as other accounts, which must be able to read the copy.
+        # Tests run programs with other accounts, which must be able to read the copy.
         self._folder.chmod(0o755)
         self.root = self._folder / "tree"
         self.reports = self._folder / "reports"
@@ -58,7 +58,7 @@ class Workspace:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables for the tests: none of the caller's that would lead back to the user's tree."""
+        """Variables for the tests, without those that lead back to the user's tree."""
         kept = {
             name: value
             for name, value in os.environ.items()
@@ -91,8 +91,8 @@ class Workspace:
         self.reports.mkdir()
         shutil.copy(_WITNESS, plugins / "mutants_witness.py")
         self._make_interpreter()
-        # Bytecode is checked by the hash of its source: size and second are the same for many
-        # mutants.
+        # Bytecode is validated by the hash of its source, because many mutants have the same size
+        # and modification time.
         compiling = ["-m", "compileall", "-q", "--invalidation-mode", "checked-hash", "."]
         self.run([*compiling, "-x", r"\.venv"])
         self._require_own_package()
@@ -110,10 +110,10 @@ class Workspace:
         )
 
     def _make_interpreter(self) -> None:
-        """Make a virtual environment that finds the copy first and then our dependencies.
+        """Create a virtual environment that finds the copy first and then our dependencies.
 
-        A path in a .pth file is searched, but .pth files there are not read: the editable install
-        of the user's tree is not in effect.
+        Python searches a path from a .pth file, but does not read .pth files in it. So the editable
+        install of the user's tree has no effect.
         """
         folder = self.root / ".venv"
         venv.create(folder, symlinks=True)
@@ -139,14 +139,14 @@ class Workspace:
 
 
 def listed(root: Path) -> list[str]:
-    """The files of the working tree that git knows or would add, as they are now."""
+    """The files of the working tree that git tracks or would add, in their current state."""
     command = ["git", "-C", str(root), "ls-files", "-z", "-co", "--exclude-standard"]
     names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\0")
     return sorted(name for name in set(names) if name and (root / name).is_file())
 
 
 def digest(root: Path, *folders: str) -> str:
-    """A hash of the files in these folders: what a result was measured on."""
+    """A hash of the files in these folders, which identifies what a result applies to."""
     total = hashlib.sha256()
     for name in listed(root):
         if name.startswith(tuple(f"{folder}/" for folder in folders)):

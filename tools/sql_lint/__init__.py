@@ -1,5 +1,5 @@
 """House rules for the SQL of the engine, checked on its parse tree: `python -m tools.sql_lint`.
 
-Not a formatter. Each rule is there because its breach costs something: an unqualified name can be
-hijacked, an unstated volatility is a wrong plan, a file not named after its object is not found.
+It is not a formatter. Each rule prevents a real problem: an unqualified name can be hijacked, a
+missing volatility gives wrong plans, and a file with another name than its object is hard to find.
 """

@@ -1,4 +1,4 @@
-"""Checks the SQL of the engine and of the profiles; exits with 1 when a rule is broken."""
+"""Checks the SQL of the engine and of the profiles; exits with 1 if a rule is violated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def lint(path: str, text: str) -> list[Finding]:
 
 
 def lint_script(path: str, text: str) -> list[Finding]:
-    """Check one script of a profile: several objects in the words of another system."""
+    """Check one script of a profile, which has several objects with names of another system."""
     file = read(path, text)
     text_rules.check(file)
     return sorted(set(file.findings))
@@ -37,7 +37,7 @@ def main() -> int:
         for finding in lint(path.relative_to(ENGINE).as_posix(), path.read_text(encoding="utf-8"))
     ]
     findings += [f"src/trunkline/sql/{finding}" for finding in locks.check(ENGINE)]
-    # Questions are statements for psycopg, with its placeholders.
+    # Files in ask/ are statements for psycopg, with its placeholders.
     scripts = sorted(path for path in PROFILES.rglob("*.sql") if path.parent.name != "ask")
     findings += [
         str(finding)
@@ -48,7 +48,7 @@ def main() -> int:
     ]
     for finding in findings:
         print(finding)
-    print(f"{len(paths) + len(scripts)} SQL files, {len(findings)} breaches of the house rules")
+    print(f"{len(paths) + len(scripts)} SQL files, {len(findings)} violations of the house rules")
     return 1 if findings else 0
 
 

@@ -17,20 +17,21 @@ from tools.sql_lint.source import Body, SqlFile
 __all__ = ["check"]
 
 _OURS = {"trunkline", "trunkline_internal"}
-# Partitions are named by their day, roles cannot be parameters, and the function of a duty is data.
+# Names of partitions contain a day, roles cannot be parameters, and a duty's function is data.
 DYNAMIC = {
     "duties/internal/call_duty.sql",
     "duties/internal/drop_expired_partition.sql",
     "duties/internal/keep_events.sql",
     "duties/internal/make_partition.sql",
     "duties/internal/make_partitions.sql",
+    "duties/internal/rescue_steps.sql",
     "security/grants.sql",
     "security/roles.sql",
 }
 # The only source of random numbers; tests replace it.
 DRAW = "queue/internal/draw.sql"
 _EXECUTES = {"PLpgSQL_stmt_dynexecute", "PLpgSQL_stmt_dynfors", "dynquery"}
-# libpg_query knows no types but the system's: those of ours become ones that parse alike.
+# libpg_query knows only system types, so ours are replaced by types that parse the same way.
 _DECLARE = re.compile(r"(?ms)^declare$.*?^begin$")
 _OUR_TYPE = re.compile(r"\btrunkline(?:_internal)?\.\w+(?:%rowtype)?(\[\])?")
 _STATEMENT = 0
@@ -45,7 +46,7 @@ class _Query:
 
 
 def check(file: SqlFile) -> None:
-    """Check every statement of the file and every one within its bodies."""
+    """Check every statement of the file and of its bodies."""
     for raw in file.statements:
         line = file.line_at(raw.stmt_location)
         if isinstance(raw.stmt, ast.CreateFunctionStmt):
@@ -79,7 +80,7 @@ def _procedure(file: SqlFile, source: str, body: Body, *, pinned: bool) -> None:
 
 
 def _neutral(source: str) -> str:
-    """The same lines with types that libpg_query knows."""
+    """The same lines, with types that libpg_query knows."""
     head, quote, body = source.partition("$")
 
     def local(found: re.Match[str]) -> str:
@@ -91,7 +92,7 @@ def _neutral(source: str) -> str:
 
 
 def _declared(block: str, local: Any) -> str:
-    # Only the type is replaced: what follows the := is an expression and stays.
+    # Replaces only the type; the expression after := stays.
     lines = []
     for line in block.split("\n"):
         declared, assign, value = line.partition(":=")
@@ -104,7 +105,7 @@ def _variable(file: SqlFile, datum: dict[str, Any], start: int) -> None:
     if kind not in {"PLpgSQL_var", "PLpgSQL_rec"} or "lineno" not in found:
         return
     name = found["refname"]
-    # PL/pgSQL makes a hidden variable for each CASE statement.
+    # PL/pgSQL creates a hidden variable for each CASE statement.
     if name in {"sqlstate", "sqlerrm"} or name.startswith("__Case"):
         return
     wanted = "c_" if found.get("isconst") else "v_"
@@ -146,7 +147,7 @@ def _query(file: SqlFile, query: _Query, *, pinned: bool) -> None:
 
 
 class _Names(Visitor):
-    """Every relation is qualified, and so is every function where the path is not pinned."""
+    """Every relation is qualified, and so is every function if the path is not pinned."""
 
     def __init__(self, file: SqlFile, line: int, *, pinned: bool) -> None:
         super().__init__()
@@ -182,7 +183,7 @@ class _Names(Visitor):
 
 
 def _special(name: str, arguments: int) -> bool:
-    # The parser itself reads an unnest of several arrays, and only when it is not qualified.
+    # The parser handles unnest of several arrays itself, but only if it is not qualified.
     return name == "unnest" and arguments > 1
 
 

@@ -1,4 +1,4 @@
-"""Whether a migration would lock a table for long, by squawk."""
+"""Checks with squawk whether a migration would lock a table for long."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from tools.sql_lint.source import Finding
 
 __all__ = ["check"]
 
-# What is left out, and why.
+# Excluded rules, with reasons.
 EXCLUDED = {
-    "prefer-bigint-over-int": "versions, attempts and counts of deferrals never pass two billion",
-    "prefer-bigint-over-smallint": "jobs move from table to table: their width is what we save",
-    "require-lock-timeout": "set by whoever runs the migration, schema/plan.py",
-    "require-statement-timeout": "a stuck migration waits for a lock, and that has its timeout",
+    "prefer-bigint-over-int": "versions, attempts and counts of deferrals never exceed two billion",
+    "prefer-bigint-over-smallint": "jobs move from table to table, so narrow rows matter",
+    "require-lock-timeout": "set by the caller that runs the migration, schema/plan.py",
+    "require-statement-timeout": "a stuck migration waits for a lock, which has a timeout",
 }
 _LINE = re.compile(r"(?P<path>.+?):(?P<line>\d+):\d+: \w+: (?P<message>.+)")
 
 
 def check(folder: Path) -> list[Finding]:
-    """Run squawk over the migrations in a folder; it needs no network and takes a moment."""
+    """Run squawk over the migrations in a folder; it needs no network."""
     command = Path(sys.executable).with_name("squawk")
     files = sorted(str(path) for path in (folder / "migrations").rglob("*.sql"))
     done = subprocess.run(

@@ -19,7 +19,7 @@ _INPUT = {
     FunctionParameterMode.FUNC_PARAM_VARIADIC,
     FunctionParameterMode.FUNC_PARAM_DEFAULT,
 }
-# Reads nothing of ours, and must be inlined into the views that call it.
+# Reads no tables, and must be inlined into the views that call it.
 INVOKERS = {"api/clock"}
 
 
@@ -34,7 +34,7 @@ def check(file: SqlFile) -> None:
         _view(file, made)
         _commented(file, ObjectType.OBJECT_VIEW)
     else:
-        file.report(1, "begins with neither create or replace function nor create or replace view")
+        file.report(1, "does not begin with create or replace function or create or replace view")
 
 
 def _named(file: SqlFile, name: list[str], *, replace: bool) -> None:
@@ -44,14 +44,14 @@ def _named(file: SqlFile, name: list[str], *, replace: bool) -> None:
         file.report(line, f"{name[-1]} is in a file named {file.stem}.sql")
     wanted = _SCHEMA.get(file.kind, schema)
     if schema != wanted or schema not in _SCHEMA.values():
-        file.report(line, f"{name[-1]} belongs in schema {wanted}, as the folder says")
+        file.report(line, f"{name[-1]} belongs in schema {wanted}, according to its folder")
     if not replace:
         file.report(line, "create without 'or replace' cannot be applied again")
 
 
 def _commented(file: SqlFile, kind: ObjectType) -> None:
     if len(file.statements) != 2 or not isinstance(file.statements[1].stmt, ast.CommentStmt):
-        file.report(1, "a file holds one object and then its comment, nothing else")
+        file.report(1, "a file contains one object and its comment, and nothing else")
         return
     raw = file.statements[1]
     comment = raw.stmt
@@ -66,7 +66,7 @@ def _commented(file: SqlFile, kind: ObjectType) -> None:
 
 
 def _leads(text: str, header: str) -> bool:
-    """Whether the two are equal, or one goes on with another sentence."""
+    """Whether the two are equal, or one has further sentences."""
     short, long = sorted((text, header), key=len)
     return short == long or (long.startswith(f"{short} ") and short.endswith("."))
 

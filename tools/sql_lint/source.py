@@ -1,4 +1,4 @@
-"""A SQL file with its parse tree, and where in it something was found."""
+"""A SQL file with its parse tree and its findings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Kind = str
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """A breach of one rule."""
+    """A violation of one rule."""
 
     path: str
     line: int
@@ -55,7 +55,7 @@ class SqlFile:
 
     @property
     def repeatable(self) -> bool:
-        """Whether the file holds one function or view and nothing else."""
+        """Whether the file contains one function or view and nothing else."""
         return self.kind in {"internal", "api", "views"}
 
     def report(self, line: int, message: str) -> None:
@@ -65,11 +65,11 @@ class SqlFile:
         return self.text.count("\n", 0, offset) + 1
 
     def tokens(self) -> Iterator[tuple[Token, str, int]]:
-        """Every token with its text and line, those within dollar-quoted bodies included."""
+        """Every token with its text and line, including those in dollar-quoted bodies."""
         yield from _tokens(self.text, 1)
 
     def bodies(self) -> Iterator[tuple[str, Body]]:
-        """The source of each function and DO block, whole, with its body."""
+        """The complete source of each function and DO block, and its body."""
         for raw in self.statements:
             if isinstance(raw.stmt, ast.CreateFunctionStmt | ast.DoStmt):
                 start = raw.stmt_location
@@ -84,7 +84,7 @@ class SqlFile:
 
 
 def read(path: str, text: str) -> SqlFile:
-    """Parse a file; one that cannot be parsed has that as its only finding."""
+    """Parse a file; a syntax error is its only finding."""
     file = SqlFile(path, text)
     try:
         file.statements = tuple(parse_sql(text))

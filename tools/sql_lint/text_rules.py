@@ -25,7 +25,8 @@ def _lines(file: SqlFile) -> None:
             file.report(number, "a tab; indent with two spaces")
         if line != line.rstrip():
             file.report(number, "blanks at the end of the line")
-        # The first line and the comment that repeats it are one sentence, which is not wrapped.
+        # The first line and the comment that repeats it may be long, because sentences are not
+        # wrapped.
         sentence = number == 1 or line.startswith("comment on ")
         if len(line) > LONGEST_LINE and not sentence:
             file.report(number, f"{len(line)} characters; at most {LONGEST_LINE}")
@@ -34,10 +35,10 @@ def _lines(file: SqlFile) -> None:
 def _first_line(file: SqlFile) -> None:
     first = file.text.partition("\n")[0]
     if file.kind == "migrations":
-        # The loader has its own header for these, and checks it.
+        # These have another header, which the loader checks.
         return
     if not first.startswith("-- ") or not first.endswith((".", ":")):
-        file.report(1, "the first line says in a sentence what this is: '-- Takes … .'")
+        file.report(1, "the first line must describe the object in a sentence: '-- Takes … .'")
 
 
 def _lower_case(file: SqlFile) -> None:
