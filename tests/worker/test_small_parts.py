@@ -125,15 +125,19 @@ class Busy:
 
     def __init__(self) -> None:
         self.stopped: list[Any] = []
-        self.buffered = 0
+        self.unstarted: list[HeldJob] = []
         self.last_start = 1000.0
         self.slowed = 0
 
     def stop_job(self, held: HeldJob, stop: Stop) -> None:
         self.stopped.append((held, stop))
 
+    @property
+    def next_unstarted(self) -> HeldJob | None:
+        return self.unstarted[0] if self.unstarted else None
+
     def take_unstarted(self) -> list[HeldJob]:
-        return [held_job("b"), held_job("a")]
+        return self.unstarted
 
     def slow_down(self) -> None:
         self.slowed += 1
@@ -189,16 +193,49 @@ async def test_the_watch_hands_back_what_does_not_start(
     hands_back: bool,
 ) -> None:
     busy = Busy()
-    busy.buffered, busy.last_start = buffered, last_start
+    busy.unstarted = [held_job("b"), held_job("a")][:buffered]
+    busy.last_start = last_start
     reports: list[Any] = []
     executor: Any = busy
-    await Watch(Roster(), executor, reports.append).turn()
+    watch = Watch(Roster(), executor, reports.append)
+    await watch.turn()
+    assert reports == []
+    await watch.turn()
     assert busy.slowed == hands_back
     found = [(report.job.task, report.end, report.reason) for report in reports]
     reason = "claimed too early"
     expected = [("b", End.HAND_BACK, reason), ("a", End.HAND_BACK, reason)]
     assert found == (expected if hands_back else [])
     assert caplog.messages == (["handing back 2 jobs claimed too early"] if hands_back else [])
+
+
+async def test_the_watch_leaves_a_job_to_a_runner_that_is_about_to_start_it(
+    at_1000: list[float],
+) -> None:
+    """An idle worker started its last job long ago, and the runner may resume after the watch."""
+    busy = Busy()
+    busy.last_start = 1.0
+    reports: list[Any] = []
+    executor: Any = busy
+    watch = Watch(Roster(), executor, reports.append)
+    for task in ("first", "second"):
+        busy.unstarted = [held_job(task)]
+        await watch.turn()
+    busy.unstarted = []
+    await watch.turn()
+    assert (reports, busy.slowed) == ([], 0)
+
+
+async def test_the_watch_starts_again_when_a_job_has_started(at_1000: list[float]) -> None:
+    busy = Busy()
+    busy.unstarted = [held_job("a")]
+    reports: list[Any] = []
+    executor: Any = busy
+    watch = Watch(Roster(), executor, reports.append)
+    for last_start in (1.0, 999.5, 1.0):
+        busy.last_start = last_start
+        await watch.turn()
+    assert reports == []
 
 
 @pytest.mark.parametrize(("used", "told"), [(5 << 20, False), ((5 << 20) + 1, True)])

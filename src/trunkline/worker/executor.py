@@ -91,6 +91,11 @@ class Executor:
         return len(self._buffer)
 
     @property
+    def next_unstarted(self) -> HeldJob | None:
+        """The claimed job that starts next."""
+        return self._buffer[0] if self._buffer else None
+
+    @property
     def busy(self) -> int:
         """Number of runners with a job."""
         return len(self._runners) - len(self._idle)

@@ -10,7 +10,7 @@ from trunkline.telemetry import count
 from trunkline.worker.executor import Executor
 from trunkline.worker.part import Part
 from trunkline.worker.report import End, Report
-from trunkline.worker.roster import Roster, Stop
+from trunkline.worker.roster import HeldJob, Roster, Stop
 
 __all__ = ["Watch"]
 
@@ -31,6 +31,8 @@ class Watch(Part):
         self._roster = roster
         self._executor = executor
         self._report = report
+        # The job at the head of the buffer when the last check found that none had started.
+        self._stalled: HeldJob | None = None
 
     async def turn(self) -> None:
         """Wait, then check once."""
@@ -45,8 +47,13 @@ class Watch(Part):
                     extra={"job_id": str(held.job.job_id), "attempt": held.job.attempt},
                 )
                 self._executor.stop_job(held, Stop.HARD_LIMIT)
-        if self._executor.buffered and now - self._executor.last_start > _STALLED:
+        head = self._executor.next_unstarted
+        stalled = head if now - self._executor.last_start > _STALLED else None
+        # Only at the second check in a row: a job that an idle worker has just claimed is in the
+        # buffer until the event loop resumes a runner, and after a freeze this check may run first.
+        if stalled is not None and stalled is self._stalled:
             self._hand_back()
+        self._stalled = stalled
 
     def _hand_back(self) -> None:
         unstarted = self._executor.take_unstarted()
