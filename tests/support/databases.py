@@ -174,8 +174,11 @@ def fresh(server: Server, template: str) -> Iterator[Database]:
     name = f"test_{uuid.uuid4().hex}"
     _administer(
         server,
-        sql.SQL("create database {} template {} owner {}").format(
-            sql.Identifier(name), sql.Identifier(template), sql.Identifier(INSTALLER)
+        sql.SQL("create database {} template {} owner {} strategy {}").format(
+            sql.Identifier(name),
+            sql.Identifier(template),
+            sql.Identifier(INSTALLER),
+            sql.SQL(server.copy_strategy),
         ),
     )
     copy = Database(server, name, movable=template == TEMPLATE_TAP)

@@ -54,6 +54,16 @@ class Server:
     def label(self) -> str:
         return f"pg{self.major}"
 
+    @property
+    def copy_strategy(self) -> str:
+        """How to copy a template.
+
+        A copy of the files begins with a checkpoint, which costs nothing in memory: creating and
+        dropping a database took 27 ms of processor time instead of 45, and the first connection
+        finds the cache of the catalogue. On a disk the log is faster.
+        """
+        return "file_copy" if _MEMORY in self.superuser_dsn else "wal_log"
+
     def dsn(self, database: str, *, superuser: bool = False) -> str:
         """Return the connection string of another database on this server."""
         base = self.superuser_dsn if superuser else self.installer_dsn
