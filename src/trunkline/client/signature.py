@@ -213,8 +213,9 @@ class Schema:
             value = getattr(decoded, name)
             if value is not msgspec.UNSET:
                 arguments[name] = value
-        for name in self.items.keys() & arguments.keys():
-            arguments[name] = Results(arguments[name])
+        if self.items:
+            for name in self.items.keys() & arguments.keys():
+                arguments[name] = Results(arguments[name])
         return arguments
 
     def _decode(self, document: str | bytes) -> Any:
