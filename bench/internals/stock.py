@@ -207,10 +207,10 @@ select j.workflow_id, 0, 0, j.job_id, j.finished_at, 'completed' from jobs as j
 _ARTIFACTS = f"""
 with files as (
   insert into trunkline_internal.artifacts
-    (artifact_id, job_id, workflow_id, published_at, bytes, attempt, tenant, task, name, kind, content_type, path,
-     sha256)
-  select {_ID}, gen_random_uuid(), gen_random_uuid(), t.at, 1000, 1, 'stock', 'text_generation', 'chapter.pdf', 'pdf',
-    'application/pdf', 'stock/' || n, repeat('0', 64)
+    (artifact_id, job_id, workflow_id, published_at, bytes, attempt, tenant, task, name, kind,
+     content_type, path, sha256)
+  select {_ID}, gen_random_uuid(), gen_random_uuid(), t.at, 1000, 1, 'stock', 'text_generation',
+    'chapter.pdf', 'pdf', 'application/pdf', 'stock/' || n, repeat('0', 64)
   from generate_series(%(first)s, %(last)s) as n
   cross join lateral (select now() - n * %(spacing)s * interval '1 second' as at) as t
   returning bytes

@@ -117,6 +117,7 @@ def test_ex_55_files_that_are_gone_are_counted_and_listed(shelf: Shelf) -> None:
     shelf.expire("mp3")
     shelf.reader.delete(artifacts["unwanted.txt"], reason="a secret reason")
     shelf.store.delete([artifacts["lost.txt"].storage_path])
+    assert isinstance(shelf.store, LocalStore)
     age_everything(shelf.superuser, shelf.store)
     sweep(shelf.database.dsn, shelf.store)
     for archive in (shelf.reader.zip(job=job), shelf.reader.zip(workflow=workflow)):

@@ -5,7 +5,7 @@ import importlib
 import itertools
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +53,10 @@ class Application:
 
 
 @pytest.fixture
-def application(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Application]:
+def application(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Application:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.syspath_prepend(str(tmp_path))
-    yield Application(tmp_path)
+    return Application(tmp_path)
 
 
 def handlers(application: Application, imports: str = "", body: str = "pass") -> None:
