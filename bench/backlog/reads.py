@@ -18,22 +18,31 @@ __all__ = [
     "NOT_FUNCTIONS",
     "NOT_VIEWS",
     "SCHEMAS",
+    "VIEWS",
     "commands",
     "names",
     "queries",
     "subjects",
 ]
 
-_NO_INDEX = "searches finished jobs for those of workflows, without an index"
 NOT_VIEWS: Final = {
     "clinical.configuration_keys": "a list written in the view itself",
     "clinical.rollout_steps": "a list written in the view itself",
     "studio.artifact_types": "a list written in the view itself",
-    "studio.job_tasks": _NO_INDEX,
-    "studio.my_tasks": _NO_INDEX,
     "studio.rollout_steps": "a list written in the view itself",
     "studio.systems": "a list written in the view itself",
 }
+
+# What is read of some views besides their first page, in the way in which users of the profile ask.
+VIEWS: Final = {
+    "studio.job_artifacts": ["studio.job_artifacts where job_id = %(workflow)s"],
+    "studio.job_tasks": ["studio.job_tasks where job_id = %(workflow)s"],
+    "studio.jobs": ["studio.jobs where id = %(workflow)s"],
+    "studio.my_tasks": ["studio.my_tasks where job_id = %(workflow)s"],
+}
+
+# An order of the stock has one task, but a real one 48: a hundred tasks are those of three orders.
+_PAGES: Final = {"studio.job_tasks": 3, "studio.my_tasks": 3}
 
 # The first page by tag, correlation id and time: at most 50 ms with five million finished jobs.
 FIRST_PAGE_CALLS: Final = (
@@ -123,6 +132,8 @@ FUNCTIONS: Final = {
     "studio.failed_documents": ["studio.failed_documents(%(workflow)s)"],
     "studio.is_served": ["studio.is_served('text_generation')"],
     "studio.job_progress": ["studio.job_progress(%(workflow)s)"],
+    "studio.pool_minimum": ["studio.pool_minimum(200, 0, null)"],
+    "studio.public_tasks": ["studio.public_tasks(%(workflow)s)"],
     "studio.read_job": ["studio.read_job(%(workflow)s)"],
     "trunkline.worker_targets": ["trunkline.worker_targets()"],
 }
@@ -154,7 +165,6 @@ NOT_FUNCTIONS: Final = {
     "executor.executor_time": _PARTS,
     "executor.executor_was_reclaimed": _PARTS,
     "studio.job_status": _PARTS,
-    "studio.pool_minimum": "computes from its arguments and three settings",
     "studio.task_status": _PARTS,
 }
 
@@ -302,8 +312,10 @@ def names(connection: psycopg.Connection[Any]) -> tuple[list[str], list[str]]:
 def queries(connection: psycopg.Connection[Any]) -> dict[str, str]:
     """The first page of each view, and each call of a function."""
     views, _ = names(connection)
-    queries = {name: f"{name} limit 100" for name in views if name not in NOT_VIEWS}
-    for calls in FUNCTIONS.values():
+    queries = {
+        name: f"{name} limit {_PAGES.get(name, 100)}" for name in views if name not in NOT_VIEWS
+    }
+    for calls in (*FUNCTIONS.values(), *VIEWS.values()):
         queries |= {call: call for call in calls}
     return queries
 

@@ -17,6 +17,7 @@ _SPACING = {
     "dead": 1.0,
     "events": 9.0,
     "workflows": 4.0,
+    "artifacts": 1.2,
 }
 # What reaches further back than the partitions of today.
 _DATED = ("set_aside", "finished", "events", "workflows")
@@ -202,6 +203,22 @@ insert into trunkline_internal.workflow_ends
 select j.workflow_id, 0, 0, j.job_id, j.finished_at, 'completed' from jobs as j
 """
 
+# Files of finished jobs, none of them of an order above.
+_ARTIFACTS = f"""
+with files as (
+  insert into trunkline_internal.artifacts
+    (artifact_id, job_id, workflow_id, published_at, bytes, attempt, tenant, task, name, kind,
+     content_type, path, sha256)
+  select {_ID}, gen_random_uuid(), gen_random_uuid(), t.at, 1000, 1, 'stock', 'text_generation',
+    'chapter.pdf', 'pdf', 'application/pdf', 'stock/' || n, repeat('0', 64)
+  from generate_series(%(first)s, %(last)s) as n
+  cross join lateral (select now() - n * %(spacing)s * interval '1 second' as at) as t
+  returning bytes
+)
+insert into trunkline_internal.storage_usage (bytes, files, tenant)
+select sum(f.bytes), count(*), 'stock' from files as f having count(*) > 0
+"""
+
 _EVENTS = """
 insert into trunkline_internal.events
   (at, job_id, attempt, kind, to_state, task, queue, worker, actor, detail)
@@ -228,6 +245,7 @@ _STATEMENTS = {
     "dead": _DEAD,
     "events": _EVENTS,
     "workflows": _WORKFLOWS,
+    "artifacts": _ARTIFACTS,
 }
 
 
@@ -241,7 +259,8 @@ def install_profiles(dsn: str) -> None:
 def fill(
     connection: psycopg.Connection[Any], *, waiting: int, set_aside: int, finished: int, dead: int
 ) -> None:
-    """Insert the jobs, an event for every ten waiting jobs, and workflows."""
+    """Insert the jobs, an event for every ten waiting jobs, workflows, and a file for every ten
+    finished jobs."""
     with psycopg.ClientCursor(connection) as cursor:
         cursor.execute(_PROTOTYPES)
         cursor.execute("select count(*) from stock_prototypes")
@@ -253,6 +272,7 @@ def fill(
             "dead": dead,
             "events": waiting // 10,
             "workflows": min(waiting // 20, _WORKFLOWS_KEPT),
+            "artifacts": finished // 10,
         }
         reach = max(rows[table] * _SPACING[table] for table in _DATED)
         cursor.execute(_DAYS, {"days": int(reach / 86400) + 1})

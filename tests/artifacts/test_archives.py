@@ -6,20 +6,26 @@ import io
 import os
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
 import pytest
 from psycopg.types.json import Jsonb
 
+from tests.artifacts.conftest import open_bucket
 from tests.artifacts.sweeping import age_everything, sweep
 from tests.operate.conftest import dsn_as
 from tests.support.calls import Calls
 from tests.support.databases import Database
 from tests.support.internals import storage
+from tests.support.proxy import FaultProxy
+from tests.support.s3_servers import S3Server
+from tests.support.waiting import until
 from trunkline import Trunkline
-from trunkline.artifacts import LocalStore, SyncArchive, SyncArtifacts
+from trunkline.artifacts import LocalStore, Store, SyncArchive, SyncArtifacts
 from trunkline.model import ArchiveContents
 from trunkline.operate import SyncOperator
 
@@ -30,7 +36,7 @@ _HASH = "09ecb6ebc8bcefc733f6f2ec44f791abeed6a99edf0cc31519637898aebd52d8"
 class Shelf:
     """Jobs with files, and the artifacts that a client sees."""
 
-    def __init__(self, database: Database, store: LocalStore, reader: SyncArtifacts) -> None:
+    def __init__(self, database: Database, store: Store, reader: SyncArtifacts) -> None:
         self.database = database
         self.store = store
         self.reader = reader
@@ -111,6 +117,7 @@ def test_ex_55_files_that_are_gone_are_counted_and_listed(shelf: Shelf) -> None:
     shelf.expire("mp3")
     shelf.reader.delete(artifacts["unwanted.txt"], reason="a secret reason")
     shelf.store.delete([artifacts["lost.txt"].storage_path])
+    assert isinstance(shelf.store, LocalStore)
     age_everything(shelf.superuser, shelf.store)
     sweep(shelf.database.dsn, shelf.store)
     for archive in (shelf.reader.zip(job=job), shelf.reader.zip(workflow=workflow)):
@@ -219,3 +226,44 @@ def test_a_client_that_leaves_an_archive_ends_the_reads(shelf: Shelf, tmp_path: 
     assert len(open_files()) == 1
     archive.close()
     assert open_files() == []
+
+
+_LARGE = 48 << 20
+# Of 48 MB: what the sockets between the bucket and the reader may hold.
+_PASSED = 24 << 20
+
+
+@pytest.mark.parametrize("kind", ["swift", "rclone"])
+@pytest.mark.parametrize("reader", ["blocking", "asynchronous"])
+async def test_a_client_that_leaves_an_archive_ends_the_download_from_a_bucket(
+    database: Database, request: pytest.FixtureRequest, kind: str, reader: str
+) -> None:
+    server: S3Server = request.getfixturevalue(kind)
+    address = urlsplit(server.endpoint)
+    assert address.hostname is not None
+    assert address.port is not None
+    with FaultProxy((address.hostname, address.port)) as proxy:
+        bucket = open_bucket(replace(server, endpoint=f"http://127.0.0.1:{proxy.port}"))
+        app = Trunkline(store=bucket)
+        with app.connect_to(dsn_as(database, "producer")):
+            shelf = Shelf(database, bucket, app.sync.artifacts)
+            shelf.calls.enqueue("work")
+            job = shelf.run("a.mp3")
+            (artifact,) = shelf.reader.list(job=job)
+            bucket.put(artifact.storage_path, [os.urandom(1 << 20)] * (_LARGE >> 20))
+            before = proxy.to_clients
+            if reader == "blocking":
+                archive = shelf.reader.zip(job=job)
+                assert len(next(archive)) > 0
+                archive.close()
+            else:
+                stream = await app.artifacts.zip(job=job)
+                assert len(await anext(stream)) > 0
+                await stream.aclose()
+            await app.close()
+
+        # A connection in the middle of an answer cannot be used again.
+        until(
+            lambda: all(link.to_client < 1 << 20 for link in proxy.links), "the download has ended"
+        )
+        assert 0 < proxy.to_clients - before < _PASSED

@@ -257,6 +257,24 @@ def test_a_paced_replay_counts_what_became_of_the_jobs(
     assert document["completed"] >= 2
 
 
+def test_a_replay_of_too_few_to_stop_it_reports_that_too_many_failed_again(
+    cli: Cli, calls: Calls, database: Database
+) -> None:
+    die(calls, 3)
+    arguments = ("dead", "replay", "--task", "once", "--rate", "10/s", "--yes")
+    with answering(database, fail=True):
+        result = process(*arguments, "--stop-at", "10%", dsn=cli.dsn)
+    assert result.returncode == 1
+    assert result.stdout == "3 dead letters replayed; 0 completed, 3 failed again.\n"
+    assert result.stderr == (
+        "Too many failed again. That stops a replay only from --at-least on, which is 20."
+        " Fix the cause first: trunkline dead groups.\n"
+    )
+    with answering(database, fail=False):
+        result = process(*arguments, "--stop-at", "10%", dsn=cli.dsn)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
 def test_a_replay_stops_if_too_many_fail_again(cli: Cli, calls: Calls, database: Database) -> None:
     die(calls, 30)
     group = group_of(cli, "ValueError: no such address")

@@ -120,6 +120,7 @@ def test_every_view_and_function_is_measured_or_has_a_reason(
 ) -> None:
     views, functions = reads.names(stocks[0].watch)
     assert set(reads.NOT_VIEWS) <= set(views)
+    assert set(reads.VIEWS) <= set(views)
     listed = set(reads.FUNCTIONS) | set(reads.NOT_FUNCTIONS)
     assert not listed ^ set(functions), " ".join(sorted(listed ^ set(functions)))
     assert not set(reads.FUNCTIONS) & set(reads.NOT_FUNCTIONS)
@@ -198,6 +199,15 @@ def test_a_session_of_one_tenant_reads_no_more_from_a_larger_backlog(
             *("search_jobs()", "count_jobs()", "dead_letter_groups()"),
             "resolve_job(left(%(job)s::text, 8))",
         )
+    }
+    # The orders of the stock belong to the tenant `stock`.
+    found |= {
+        f"studio.{view} of {tenant}": (
+            small.cost(small.read(f"studio.{view} where {column} = %(workflow)s", tenant)),
+            large.cost(large.read(f"studio.{view} where {column} = %(workflow)s", tenant)),
+        )
+        for view, column in (("jobs", "id"), ("my_tasks", "job_id"), ("job_artifacts", "job_id"))
+        for tenant in ("acme", "stock")
     }
     assert _grown(found) == {}, "\n".join(f"{k}: {v}" for k, v in _grown(found).items())
 

@@ -120,6 +120,7 @@ class Link:
                 self.to_server += len(data)
             else:
                 self.to_client += len(data)
+                self._proxy.to_clients += len(data)
 
     def close(self) -> None:
         """Close both sides; a second call does nothing."""
@@ -145,6 +146,8 @@ class FaultProxy:
         self._tasks: set[asyncio.Task[None]] = set()
         self._new = "pass"
         self._delay = 0.0
+        # Bytes that all connections have received, also those that are closed.
+        self.to_clients = 0
         # After a client sends this marker, its connection receives no more answers.
         self.marker = b""
         self._loop = asyncio.new_event_loop()

@@ -51,7 +51,7 @@ class Deploy:
     def start(self, version: str, task: str) -> tuple[WorkerProcess, str]:
         """A worker of that code, ready; with the name under which it is registered."""
         home = self.folder / version
-        home.mkdir()
+        home.mkdir(exist_ok=True)
         (home / "shop.py").write_text(VERSION.format(go=str(self.folder / "go"), task=task))
         worker = WorkerProcess(
             "shop:app",
@@ -226,9 +226,17 @@ async def test_workers_report_signatures_that_differ_with_the_code(deploy: Deplo
     signatures = {row.worker: row.signatures for row in rows}
     one, two, old, same = (signatures[name] for name in names)
     assert one == two
-    assert old == same
-    assert one["hold"] == old["hold"]
-    assert one["send"] != old["send"]
+
+    def schema(signatures: dict[str, str]) -> dict[str, list[str]]:
+        """The fingerprints of payload and result, without the third, that of the code."""
+        return {task: text.split(":")[:2] for task, text in signatures.items()}
+
+    assert schema(old) == schema(same)
+    assert schema(one)["hold"] == schema(old)["hold"]
+    assert schema(one)["send"] != schema(old)["send"]
+    codes = [{text.split(":")[2] for text in each.values()} for each in (one, two, old, same)]
+    assert [len(code) for code in codes] == [1, 1, 1, 1]
+    assert len(set.union(*codes)) == 3
 
 
 # The result of `read` changes its type. Each of the handlers reads one that the other code stored.
@@ -282,11 +290,11 @@ LETTER = {
 }
 
 
-async def stored_by_new_code(deploy: Deploy, task: str) -> UUID:
+async def stored_by_new_code(deploy: Deploy, task: str, code: str = TEXT) -> UUID:
     """Let a worker with new code store a result and end, and return the job that will read it."""
     scene = deploy.scene
     scene.superuser.execute("select trunkline.pause_queue('later')")
-    worker, _ = deploy.start("first", TEXT)
+    worker, _ = deploy.start("first", code)
     if task == "send":
         scene.superuser.execute("select trunkline.start_workflow(%s)", (Jsonb(LETTER),))
         (row,) = scene.rows("select job_id from trunkline.jobs where task = 'send'")
@@ -335,6 +343,55 @@ async def test_a_result_that_old_code_cannot_read_waits_for_new_code(
     scene.database.move_time("61 seconds")
     found = await scene.until_state(job, "dead", "completed")
     assert (found.state, found.result, found.failures) == ("completed", "red", 0)
+
+
+# Only the annotation of the step's function differs, in a module of its own.
+PAGES = "async def look(to: str) -> {kind}:\n    return {value}\n"
+READS_PAGES = """
+import pages
+from trunkline import Context
+
+@app.task
+async def stepwise(ctx: Context, to: str) -> str:
+    found = await ctx.step("look", pages.look, to)
+    await ctx.wait_for("go")
+    return f"{found}"
+"""
+
+
+def write_pages(deploy: Deploy, version: str, **code: str) -> None:
+    home = deploy.folder / version
+    home.mkdir()
+    (home / "pages.py").write_text(PAGES.format(**code))
+
+
+async def test_a_step_result_waits_for_code_that_differs_only_in_the_function_of_the_step(
+    deploy: Deploy,
+) -> None:
+    scene = deploy.scene
+    for version in ("first", "new"):
+        write_pages(deploy, version, kind="str", value="'red'")
+    write_pages(deploy, "old", kind="int", value="7")
+    job = await stored_by_new_code(deploy, "stepwise", READS_PAGES)
+    _, new = await deploy.busy("new", READS_PAGES)
+    old_worker, old = deploy.start("old", READS_PAGES)
+    continue_job(deploy, job, "stepwise")
+    found = await scene.until_state(job, "scheduled", "dead", "completed")
+    assert (found.state, found.failures, found.deferrals) == ("scheduled", 0, 1)
+    assert found.reason == (
+        f"the result of step look does not fit the code of {old};"
+        f" {new} has another version of stepwise"
+    )
+
+    # Nobody could read it once only workers with that code are left.
+    deploy.started[-2].destroy()
+    scene.database.move_time("20 minutes")
+    write_pages(deploy, "same", kind="int", value="7")
+    deploy.start("same", READS_PAGES)
+    found = await scene.until_state(job, "dead", "completed")
+    assert (found.state, found.reason, found.failures) == ("dead", "not_retryable", 1)
+    assert found.last_error["result"] == "the result of step look"
+    await eventually(lambda: old_worker.says("look"), "the old worker logs it")
 
 
 @pytest.mark.parametrize("task", RESULTS)

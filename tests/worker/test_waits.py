@@ -104,6 +104,64 @@ async def test_branches_of_a_gather_finish_their_steps_first(scene: Scene) -> No
     assert done == ["a", "b"]
 
 
+async def test_a_branch_without_steps_goes_on_after_the_attempt_but_changes_nothing(
+    scene: Scene,
+) -> None:
+    """As `gather` leaves it after an exception: nobody waits for it, and nobody cancels it."""
+    leave = asyncio.Event()
+    refused: dict[str, str] = {}
+    ran: list[str] = []
+
+    async def effect() -> None:
+        ran.append("step")
+
+    async def try_all(ctx: Context) -> None:
+        async def in_transaction() -> None:
+            async with ctx.transaction() as transaction:
+                await transaction.execute("create table public.left_over ()")
+
+        for name, call in {
+            "step": lambda: ctx.step("late", effect),
+            "wait": lambda: ctx.wait_for("late"),
+            "progress": lambda: ctx.progress(50),
+            "transaction": in_transaction,
+        }.items():
+            try:
+                await call()
+            except BaseException as error:  # noqa: BLE001 - Suspended is one
+                refused[name] = type(error).__name__
+
+    async def plain(ctx: Context) -> None:
+        if ctx.attempt == 1:
+            await leave.wait()
+            await try_all(ctx)
+
+    @scene.app.task
+    async def work(ctx: Context) -> int:
+        answer, _ = await asyncio.gather(ctx.wait_for("go"), plain(ctx))
+        return int(answer)
+
+    async with scene.working():
+        (job,) = await scene.enqueue("work")
+        # It has no slot while the branch still runs, and the next attempt does not wait for it.
+        await scene.until_state(job, "blocked")
+        await scene.app.send_event(job, "go", 1)
+        found = await scene.until_state(job, "completed", "dead")
+        assert (found.result, found.attempt, refused) == (1, 2, {})
+        leave.set()
+        await eventually(lambda: len(refused) == 4, "each call of the branch is refused")
+    assert refused == {
+        "step": "Suspended",
+        "wait": "Suspended",
+        "progress": "StaleAttempt",
+        "transaction": "StaleAttempt",
+    }
+    assert ran == []
+    assert scene.value("select to_regclass('public.left_over')") is None
+    steps = scene.rows("select name from trunkline.job_steps(%s)", job)
+    assert [row.name for row in steps] == ["go"]
+
+
 async def test_a_task_group_that_waits_is_suspended(scene: Scene) -> None:
     @scene.app.task
     async def work(ctx: Context) -> Any:

@@ -141,7 +141,7 @@ _DOMAINS = {
 _LEFT_OUT = re.compile(
     # Released migrations; the generated twin of the asynchronous client; stubs of outside
     # services; demonstrations; texts about errors.
-    r"/migrations/|/_sync/|/stubs/|/demo|/sql/validate/|/errors/(?!base|refusals)"
+    r"/migrations/|/_sync/|/stubs/|/demo|/sql/validate/|/errors/(?!base|refusals|durable_refusals)"
 )
 # They compare generated pages with their sources and would detect any change of a text.
 _NO_TESTS = frozenset({"tests/docs/test_generators.py", "tests/unit/test_requirements.py"})

@@ -232,8 +232,22 @@ def _in_batches(
             f"The replay stopped, because {share}. Fix the cause first: trunkline dead groups."
             f"{where}"
         )
+    if isinstance(step, PacedReplay) and _failed_too_often(chosen, step):
+        least = chosen.ctx.params["at_least"]
+        click.echo(
+            "Too many failed again. That stops a replay only from --at-least on, which is "
+            f"{least:,}. Fix the cause first: trunkline dead groups.",
+            err=True,
+        )
+        return 1
     outcomes = step.outcomes if step else {}
     return 1 if any(number and name not in _OUTCOMES for name, number in outcomes.items()) else 0
+
+
+def _failed_too_often(chosen: Chosen, step: PacedReplay) -> bool:
+    """Whether a replay of too few dead letters to stop it has the share of --stop-at."""
+    stop_at = chosen.ctx.params["stop_at"]
+    return stop_at is not None and step.failed > stop_at * step.replayed
 
 
 @contextmanager

@@ -194,8 +194,9 @@ def replay(
 
     They get all their attempts again. Without --rate, a filter replays 1,000 at a time. Ctrl-C
     stops after the current batch, or within a second between two batches, and prints the command
-    that continues. The exit code is 1 if --stop-at stopped it. With --stop-at, the end waits up
-    to ten seconds for the last jobs; failures after that do not count.
+    that continues. The exit code is 1 if more than --stop-at have failed again, also when too few
+    were replayed to stop it. With --stop-at, the end waits up to ten seconds for the last jobs;
+    failures after that do not count.
     """
     if rate is None and stop_at is not None:
         raise click.UsageError("--stop-at is for --rate, which gives jobs time to fail.")

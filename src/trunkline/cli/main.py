@@ -10,7 +10,9 @@ import importlib
 import json
 import logging
 import os
+import shutil
 import sys
+import textwrap
 from typing import Any, NoReturn
 
 import click
@@ -151,8 +153,8 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run the command line; report each error as a readable message and an exit code."""
-    if _wants_json():
-        logging.lastResort = _JsonWarnings(logging.WARNING)
+    warnings = _JsonWarnings if _wants_json() else _TextWarnings
+    logging.lastResort = warnings(logging.WARNING)
     try:
         # No colours if the environment asks for none (no-color.org); otherwise click decides.
         result = cli.main(prog_name="trunkline", standalone_mode=False, color=_colour())
@@ -189,6 +191,17 @@ class _JsonWarnings(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         warning = {"message": record.getMessage(), "logger": record.name}
         click.echo(escaped_json(json.dumps({"warning": warning}, ensure_ascii=False)), err=True)
+
+
+class _TextWarnings(logging.Handler):
+    """Writes otherwise unhandled warnings as text, in a terminal without breaking words."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = escaped_lines(record.getMessage())
+        if sys.stderr.isatty():
+            width = shutil.get_terminal_size().columns
+            text = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
+        click.echo(text, err=True)
 
 
 def _of_driver(error: Exception) -> TrunklineError | None:

@@ -1,6 +1,6 @@
 """Errors of stores and of links to their files.
 
-Refusals of the engine about artifacts are in `trunkline.errors.refusals`.
+Refusals of the engine about artifacts are in `trunkline.errors.durable_refusals`.
 """
 
 from trunkline.errors.base import TrunklineError

@@ -1,6 +1,7 @@
 """Refusals of the engine: one class for each row of trunkline_internal.refusals().
 
-The installation's refusals are in `trunkline.errors.schema`. ``retryable`` is true if the same
+Those of workflows, steps, events and artifacts are in `trunkline.errors.durable_refusals`, those of
+the installation in `trunkline.errors.schema`. ``retryable`` is true if the same
 request, unchanged, may succeed later.
 """
 
@@ -12,14 +13,6 @@ class ArrayLengthMismatch(Refusal):
 
     code = "array_length_mismatch"
     sqlstate = "TL008"
-
-
-class ArtifactGone(Refusal):
-    """The artifact was deleted; its row is kept for a while."""
-
-    code = "artifact_gone"
-    sqlstate = "TL057"
-    http_status = 410
 
 
 class AttemptCancelled(Refusal):
@@ -44,22 +37,6 @@ class EmptyFilter(Refusal):
     sqlstate = "TL038"
 
 
-class EventMismatch(Refusal):
-    """An event with the same event id was sent before with another payload."""
-
-    code = "event_mismatch"
-    sqlstate = "TL050"
-    http_status = 409
-
-
-class EventTooLarge(Refusal):
-    """The payload of an event is larger than 64 KB."""
-
-    code = "event_too_large"
-    sqlstate = "TL051"
-    http_status = 413
-
-
 class IdempotencyMismatch(Refusal):
     """An idempotency key was used before for another task or payload."""
 
@@ -73,13 +50,6 @@ class InvalidArgument(Refusal):
 
     code = "invalid_argument"
     sqlstate = "TL028"
-
-
-class InvalidArtifact(Refusal):
-    """A name, kind, size, hash or path of an artifact is not valid."""
-
-    code = "invalid_artifact"
-    sqlstate = "TL058"
 
 
 class InvalidCost(Refusal):
@@ -117,26 +87,12 @@ class InvalidSetting(Refusal):
     sqlstate = "TL021"
 
 
-class InvalidWorkflow(Refusal):
-    """The graph of a workflow is not valid; the detail names the problem, step and path."""
-
-    code = "invalid_workflow"
-    sqlstate = "TL041"
-
-
 class IsolationLevel(Refusal):
     """The isolation level is above READ COMMITTED, so the function could read old rows."""
 
     code = "isolation_level"
     sqlstate = "TL016"
     http_status = 500
-
-
-class JobsTooDeep(Refusal):
-    """Jobs that wait for other jobs are nested more than 10 levels deep."""
-
-    code = "jobs_too_deep"
-    sqlstate = "TL055"
 
 
 class LimitKeyMissing(Refusal):
@@ -175,14 +131,6 @@ class NegativeDelay(Refusal):
 
     code = "negative_delay"
     sqlstate = "TL004"
-
-
-class NothingToRetry(Refusal):
-    """The workflow has ended without a dead job that could run again."""
-
-    code = "nothing_to_retry"
-    sqlstate = "TL047"
-    http_status = 409
 
 
 class PayloadNotObject(Refusal):
@@ -242,35 +190,12 @@ class StaleAttempt(Refusal):
     http_status = 409
 
 
-class StepTooLarge(Refusal):
-    """The result of a step is larger than the setting max_payload_bytes."""
-
-    code = "step_too_large"
-    sqlstate = "TL052"
-    http_status = 413
-
-
-class StorageQuotaExceeded(Refusal):
-    """The artifacts of a tenant would take more than its quota."""
-
-    code = "storage_quota_exceeded"
-    sqlstate = "TL059"
-    http_status = 507
-
-
 class TenantDenied(Refusal):
     """The request names a tenant that the session does not act for."""
 
     code = "tenant_denied"
     sqlstate = "TL017"
     http_status = 403
-
-
-class TooManySteps(Refusal):
-    """A job has recorded 10,000 steps."""
-
-    code = "too_many_steps"
-    sqlstate = "TL053"
 
 
 class UniqueKeyHeld(Refusal):
@@ -280,14 +205,6 @@ class UniqueKeyHeld(Refusal):
     sqlstate = "TL018"
     retryable = True
     http_status = 409
-
-
-class UnknownArtifact(Refusal):
-    """There is no such artifact, or it belongs to another tenant."""
-
-    code = "unknown_artifact"
-    sqlstate = "TL056"
-    http_status = 404
 
 
 class UnknownDuty(Refusal):
@@ -322,14 +239,6 @@ class UnknownQueue(Refusal):
     http_status = 404
 
 
-class UnknownRecordedStep(Refusal):
-    """The job has no recorded step of this name and key."""
-
-    code = "unknown_recorded_step"
-    sqlstate = "TL054"
-    http_status = 404
-
-
 class UnknownSchedule(Refusal):
     """There is no such schedule; the detail lists the known ones."""
 
@@ -343,14 +252,6 @@ class UnknownSetting(Refusal):
 
     code = "unknown_setting"
     sqlstate = "TL020"
-    http_status = 404
-
-
-class UnknownStep(Refusal):
-    """The workflow has no step of this name, or the job does not depend on it."""
-
-    code = "unknown_step"
-    sqlstate = "TL044"
     http_status = 404
 
 
@@ -376,14 +277,6 @@ class UnknownWorker(Refusal):
     http_status = 404
 
 
-class UnknownWorkflow(Refusal):
-    """No workflow has this id, or it belongs to another tenant."""
-
-    code = "unknown_workflow"
-    sqlstate = "TL043"
-    http_status = 404
-
-
 class WorkerRequired(Refusal):
     """The name of the worker is null, empty or too long."""
 
@@ -391,33 +284,9 @@ class WorkerRequired(Refusal):
     sqlstate = "TL007"
 
 
-class WorkflowJobGone(Refusal):
-    """A job that the rerun needs was discarded or is past retention; the detail names its step."""
-
-    code = "workflow_job_gone"
-    sqlstate = "TL046"
-    http_status = 410
-
-
-class WorkflowTooLarge(Refusal):
-    """A workflow has more jobs or dependencies than one may have."""
-
-    code = "workflow_too_large"
-    sqlstate = "TL042"
-    http_status = 413
-
-
 class WrongState(Refusal):
     """The job is not in a state that allows this."""
 
     code = "wrong_state"
     sqlstate = "TL019"
-    http_status = 409
-
-
-class WrongWorkflowState(Refusal):
-    """The workflow is not in a state that allows the call."""
-
-    code = "wrong_workflow_state"
-    sqlstate = "TL045"
     http_status = 409

@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from trunkline.errors import durable_refusals, schema
 from trunkline.errors import refusals as ours
-from trunkline.errors import schema
 from trunkline.errors.base import Refusal
 
-_MODULES = (ours, schema)
+_MODULES = (ours, durable_refusals, schema)
 
 # Every class with a SQLSTATE. Base classes such as InstallationRefused have none.
 SQLSTATES: Final[dict[str, type[Refusal]]] = {

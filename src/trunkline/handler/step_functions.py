@@ -17,6 +17,7 @@ __all__ = [
     "StepCall",
     "call_function",
     "call_function_async",
+    "refuse_inside",
     "sibling",
     "sibling_async",
 ]
@@ -33,6 +34,16 @@ class StepCall:
 
 # The call of a step that runs in this context.
 INSIDE: Final[ContextVar[StepCall | None]] = ContextVar("trunkline_step", default=None)
+
+
+def refuse_inside(what: str) -> None:
+    """Refuse a wait for something within a step."""
+    inside = INSIDE.get()
+    if inside is not None:
+        raise InvalidTask(
+            f"Step {inside.name} waits for {what}",
+            hint="A step cannot be suspended: wait in the handler, between two steps.",
+        )
 
 
 async def call_function_async(

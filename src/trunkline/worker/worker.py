@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -33,6 +34,7 @@ from trunkline.errors import (
 )
 from trunkline.worker.backends import Services
 from trunkline.worker.claimer import Claimer
+from trunkline.worker.code_version import CodeVersions
 from trunkline.worker.completer import Completer
 from trunkline.worker.duties import Duties
 from trunkline.worker.executor import Executor
@@ -168,12 +170,18 @@ class Worker:
                 host=socket.gethostname(),
                 pid=os.getpid(),
                 version=__version__,
-                detail={**self._detail(), "signatures": self._signatures()},
+                detail={**self._detail(), "signatures": self._signatures},
             )
         )
 
+    @cached_property
     def _signatures(self) -> dict[str, str]:
-        return {name: task.schema.signature for name, task in self._tasks.items()}
+        # Read once: a deploy may replace the files while this process runs.
+        code = CodeVersions()
+        return {
+            name: f"{task.schema.signature}:{code.of(task.handler)}"
+            for name, task in self._tasks.items()
+        }
 
     async def _work(self, dsn: str) -> None:
         options, shutdown = self._options, self._shutdown

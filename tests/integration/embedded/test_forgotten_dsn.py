@@ -7,6 +7,7 @@ import textwrap
 
 import pytest
 
+from tests.cli.terminal import PROGRAM, Terminal
 from tests.integration.embedded.place import Place
 from tests.support.waiting import until
 from trunkline.embedded import pin, status
@@ -84,6 +85,16 @@ def test_threads_that_connect_at_the_same_time_warn_once(place: Place) -> None:
     )
     assert ended.returncode == 0, ended.stderr
     assert warnings(ended.stderr) == 1
+
+
+def test_the_warning_breaks_no_word_in_a_terminal(place: Place) -> None:
+    with Terminal(*PROGRAM, "queues", "list", home=place.home, columns=80) as shown:
+        assert shown.end() == 0
+        lines = [line.rstrip() for line in shown.screen.display]
+    start = next(n for n, line in enumerate(lines) if line.startswith(_WARNING[:20]))
+    text = " ".join(lines[start : start + 4])
+    for part in ("which other machines cannot reach.", "TRUNKLINE_EMBEDDED=1 if this is intended"):
+        assert part in text, lines
 
 
 @pytest.mark.parametrize("empty", ["", "  "])

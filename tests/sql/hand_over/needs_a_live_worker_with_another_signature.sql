@@ -1,20 +1,20 @@
 -- A job is put back only for a live worker that serves its task, queue and tenant with other code; otherwise it is dead at once.
 \ir ../helpers/tools.sql
-select plan(16);
+select plan(19);
 
 set session authorization trunkline_worker;
 select trunkline.register_task(p_task => 'mail') \g /dev/null
 select trunkline.register_worker(p_worker => 'w1', p_tasks => array['mail'], p_detail => '{"slots": 4, "signatures": {"mail": "old"}}') \g /dev/null
 
 -- What becomes of a new job that w1 hands over, with the worker it is handed to.
-create function pg_temp.handed(p_field text default 'colour') returns text language plpgsql as $$
+create function pg_temp.handed(p_field text default 'colour', p_result text default null) returns text language plpgsql as $$
 declare
   v_answer trunkline.handover;
   v_job uuid := t.started(p_task => 'mail');
 begin
   select h.* into strict v_answer from trunkline.hand_over(
     p_worker => 'w1', p_jobs => array[v_job], p_attempts => array[1],
-    p_errors => array[jsonb_build_object('message', 'does not fit', 'field', p_field)]
+    p_errors => array[jsonb_strip_nulls(jsonb_build_object('message', 'does not fit', 'field', p_field, 'result', p_result))]
   ) as h;
   if (t.job(v_job)).state <> v_answer.state then
     raise exception 'the job is % and not %', (t.job(v_job)).state, v_answer.state;
@@ -65,6 +65,20 @@ select trunkline_test.move_time('11 seconds') \g /dev/null
 select is(pg_temp.handed(), 'ok dead', 'one that missed two pulses counts as gone');
 select trunkline.pulse(p_worker => 'w2', p_detail => '{"slots": 5}') \g /dev/null
 select is(pg_temp.handed(), 'ok scheduled w2', 'its signatures outlive a pulse');
+
+-- A signature has the payload, the result and the code.
+select trunkline.register_worker(p_worker => 'w1', p_tasks => array['mail'], p_detail => '{"signatures": {"mail": "old:r:c"}}') \g /dev/null
+select pg_temp.other('{"mail": "old:r:d"}') \g /dev/null
+select is(pg_temp.handed(), 'ok dead', 'a payload does not fit other code with the same fingerprint either');
+select is(
+  pg_temp.handed(p_field => null, p_result => 'the result of step look'), 'ok scheduled w2',
+  'a result may fit code that differs in nothing else'
+);
+select pg_temp.other('{"mail": "old:r:c"}') \g /dev/null
+select is(pg_temp.handed(p_field => null, p_result => 'the result of step look'), 'ok dead', 'but not the same code');
+select trunkline.register_worker(p_worker => 'w1', p_tasks => array['mail'], p_detail => '{"slots": 4, "signatures": {"mail": "old"}}') \g /dev/null
+select pg_temp.other('{"mail": "new"}') \g /dev/null
+select trunkline.pulse(p_worker => 'w2', p_detail => '{"slots": 5}') \g /dev/null
 
 set session authorization trunkline_operator;
 select results_eq(

@@ -8,7 +8,8 @@ from typing import Any, Final
 __all__ = ["PHASES", "Bar"]
 
 PHASES: Final = ("queued", "calculating", "text", "pdf", "audio", "finalizing", "complete")
-_WIDTH: Final = 40
+# With the time before it and the longest message after it, a line has at most 80 characters.
+_WIDTH: Final = 16
 
 
 class Bar:
@@ -29,7 +30,7 @@ class Bar:
         self.falls += fell
         self._percent, self._phase = percent, phase
         filled = percent * _WIDTH // 100
-        ready = f"{progress['docsComplete']:2}/{progress['docsTotal']} documents"
+        ready = f"{progress['docsComplete']:2}/{progress['docsTotal']}"
         line = (
             f"[{'#' * filled}{'.' * (_WIDTH - filled)}] {percent:3} %  {ready}"
             f"  {progress['message']}"

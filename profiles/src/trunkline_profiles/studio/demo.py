@@ -18,7 +18,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from uuid import UUID, uuid4
@@ -29,6 +28,7 @@ from psycopg.types.json import Jsonb
 from trunkline.errors import ProfileError, ProfileNeedsPackages
 from trunkline.profiles import session, temporary_database
 from trunkline_profiles.studio import PROFILE
+from trunkline_profiles.studio.account import Account, lines
 from trunkline_profiles.studio.bar import Bar
 from trunkline_profiles.studio.handlers.adapters import adapters
 from trunkline_profiles.studio.handlers.chapter import decode
@@ -86,53 +86,6 @@ _NAMES: Final = b"select a.storage_path, a.name from studio.job_artifacts as a"
 _SLOW: Final = "trunkline_profiles.studio.stubs.speech:SlowSpeaker"
 
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """The order and its outcome."""
-
-    documents: int
-    tasks: int
-    completed: int
-    percent: int
-    status: str
-    # Rows of files, files in the store, and files of which the hash equals that of their row.
-    artifacts: int
-    files: int
-    equal: int
-    # Files that a reader accepts: pages, recordings with their duration, texts.
-    opened: int
-    # Files in the store without a row, and rows without their file.
-    orphans: int
-    missing: int
-    killed: int
-    # The file that the killed worker had uploaded, and whether it is gone.
-    unpublished: str
-    unpublished_removed: bool
-    reclaimed: int
-    calls: int
-    paid: int
-    # How often the percentage or the phase was lower than before.
-    falls: int
-    seconds: float
-
-    @property
-    def balanced(self) -> bool:
-        """Whether every task is accounted for, and the store has what the rows say."""
-        return (
-            self.tasks == self.completed == 3 * self.documents
-            and self.percent == 100
-            and self.status == "complete"
-            # A text, a PDF, a recording and metadata for each document, and the two of the order.
-            and self.artifacts == 4 * self.documents + 2
-            and self.artifacts == self.files == self.equal == self.opened
-            and not (self.orphans or self.missing)
-            and self.killed == 1
-            and self.unpublished_removed
-            and self.paid == self.documents
-            and self.falls == 0
-        )
 
 
 class _Recording(NamedTuple):
@@ -288,7 +241,7 @@ class _Play:
                 raise ProfileError(f"Not done within {self._deadline:.0f} s", hint=log)
             if self._killed is None and (found := stage.kill_a_recorder()):
                 self._killed = found
-                self._say(f"killed {found[0]}, which had uploaded a recording and not published it")
+                self._say(f"killed {found[0]} between upload and completion")
                 stage.start_worker("audio", TRUNKLINE_STUDIO_SPEECH="espeak")
             # More often than the duty, to match the short leases.
             stage.ask("reclaim")
@@ -360,36 +313,12 @@ def run(
             f"The demonstration cannot run: {'; '.join(missing.values())}",
             hint="Install the packages with: pip install 'trunkline-profiles[studio]'",
         )
-    say(
-        "Starting a PostgreSQL, a stub of the text model and four workers in a temporary folder ..."
-    )
+    say("Starting PostgreSQL, a stub of the text model and four workers ...")
     with _stage(documents) as stage:
         account = _Play(stage, documents, deadline, say).run()
         if keep is not None:
             stage.copy_files(keep)
         return account
-
-
-def lines(account: Account) -> Iterator[str]:
-    """The account as text."""
-    yield ""
-    facts = {
-        "order": f"{account.status}, {account.percent} %, {account.documents} documents",
-        "bar": "never went back" if not account.falls else f"went back {account.falls} times",
-        "tasks": f"{account.completed} of {account.tasks} complete,"
-        f" {account.reclaimed} taken back from the killed worker",
-        "files": f"{account.files} in the store for {account.artifacts} rows:"
-        f" {account.equal} with equal hashes, {account.opened} that open,"
-        f" {account.orphans} without a row, {account.missing} missing",
-        "killed": f"{account.killed} worker between upload and completion",
-        "its file": f"{Path(account.unpublished).name or 'none'},"
-        f" {'removed' if account.unpublished_removed else 'NOT removed'}",
-        "model": f"{account.calls} calls, {account.paid} texts paid for",
-        "seconds": f"{account.seconds}",
-        "balanced": "yes" if account.balanced else "NO",
-    }
-    for fact, value in facts.items():
-        yield f"{fact:10}  {value}"
 
 
 def _opens(path: str, kind: str, content: bytes, duration: float | None) -> bool:

@@ -28,9 +28,9 @@ from trunkline.handler.child_jobs import (
 )
 from trunkline.handler.step_book import StepBook, StepId
 from trunkline.handler.step_functions import (
-    INSIDE,
     StepCall,
     call_function_async,
+    refuse_inside,
     sibling_async,
 )
 from trunkline.handler.step_values import (
@@ -226,7 +226,7 @@ class AsyncSteps:
         """See Context.gather_jobs."""
         check_on_change(on_change)
         graph = ChildGraph(requests)
-        self._refuse_inside("other jobs")
+        refuse_inside("other jobs")
         if not graph.steps:
             return []
         await self._enter()
@@ -295,7 +295,7 @@ class AsyncSteps:
     async def _wait(
         self, kind: str, name: str, key: str | None, address: str | None, limit: float | None
     ) -> RecordedStep:
-        self._refuse_inside(f"{kind} {name}")
+        refuse_inside(f"{kind} {name}")
         await self._enter()
         with self._book.calling(kind, name, key) as step:
             recorded = self._book.find(step)
@@ -318,15 +318,6 @@ class AsyncSteps:
             if answer.outcome not in {"over", "timeout"}:
                 await self._leave(answer)
             return self._book.add(step, place, None, answer.result)
-
-    @staticmethod
-    def _refuse_inside(what: str) -> None:
-        inside = INSIDE.get()
-        if inside is not None:
-            raise InvalidTask(
-                f"Step {inside.name} waits for {what}",
-                hint="A step cannot be suspended: wait in the handler, between two steps.",
-            )
 
     async def _enter(self) -> None:
         """Check that the attempt goes on, and read what earlier attempts have recorded."""

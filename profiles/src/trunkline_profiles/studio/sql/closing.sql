@@ -36,6 +36,7 @@ begin
         ('f', 'job_status', c_jobs || array['authenticated']),
         ('f', 'task_status', c_jobs || array['authenticated']),
         ('f', 'job_progress', c_jobs || array['authenticated']),
+        ('f', 'public_tasks', c_jobs || array['authenticated']),
         -- Workers.
         ('f', 'claim_tasks', array['trunkline_worker']),
         ('f', 'heartbeat_task', array['trunkline_worker']),

@@ -3,7 +3,7 @@
 -- The payload has a field too many or too few. During a rolling deploy, jobs of new code reach old workers and the
 -- reverse. The handler did not run, so the charges of the claim are refunded. The key field of each error names the field.
 -- An error with the key result is about a recorded result, or one of another job. The handler may have run, so nothing is
--- refunded, and a worker counts as another version if any task has other parameters or another result there.
+-- refunded, and a worker counts as another version if any task has other parameters, another result or other code there.
 -- Locks its rows in id order.
 create or replace function trunkline.hand_over(
   p_worker text,

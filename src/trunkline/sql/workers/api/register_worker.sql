@@ -1,7 +1,7 @@
 -- Registers a worker process, so that the engine notices its death after two missed pulses (setting pulse_misses).
 -- The worker starts awake: its requests to be notified, made with sleep, are removed.
--- The key signatures of p_detail maps tasks to fingerprints of the payload that this worker's code accepts, and after a colon
--- of the result. It is stored separately from the detail, which every pulse replaces. hand_over compares it.
+-- The key signatures of p_detail maps tasks to fingerprints of the payload that this worker's code accepts, of the result, and of
+-- the code, with colons between them. It is stored separately from the detail, which every pulse replaces. hand_over compares it.
 create or replace function trunkline.register_worker(
   p_worker text,
   p_queues text[] default null,

@@ -1,6 +1,7 @@
 -- Returns the newest live worker that serves a task, queue and tenant with other code than the given worker; null if none does.
 -- Other code has another fingerprint of the task's payload, the part of its signature before the colon. With p_results the
--- question is whether it may read a result that this code cannot: then any task that both serve counts, with its result.
+-- question is whether it may read a result that this code cannot: then any task that both serve counts, with its result and
+-- its code. Types of recorded steps are known only where the handler runs, so any difference in its code may be one of them.
 -- Draining workers do not count, because they claim nothing. Workers without a fingerprint do not count either, because
 -- they may run the same code. PL/pgSQL, because hand_over calls it for each job.
 create or replace function trunkline_internal.other_version(

@@ -86,10 +86,10 @@ cross join (values (50), (95)) as p (share)
 where o.state = 'completed'
 group by p.share
 union all
--- Of the studio's files, so this reads a row for each file that is kept.
-select 'artifact_bytes', null, coalesce(sum(a.file_size_bytes), 0), false from studio.job_artifacts as a
+-- These three are of the whole store. The engine keeps a sum for each tenant, so this does not read a row for each file; and a
+-- file without an artifact does not say which profile it belongs to.
+select 'artifact_bytes', null, coalesce(sum(s.used_bytes), 0), false from trunkline.storage as s
 union all
--- These two are of the whole store: a file without an artifact does not say which profile it belongs to.
 select 'files_to_remove', null, count(*), false from (select from trunkline.file_removals limit 10000) as f
 union all
 select 'orphan_files', null, s.orphans, false from trunkline.store_sweep as s;

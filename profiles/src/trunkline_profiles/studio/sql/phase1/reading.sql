@@ -213,9 +213,12 @@ from trunkline.workflows as w
 where w.name = any(array(select t.type from studio.job_types as t));
 comment on view studio.jobs is 'Jobs with their progress; users see their own.';
 
+-- By the tasks of one job after another, because finished tasks have no index by job. A filter by job_id reads one job.
 create or replace view studio.job_tasks with (security_barrier = true) as
 select
-  j.job_id as id, j.workflow_id as job_id, j.task as task_type, j.workflow_step as sequence, j.payload as input, j.result as output,
+  j.job_id as id, w.workflow_id as job_id, j.task as task_type, j.workflow_step as sequence,
+  (select b.payload from trunkline.jobs as b where b.job_id = j.job_id) as input,
+  (select b.result from trunkline.jobs as b where b.job_id = j.job_id) as output,
   studio.task_status(p_state => j.state) as status,
   case when j.state = 'running' then j.worker end as worker_id,
   case when j.state = 'running' then j.attempt end as lease_token,
@@ -225,14 +228,31 @@ select
   j.max_attempts,
   coalesce(j.last_error ->> 'message', case when j.state = 'cancelled' then j.reason end) as error,
   j.created_at, j.run_at, j.finished_at, j.tenant as user_id
-from trunkline.jobs as j
-where j.workflow_id is not null
+from trunkline.workflows as w
+cross join lateral trunkline.workflow_jobs(p_workflow => w.workflow_id, p_limit => 1000) as j
+where w.name = any(array(select t.type from studio.job_types as t))
   and j.task = any(array(select t.task_type from studio.task_types as t where t.place is not null));
 comment on view studio.job_tasks is 'Tasks of jobs; sequence is 3 times the document for text, one more for PDF and two more for audio.';
 
 -- Users see the public part of their tasks: no input, no worker and no errors of the service.
+create or replace function studio.public_tasks(p_job uuid)
+returns table (id uuid, task_type text, sequence integer, status text, created_at timestamptz, finished_at timestamptz)
+language sql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select j.job_id, j.task, j.workflow_step, studio.task_status(p_state => j.state), j.created_at, j.finished_at
+  from trunkline.workflow_jobs(p_workflow => p_job, p_limit => 1000) as j
+  where j.task = any(array(select t.task_type from studio.task_types as t where t.place is not null))
+$$;
+comment on function studio.public_tasks(uuid) is 'Returns the tasks of a job with the fields that its user may see. A job that the caller may not see is refused as unknown.';
+
 create or replace view studio.my_tasks with (security_barrier = true) as
-select t.id, t.job_id, t.task_type, t.sequence, t.status, t.created_at, t.finished_at from studio.job_tasks as t;
+select t.id, w.workflow_id as job_id, t.task_type, t.sequence, t.status, t.created_at, t.finished_at
+from trunkline.workflows as w
+cross join lateral studio.public_tasks(p_job => w.workflow_id) as t
+where w.name = any(array(select o.type from studio.job_types as o));
 comment on view studio.my_tasks is 'Tasks of the caller''s jobs with the fields that users may see.';
 
 create or replace view studio.job_artifacts with (security_barrier = true) as

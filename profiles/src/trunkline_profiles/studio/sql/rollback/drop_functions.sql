@@ -8,6 +8,7 @@ drop view if exists studio.rollout_steps;
 drop view if exists studio.metrics;
 drop view if exists studio.job_artifacts;
 drop view if exists studio.my_tasks;
+drop function if exists studio.public_tasks;
 drop view if exists studio.job_tasks;
 drop view if exists studio.jobs;
 drop function if exists studio.run_step;
