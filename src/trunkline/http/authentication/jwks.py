@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import time
+from collections.abc import Callable
 from typing import Final
 
 import httpx2
@@ -28,34 +29,34 @@ _LARGEST: Final = 256 * 1024
 class RemoteKeys:
     """The keys of one address: the last good set, renewed by one fetch at a time."""
 
-    def __init__(self, url: str, client: httpx2.AsyncClient | None = None) -> None:
+    def __init__(self, url: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._url = url
-        self._client = client
+        self._clock = clock
         self._keys: list[VerificationKey] = []
-        self._fetched = 0.0
-        self._tried = -_PAUSE
+        self._fetched = clock() - _LONGEST
+        self._tried = clock() - _PAUSE
         self._lock = asyncio.Lock()
 
     async def keys(self, kid: str | None) -> list[VerificationKey]:
         """Return the keys; fetch them again if they are old, or if none has this id."""
-        now = time.monotonic()
+        now = self._clock()
         known = self._keys and now - self._fetched < _FRESH
         if known and (kid is None or any(key.kid == kid for key in self._keys)):
             return self._keys
         if now - self._tried >= _PAUSE:
             async with self._lock:
                 # Another request may have fetched them meanwhile.
-                if time.monotonic() - self._tried >= _PAUSE:
+                if self._clock() - self._tried >= _PAUSE:
                     await self._fetch()
         elif self._lock.locked():
             async with self._lock:
                 pass
-        if time.monotonic() - self._fetched > _LONGEST:
+        if self._clock() - self._fetched > _LONGEST:
             self._keys = []
         return self._keys
 
     async def _fetch(self) -> None:
-        self._tried = time.monotonic()
+        self._tried = self._clock()
         try:
             keys = keys_of_jwks(json.loads(await self._read()))
         except (httpx2.HTTPError, ValueError, RecursionError, TimeoutError) as error:
@@ -66,23 +67,19 @@ class RemoteKeys:
             _log.warning("%s has no key for RS256 or ES256", self._url)
             return
         self._keys = keys
-        self._fetched = time.monotonic()
+        self._fetched = self._clock()
 
     async def _read(self) -> bytes:
-        client = self._client or httpx2.AsyncClient(
-            timeout=_TIMEOUT, follow_redirects=False, trust_env=False
-        )
-        try:
-            async with asyncio.timeout(_TIMEOUT), client.stream("GET", self._url) as response:
-                response.raise_for_status()
-                if response.status_code != 200:
-                    raise ValueError(f"status {response.status_code}")
-                body = bytearray()
-                async for chunk in response.aiter_bytes():
-                    body += chunk
-                    if len(body) > _LARGEST:
-                        raise ValueError("the document is too large")
-                return bytes(body)
-        finally:
-            if self._client is None:
-                await client.aclose()
+        async with (
+            asyncio.timeout(_TIMEOUT),
+            httpx2.AsyncClient(timeout=_TIMEOUT, follow_redirects=False, trust_env=False) as client,
+            client.stream("GET", self._url) as response,
+        ):
+            if response.status_code != 200:
+                raise ValueError(f"status {response.status_code}")
+            body = bytearray()
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > _LARGEST:
+                    raise ValueError("the document is too large")
+            return bytes(body)

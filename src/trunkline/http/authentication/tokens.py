@@ -66,7 +66,7 @@ class Tokens:
         except (jwt.PyJWTError, ValueError, RecursionError) as error:
             raise SignInRefused("The token cannot be read.") from error
         algorithm, kid = header.get("alg"), header.get("kid")
-        if algorithm not in ALGORITHMS:
+        if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
             raise SignInRefused("The token has an algorithm that this server does not accept.")
         for key in await self._candidates(algorithm, kid if isinstance(kid, str) else None):
             try:
