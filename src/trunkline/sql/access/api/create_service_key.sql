@@ -44,7 +44,7 @@ begin
       )
     );
   end if;
-  insert into trunkline_internal.service_keys (key_id, created_at, expires_at, secret_hash, name, role, tenant, created_by)
+  insert into trunkline_internal.service_keys (key_id, created_at, expires_at, secret_hash, name, role, for_tenant, created_by)
   values (p_key, trunkline.clock(), p_expires_at, decode(p_hash, 'hex'), p_name, p_role, p_tenant, session_user);
   perform trunkline_internal.log_action(
     p_action => 'create_service_key', p_kind => 'service_key', p_object => p_key, p_before => null,

@@ -25,8 +25,8 @@ begin
   where k.key_id = p_key;
   perform trunkline_internal.log_action(
     p_action => 'revoke_service_key', p_kind => 'service_key', p_object => p_key,
-    p_before => jsonb_build_object('name', v_key.name, 'role', v_key.role, 'tenant', v_key.tenant),
-    p_after => null, p_reason => p_reason, p_tenant => v_key.tenant
+    p_before => jsonb_build_object('name', v_key.name, 'role', v_key.role, 'tenant', v_key.for_tenant),
+    p_after => null, p_reason => p_reason, p_tenant => v_key.for_tenant
   );
   return true;
 end;

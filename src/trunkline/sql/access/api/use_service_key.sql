@@ -21,7 +21,7 @@ begin
     for update skip locked
   );
   return query
-  select k.name, k.role, k.tenant, encode(k.secret_hash, 'hex'), k.expires_at
+  select k.name, k.role, k.for_tenant, encode(k.secret_hash, 'hex'), k.expires_at
   from trunkline_internal.service_keys as k
   where k.key_id = p_key and k.revoked_at is null and (k.expires_at is null or k.expires_at > v_now);
 end;

@@ -1,0 +1,63 @@
+"""Runs the API with uvicorn: `trunkline api`, and the part of `trunkline up`."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import uvicorn
+from starlette.applications import Starlette
+
+from trunkline.http.settings import ApiSettings
+
+__all__ = ["serve", "server_of"]
+
+_log = logging.getLogger("trunkline.http")
+# How long answers that are under way may take after SIGTERM. Streams end at once.
+_GRACE = 5
+_KEEP_ALIVE = 65
+_BACKLOG = 2048
+
+
+def server_of(app: Starlette, settings: ApiSettings) -> uvicorn.Server:
+    """Return the server, not yet running."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            host=settings.host,
+            port=settings.port,
+            # Our own access log has neither queries nor bodies.
+            access_log=False,
+            log_config=None,
+            server_header=False,
+            lifespan="on",
+            proxy_headers=bool(settings.trusted_proxies),
+            forwarded_allow_ips=list(settings.trusted_proxies),
+            timeout_keep_alive=_KEEP_ALIVE,
+            timeout_graceful_shutdown=_GRACE,
+            backlog=_BACKLOG,
+            ws="none",
+        )
+    )
+
+
+def serve(app: Starlette, settings: ApiSettings) -> int:
+    """Serve until SIGTERM or Ctrl-C; return the exit code."""
+    raise_file_limit()
+    server = server_of(app, settings)
+    server.run()
+    return 0 if server.started else 1
+
+
+def raise_file_limit() -> None:
+    """Let this process open as many files as it may: each connection of a client is one."""
+    if sys.platform == "win32":
+        return
+    import resource  # noqa: PLC0415 - not on Windows
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (OSError, ValueError) as error:
+            _log.warning("the limit of open files stays at %s: %s", soft, error)
