@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute
 
 from trunkline.artifacts import Store
 from trunkline.errors import TrunklineError
-from trunkline.http import links
+from trunkline.http import described, links
 from trunkline.http.bodies import BoundedBodies
 from trunkline.http.compression import Compression
 from trunkline.http.context import RequestContext
@@ -81,6 +81,7 @@ def operations_of(rooms: Iterable[Routes]) -> list[Operation]:
 def _all_routes(rooms: Iterable[Routes]) -> Iterable[BaseRoute]:
     for room in rooms:
         yield from room.as_starlette()
+    yield from described.routes()
     yield from links.routes()
 
 

@@ -20,13 +20,14 @@ from trunkline.errors import (
 )
 from trunkline.http.problems import problem_response
 
-__all__ = ["BoundedBodies", "decode_body", "path_id", "read_json", "read_query"]
+__all__ = ["BoundedBodies", "decode_body", "path_id", "path_text", "read_json", "read_query"]
 
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
 
 # The rest of the body is not read, so the connection cannot be used again.
 _CLOSE: Final = {"Connection": "close"}
+_LONGEST_NAME: Final = 1000
 _BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
 
 
@@ -158,6 +159,14 @@ def path_id(request: Request, name: str) -> UUID:
     if found is None or str(found) != text.lower():
         raise InvalidRequest(f"{name} is not an id.", detail={"parameter": name})
     return found
+
+
+def path_text(request: Request, name: str) -> str:
+    """Return a part of the path as a name."""
+    text: str = request.path_params[name]
+    if not text.isprintable() or len(text) > _LONGEST_NAME:
+        raise InvalidRequest(f"{name} is not a name.", detail={"parameter": name})
+    return text
 
 
 def _is_list(kind: Any) -> bool:

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from trunkline.http.answers import Answer, answered
-from trunkline.http.bodies import decode_body, path_id, read_query
+from trunkline.http.bodies import decode_body, path_id, path_text, read_query
 from trunkline.http.caller import CallerSession
 from trunkline.http.sessions import session_of
 
@@ -170,7 +170,8 @@ class _Handler(Generic[T]):
         if "request" in self._parameters:
             arguments["request"] = request
         for name, is_id in operation.parameters.items():
-            arguments[name] = path_id(request, name) if is_id else request.path_params[name]
+            read = path_id if is_id else path_text
+            arguments[name] = read(request, name)
         if operation.query is not None:
             arguments["query"] = read_query(request, operation.query)
         if self._decoder is not None:

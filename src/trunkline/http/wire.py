@@ -8,7 +8,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import cache
-from typing import Any, Final, Union, cast
+from typing import Annotated, Any, Final, Union, cast
 
 import msgspec
 
@@ -58,15 +58,25 @@ def wire_type(kind: Any) -> Any:
     decode these, and the OpenAPI document describes them.
     """
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if origin is typing.Literal:
+    if origin in {typing.Literal, Annotated}:
         return kind
     if origin in {Union, types.UnionType}:
         return Union[tuple(wire_type(part) for part in arguments)]  # noqa: UP007 - at run time
     if origin is not None and arguments:
         return _generic(origin, arguments)
+    if isinstance(kind, type):
+        return _of_class(kind)
+    return kind
+
+
+def _of_class(kind: type) -> type:
     if kind is timedelta:
         return float
-    if isinstance(kind, type) and (_is_named_tuple(kind) or dataclasses.is_dataclass(kind)):
+    if issubclass(kind, msgspec.Struct):
+        hints = typing.get_type_hints(kind, include_extras=True)
+        is_changed = any(wire_type(hint) is not hint for hint in hints.values())
+        return _struct(kind) if is_changed else kind
+    if _is_named_tuple(kind) or dataclasses.is_dataclass(kind):
         return _struct(kind)
     return kind
 
@@ -86,8 +96,10 @@ def _is_named_tuple(kind: type) -> bool:
 
 
 def _struct(kind: type) -> type:
-    hints = typing.get_type_hints(kind)
-    if dataclasses.is_dataclass(kind):
+    hints = typing.get_type_hints(kind, include_extras=True)
+    if issubclass(kind, msgspec.Struct):
+        names = list(kind.__struct_fields__)
+    elif dataclasses.is_dataclass(kind):
         names = [field.name for field in dataclasses.fields(kind)]
     else:
         names = list(cast("Any", kind)._fields)

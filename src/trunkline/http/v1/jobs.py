@@ -234,7 +234,7 @@ async def read_steps(session: CallerSession, job: UUID) -> StepsOfJob:
 
 
 @ROUTES.get("/v1/jobs/{job}/usage", statuses={404: "There is no such job."})
-async def read_usage(session: CallerSession, job: UUID) -> UsageOfJob:
+async def read_usage_of_job(session: CallerSession, job: UUID) -> UsageOfJob:
     """Return what a job used, by attempt and limit."""
     return UsageOfJob(usage=list(await session.operator.jobs.usage(job)))
 

@@ -1,0 +1,48 @@
+"""/openapi.json and /docs: what the API takes and returns."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from trunkline.http.openapi import openapi, reference_page
+from trunkline.http.sessions import caller_of, resources_of, session_of
+
+__all__ = ["routes"]
+
+# The page is plain HTML: nothing is loaded and nothing runs.
+_POLICY: Final = {"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"}
+
+
+def routes() -> list[BaseRoute]:
+    """Return the two routes. They need a key, or the setting that makes them public."""
+    return [Route("/openapi.json", _document), Route("/docs", _page)]
+
+
+async def _document(request: Request) -> Response:
+    await _admit(request)
+    return Response(msgspec.json.encode(_described(request)), media_type="application/json")
+
+
+async def _page(request: Request) -> Response:
+    await _admit(request)
+    return Response(reference_page(_described(request)), media_type="text/html", headers=_POLICY)
+
+
+async def _admit(request: Request) -> None:
+    if resources_of(request).settings.public_openapi:
+        await caller_of(request)
+    else:
+        await session_of(request)
+
+
+def _described(request: Request) -> dict[str, Any]:
+    state = request.app.state
+    if not hasattr(state, "openapi"):
+        state.openapi = openapi(state.operations)
+    document: dict[str, Any] = state.openapi
+    return document
