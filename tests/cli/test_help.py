@@ -28,7 +28,7 @@ WITHOUT_DSN = {
     "store rotate-secret",
 }
 # Their output is that of psql, a script or a log.
-WITHOUT_JSON = {"completion", "db psql", "schema sql", "up", "worker"}
+WITHOUT_JSON = {"api", "completion", "db psql", "schema sql", "up", "worker"}
 # Tested elsewhere.
 ELSEWHERE = ("demo", "profile")
 

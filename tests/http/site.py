@@ -79,12 +79,19 @@ class Site:
 class Api:
     """Requests to an application in this process. Its event loop runs during requests alone."""
 
-    def __init__(self, site: Site, settings: ApiSettings | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        site: Site,
+        settings: ApiSettings | None = None,
+        *,
+        dsn: str | None = None,
+        **options: Any,
+    ) -> None:
         self.site = site
         self.settings = settings or ApiSettings(
             jwt=JwtSettings(secret=SECRET, roles=(site.tenant_role,))
         )
-        self.app = create_app(site.dsn, self.settings, **{"routes": [], **options})
+        self.app = create_app(dsn or site.dsn, self.settings, **{"routes": [], **options})
         self._runner = asyncio.Runner()
         self._client = httpx2.AsyncClient(
             transport=httpx2.ASGITransport(self.app, client=("192.0.2.1", 4711)),

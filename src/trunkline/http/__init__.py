@@ -27,7 +27,8 @@ Starlette. `Routes(tag, *routes)` also takes routes and mounts of Starlette as t
     session.operator, session.client         the verbs of trunkline.operate and trunkline.client
     session_for(request, caller)             for a caller whom a route knows by a ticket of its own
     await read_json(request, Kind)           a bounded body, decoded strictly
-    resources_of(request)                    settings, pool, store and server (calls as reader)
+    resources_of(request)                    settings, pool, store, server (calls as reader)
+                                             and stopping, an event that ends streams
 
 Raise any TrunklineError: a RequestError or Refusal is answered as problem+json with its http_status
 and code; others become 503 or 500 without their message. No connection is held between two calls,

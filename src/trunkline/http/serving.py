@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import uvicorn
 from starlette.applications import Starlette
 
+from trunkline.http.resources import Resources
 from trunkline.http.settings import ApiSettings
+from trunkline.worker.stop_signals import on_stop_signal
 
 __all__ = ["serve", "server_of"]
 
@@ -19,9 +23,30 @@ _KEEP_ALIVE = 65
 _BACKLOG = 2048
 
 
+class _Server(uvicorn.Server):
+    """Ends as workers do. uvicorn would raise the signal again, and skip what comes after."""
+
+    def __init__(self, config: uvicorn.Config, resources: Resources) -> None:
+        super().__init__(config)
+        self._resources = resources
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        with on_stop_signal(self._stop):
+            yield
+
+    def _stop(self, name: str) -> None:
+        _log.info("stopping after %s", name)
+        # Streams wait for this, and end before the server would cancel them.
+        self._resources.stopping.set()
+        # A second signal does not wait for answers that are under way.
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+
 def server_of(app: Starlette, settings: ApiSettings) -> uvicorn.Server:
     """Return the server, not yet running."""
-    return uvicorn.Server(
+    return _Server(
         uvicorn.Config(
             app,
             host=settings.host,
@@ -37,7 +62,8 @@ def server_of(app: Starlette, settings: ApiSettings) -> uvicorn.Server:
             timeout_graceful_shutdown=_GRACE,
             backlog=_BACKLOG,
             ws="none",
-        )
+        ),
+        app.state.resources,
     )
 
 
