@@ -94,6 +94,15 @@ _NAMES = {
         "handle_async_request": "handle_request",
         "sibling_async": "sibling",
     },
+    "http_client": {
+        "AsyncApiArtifacts": "SyncApiArtifacts",
+        "AsyncApiClient": "SyncApiClient",
+        "AsyncApiJobs": "SyncApiJobs",
+        "AsyncApiWorkflows": "SyncApiWorkflows",
+        "AsyncClient": "Client",
+        "AsyncIterator": "Iterator",
+        "aclose": "close",
+    },
     "operate": {
         "AsyncArtifacts": "SyncArtifacts",
         "AsyncStore": "SyncStore",

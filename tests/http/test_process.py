@@ -18,6 +18,8 @@ import httpx2
 import pytest
 
 from tests.http.site import SECRET, Site, token
+from trunkline.errors import JobCancelled
+from trunkline.http_client import SyncApiClient
 
 
 @dataclass
@@ -144,7 +146,7 @@ def test_a_large_body_is_refused(running: Running, chunked: bool) -> None:
         b"GET / HTTP/9.9\r\n\r\n",
         b"GET /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
         b"GET /v1/jobs HTTP/1.1\r\nHost: x\r\nA: " + b"x" * 200_000 + b"\r\n\r\n",
-        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nz\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nz\r\n",
         b"GET /v1/../../etc/passwd HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
         b"GET /files/../../etc/passwd HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
         b"GET /files/%2e%2e%2fetc?expires=1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
@@ -220,6 +222,16 @@ def test_examples_of_the_guide_work(running: Running, example: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("{")
+
+
+def test_the_blocking_client_works(running: Running) -> None:
+    address = f"http://127.0.0.1:{running.port}"
+    with SyncApiClient(address, running.site.keys["producer"]) as api:
+        job = api.jobs.create("report", {"n": 1}, tags=["blocking"])
+        assert [found.id for found in api.jobs.list_all(tag="blocking")] == [job.job_id]
+        assert api.jobs.cancel(job.job_id, reason="done").state == "cancelled"
+        with pytest.raises(JobCancelled, match="done"):
+            api.jobs.wait(job.job_id, timeout=5)
 
 
 def test_the_process_may_open_all_files_that_its_user_may(running: Running) -> None:

@@ -3,6 +3,7 @@
 TrunklineError
 ├── ApiNotInstalled                 the HTTP API without the extra `api`
 ├── ApiSettingInvalid               a setting of the HTTP API has a bad value
+├── ApiUnreachable                  the HTTP API does not answer
 ├── BackupError                     saving a database to a file, or loading it
 │   ├── BackupFailed                pg_dump or pg_restore stopped with an error
 │   ├── BackupFileExists            the file to write exists
@@ -327,6 +328,7 @@ from trunkline.errors.refusals import (
 from trunkline.errors.requests import (
     ApiNotInstalled,
     ApiSettingInvalid,
+    ApiUnreachable,
     BodyTooLarge,
     BodyTooSlow,
     InvalidRequest,
@@ -404,6 +406,7 @@ __all__ = [
     "AccessDenied",
     "ApiNotInstalled",
     "ApiSettingInvalid",
+    "ApiUnreachable",
     "AppNotFound",
     "ArrayLengthMismatch",
     "ArtifactGone",

@@ -20,6 +20,16 @@ class ApiSettingInvalid(TrunklineError):
     exit_code = 2
 
 
+class ApiUnreachable(TrunklineError):
+    """The HTTP API does not answer, or what answers is another server."""
+
+    code = "api_unreachable"
+    hint = (
+        "Check that `trunkline api` runs at this address. A job with an idempotency key is safe to "
+        "create again."
+    )
+
+
 class RequestError(TrunklineError):
     """The HTTP API refused a request."""
 

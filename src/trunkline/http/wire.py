@@ -34,16 +34,23 @@ def _plain(value: Any) -> Any:
         case timedelta():
             plain = value.total_seconds()
         case _ if names := _fields(cast("Any", type(value))):
-            plain = {name: _plain(getattr(value, name)) for name in names}
+            plain = {
+                name: _plain(default if (part := getattr(value, name)) is None else part)
+                for name, default in names
+            }
     return plain
 
 
 @cache
-def _fields(kind: type) -> tuple[str, ...]:
+def _fields(kind: type) -> tuple[tuple[str, Any], ...]:
+    """Return fields, with what stands for a value that is not kept, such as crashes of old jobs."""
     if issubclass(kind, msgspec.Struct):
-        return kind.__struct_fields__
+        return tuple((name, None) for name in kind.__struct_fields__)
     if dataclasses.is_dataclass(kind):
-        return tuple(field.name for field in dataclasses.fields(kind))
+        return tuple(
+            (field.name, None if field.default is dataclasses.MISSING else field.default)
+            for field in dataclasses.fields(kind)
+        )
     return ()
 
 
