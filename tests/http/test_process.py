@@ -202,8 +202,8 @@ def test_tokens_work_over_the_wire(running: Running) -> None:
 
 
 _GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "http.md"
-_EXAMPLES = re.findall(r"```sh\n((?:.*\n)*?)```", _GUIDE.read_text(encoding="utf-8"))
-_CURL = [example for example in _EXAMPLES if "curl" in example]
+_EXAMPLES = re.findall(r"```text\n((?:.*\n)*?)```", _GUIDE.read_text(encoding="utf-8"))
+_CURL = [example for example in _EXAMPLES if example.lstrip().startswith(("curl", "job="))]
 
 
 @pytest.mark.parametrize("example", _CURL, ids=range(len(_CURL)))

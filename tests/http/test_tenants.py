@@ -105,7 +105,7 @@ def send(api: Api, operation: Operation, ids: dict[str, str], bearer: str) -> An
 def test_a_tenant_learns_nothing_of_another(
     api: Api, made: dict[str, dict[str, str]], operation: Operation
 ) -> None:
-    """EX-69: no row of another is seen or written, and a foreign id is an unknown one."""
+    """No row of another is seen or written, and a foreign id is an unknown one."""
     name = operation.endpoint.__name__
     bearer = token(tenant="a")
     foreign = send(api, operation, made["b"], bearer)
