@@ -81,7 +81,7 @@ def _of_class(kind: type) -> type:
         return float
     if issubclass(kind, msgspec.Struct):
         hints = typing.get_type_hints(kind, include_extras=True)
-        is_changed = any(wire_type(hint) is not hint for hint in hints.values())
+        is_changed = any(wire_type(hint) != hint for hint in hints.values())
         return _struct(kind) if is_changed else kind
     if _is_named_tuple(kind) or dataclasses.is_dataclass(kind):
         return _struct(kind)
