@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -119,6 +119,10 @@ class Api:
         if credentials is not None:
             given["Authorization"] = f"Bearer {credentials}"
         return self._runner.run(self._client.request(method, path, headers=given, **options))
+
+    def run(self, call: Coroutine[Any, Any, Any]) -> Any:
+        """Run a call of the application itself in its event loop."""
+        return self._runner.run(call)
 
     def ok(self, method: str, path: str, **options: Any) -> Any:
         """Send a request that must succeed; return its JSON."""

@@ -10,7 +10,7 @@ import pytest
 from tests.http.site import Api, Site
 from tests.support.internals import rows
 from trunkline.errors import InvalidArgument, NeedsAllTenants, UnknownServiceKey
-from trunkline.http import ApiSettings
+from trunkline.http import ApiSettings, Caller, CallerSession
 from trunkline.http.authentication import service_keys
 from trunkline.operate import SyncOperator
 
@@ -112,3 +112,17 @@ def test_only_an_operator_for_all_tenants_manages_keys(site: Site) -> None:
         for name, role in (("", "reader"), ("x" * 101, "reader"), ("n", "worker")):
             with pytest.raises(InvalidArgument):
                 operator.keys.create(name, role)  # type: ignore[arg-type]
+
+
+def test_a_route_cannot_widen_its_caller(api: Api) -> None:
+    """Whatever a route passes on, the tenant and the role of the caller win."""
+    hrefs = {
+        name: api.ok("POST", "/v1/jobs", by=name, json={"task": "report"})["href"] for name in "ab"
+    }
+    caller = Caller("key", "of a", role="trunkline_producer", tenant="a")
+    resources = api.app.state.resources
+    session = CallerSession(caller, resources.pool, resources.store)
+    operator = session.operator.acting("somebody", tenant="b")
+    found = api.run(operator.jobs.find())
+    assert {job.tenant for job in found.jobs} == {"a"}
+    assert hrefs["b"].rpartition("/")[2] not in {str(job.id) for job in found.jobs}
