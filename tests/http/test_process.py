@@ -18,8 +18,11 @@ import httpx2
 import pytest
 
 from tests.http.site import SECRET, Site, token
+from tests.support.waiting import until
 from trunkline.errors import JobCancelled
 from trunkline.http_client import SyncApiClient
+
+_PORT = re.compile(r"running on http://127.0.0.1:(\d+)")
 
 
 @dataclass
@@ -60,12 +63,13 @@ def running(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ru
             stderr=file,
             text=True,
         )
-        port = 0
-        while not port:
-            assert process.poll() is None, log.read_text()
-            found = re.search(r"running on http://127.0.0.1:(\d+)", log.read_text())
-            port = int(found[1]) if found else 0
-        yield Running(process, port, site, log)
+        until(
+            lambda: process.poll() is not None or _PORT.search(log.read_text()) is not None,
+            "the API listens",
+        )
+        found = _PORT.search(log.read_text())
+        assert found is not None, log.read_text()
+        yield Running(process, int(found[1]), site, log)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0, log.read_text()
     text = log.read_text()

@@ -70,9 +70,16 @@ def server_of(app: Starlette, settings: ApiSettings) -> uvicorn.Server:
 def serve(app: Starlette, settings: ApiSettings) -> int:
     """Serve until SIGTERM or Ctrl-C; return the exit code."""
     raise_file_limit()
+    logging.getLogger("uvicorn.error").addFilter(_without_colours)
     server = server_of(app, settings)
     server.run()
     return 0 if server.started else 1
+
+
+def _without_colours(record: logging.LogRecord) -> bool:
+    """Drop the copy of the message that uvicorn adds for its own formatter."""
+    vars(record).pop("color_message", None)
+    return True
 
 
 def raise_file_limit() -> None:
