@@ -13,6 +13,7 @@ from tools import (
     generate_catalog,
     generate_docs,
     generate_job_row,
+    generate_openapi,
     generate_reference,
     generate_requirements,
 )
@@ -26,6 +27,7 @@ _GENERATORS: tuple[Callable[[], Mapping[Path, str | None]], ...] = (
     generate_docs.generate,
     generate_reference.generate,
     generate_requirements.generate,
+    generate_openapi.generate,
 )
 
 

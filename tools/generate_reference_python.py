@@ -25,6 +25,11 @@ MODULES = {
     "trunkline.operate": (
         "What an operator can ask and do. `SyncOperator` has the same verbs without `await`."
     ),
+    "trunkline.http_client": (
+        "A client of the [HTTP API](../how-to/http.md). `SyncApiClient` has the same verbs without "
+        "`await`."
+    ),
+    "trunkline.http": "For profiles that add routes to the HTTP API, and programs that mount it.",
     "trunkline.testing": "For tests of your own tasks, on the real engine.",
     "trunkline.profiles": "Profiles: ship one of your own, install it and use it.",
 }
@@ -35,8 +40,14 @@ LED_TO = {
         "Arguments of `task.options`": ("trunkline.client.request", "Options"),
         "`app.jobs`": ("trunkline.client._async.jobs", "AsyncJobs"),
     },
+    "trunkline.http_client": {
+        "`api.jobs`": ("trunkline.http_client._async.client", "AsyncApiJobs"),
+        "`api.workflows`": ("trunkline.http_client._async.client", "AsyncApiWorkflows"),
+        "`api.artifacts`": ("trunkline.http_client._async.client", "AsyncApiArtifacts"),
+    },
     "trunkline.operate": {
         "`operator.jobs`": ("trunkline.operate._async.jobs", "AsyncOperatedJobs"),
+        "`operator.keys`": ("trunkline.operate._async.keys", "AsyncKeys"),
         "`operator.dead`": ("trunkline.operate._async.dead", "AsyncDeadLetters"),
         "`operator.queues`": ("trunkline.operate._async.queues", "AsyncQueues"),
         "`operator.limits`": ("trunkline.operate._async.limits", "AsyncLimits"),
@@ -56,6 +67,7 @@ MADE = {
     *("AsyncJobs", "AsyncJobHandle", "Job", "Options", "Request", "Task"),
     *("Context", "JobContext", "SyncContext", "Grant", "GrantRequest"),
     *("SyncGrant", "SyncGrantRequest", "SyncTransaction", "Transaction"),
+    *("AsyncApiArtifacts", "AsyncApiJobs", "AsyncApiWorkflows", "AsyncKeys", "CallerSession"),
     *("AsyncActivity", "AsyncBreakers", "AsyncDeadLetters", "AsyncDuties", "AsyncLimits"),
     *("AsyncLog", "AsyncOperatedJobs", "AsyncQueues", "AsyncQuotas", "AsyncSchedules"),
     *("AsyncSettings", "AsyncTasks", "AsyncWorkers"),

@@ -37,6 +37,7 @@ _DOMAINS = {
     "scale": "Autoscaling",
     "duties": "Duties and health",
     "settings": "Settings",
+    "access": "Service keys of the HTTP API",
     "security": "Session and version",
 }
 _CONTRACT = """

@@ -99,9 +99,9 @@ def require_secrecy(pid: int, enough: Callable[[list[str]], bool]) -> None:
 @pytest.mark.parametrize(
     ("command", "variable"),
     [
-        (("up", "shop:app", "--processes", "2"), "TRUNKLINE_DSN"),
-        (("up", "shop:app", "--processes", "2"), "SHOP_DSN"),
-        (("up", "shop:app", "--processes", "2"), None),
+        (("up", "--no-api", "shop:app", "--processes", "2"), "TRUNKLINE_DSN"),
+        (("up", "--no-api", "shop:app", "--processes", "2"), "SHOP_DSN"),
+        (("up", "--no-api", "shop:app", "--processes", "2"), None),
         (("worker", "shop:app", "--processes", "2"), None),
         (("worker", "shop:app", "--memory-limit", "4GB"), "TRUNKLINE_DSN"),
     ],

@@ -28,7 +28,7 @@ WITHOUT_DSN = {
     "store rotate-secret",
 }
 # Their output is that of psql, a script or a log.
-WITHOUT_JSON = {"completion", "db psql", "schema sql", "up", "worker"}
+WITHOUT_JSON = {"api", "completion", "db psql", "schema sql", "up", "worker"}
 # Tested elsewhere.
 ELSEWHERE = ("demo", "profile")
 
@@ -49,8 +49,8 @@ ALL = dict(commands(cli))
 
 def test_the_table_has_the_commands_that_were_promised() -> None:
     promised = (
-        "artifacts bench breakers completion db dead demo doctor duties events jobs limits log"
-        " profile queues quotas scale schedules schema settings store tasks up worker workers"
+        "api artifacts bench breakers completion db dead demo doctor duties events jobs keys limits"
+        " log profile queues quotas scale schedules schema settings store tasks up worker workers"
         " workflows"
     )
     assert " ".join(cli.list_commands(click.Context(cli))) == promised
@@ -59,6 +59,7 @@ def test_the_table_has_the_commands_that_were_promised() -> None:
         "duties": "disable enable list run",
         "jobs": "list count show tail enqueue cancel retry reprioritise discard explain",
         "breakers": "list set reset trip",
+        "keys": "create list revoke",
         "limits": "list set show pause resume",
         "queues": "list pause resume limit age",
         "quotas": "list show set usage",

@@ -46,6 +46,13 @@ def of_tenant(database: Database, role: str, tenant: str) -> Cli:
     return Cli(f"{login}&options=-ctrunkline.tenant%3D{tenant}")
 
 
+@pytest.fixture(autouse=True)
+def authenticator(database: Database, role: str) -> None:
+    """Let the role itself set a tenant: it logs in for tests of the command line only."""
+    operator = database.connect("trunkline_operator")
+    operator.execute("select trunkline.set_setting('authenticators', %s)", (role,))
+
+
 def listed(cli: Cli) -> list[str]:
     return [job["job_id"] for job in cli.json("jobs", "list")]
 

@@ -93,7 +93,7 @@ def test_what_runs_in_the_background_ignores_ctrl_c(
     arguments = {
         "worker": ("worker", "shop:app"),
         "supervisor": ("worker", "shop:app", "--processes", "2"),
-        "up": ("up",),
+        "up": ("up", "--no-api"),
     }[command]
     background = ("/bin/sh", "-c", "trap '' INT; exec \"$@\"", "sh")
     environment = clean_environment(database.dsn)
@@ -183,14 +183,16 @@ def empty(server: Server) -> Iterator[str]:
 
 def test_up_installs_the_schema_and_runs_jobs(empty: str, folder: Path) -> None:
     cli = Cli(empty)
-    with running("up", "shop:app", folder=folder, environment=clean_environment(empty)) as it:
+    with running(
+        "up", "--no-api", "shop:app", folder=folder, environment=clean_environment(empty)
+    ) as it:
         assert it.stdout is not None
         assert it.stdout.readline().startswith("Schema installed at version ")
         until(lambda: cli.json("workers", "list"), "the worker is there")
         done = cli.json("jobs", "enqueue", "double", "-a", "number=4", "--wait", "--timeout", "3m")
         assert done["result"] == 8
         assert "Running the jobs of shop:app" in stop(it)
-    again = running("up", folder=folder, environment=clean_environment(empty))
+    again = running("up", "--no-api", folder=folder, environment=clean_environment(empty))
     with again as it:
         assert it.stdout is not None
         assert it.stdout.readline().startswith("The schema is at version ")
@@ -200,7 +202,9 @@ def test_up_without_an_application_does_the_duties(database: Database, folder: P
     cli = Cli(database.dsn)
     database.move_time("1 hour")
     assert not duties_are_done(cli)
-    with running("up", folder=folder, environment=clean_environment(database.dsn)) as it:
+    with running(
+        "up", "--no-api", folder=folder, environment=clean_environment(database.dsn)
+    ) as it:
         until(lambda: duties_are_done(cli), "the duties are done")
         out = stop(it, signal.SIGINT)
     assert "no jobs are run" in out
@@ -212,7 +216,9 @@ def test_up_without_an_application_survives_the_loss_of_its_connection(
     database: Database, folder: Path
 ) -> None:
     cli = Cli(database.dsn)
-    with running("up", folder=folder, environment=clean_environment(database.dsn)) as it:
+    with running(
+        "up", "--no-api", folder=folder, environment=clean_environment(database.dsn)
+    ) as it:
         for _ in range(2):
             database.move_time("1 hour")
             until(lambda: duties_are_done(cli), "the duties are done again")
@@ -230,7 +236,9 @@ def test_up_without_an_application_ends_under_a_schema_that_is_too_new(
     """Without a reconnect; it says which package it needs and does no further duties."""
     cli = Cli(database.dsn)
     database.move_time("1 hour")
-    with running("up", folder=folder, environment=clean_environment(database.dsn)) as it:
+    with running(
+        "up", "--no-api", folder=folder, environment=clean_environment(database.dsn)
+    ) as it:
         until(lambda: duties_are_done(cli), "the duties are done")
         newer.apply_contract(database.superuser(), oldest=CONTRACT)
         database.move_time("1 hour")
@@ -247,7 +255,7 @@ def test_up_with_the_embedded_server() -> None:
     base = Path(tempfile.mkdtemp(prefix="trunkline-"))
     environment = clean_environment() | {"TRUNKLINE_HOME": str(base / "home")}
     try:
-        with running("up", folder=base, environment=environment) as it:
+        with running("up", "--no-api", folder=base, environment=environment) as it:
             assert it.stdout is not None
             lines: list[str] = []
             while "Ctrl-C" not in "".join(lines):

@@ -43,6 +43,9 @@ def fill(connection: psycopg.Connection[Any]) -> None:
             "select trunkline.register_worker(p_worker => %s, p_pulse_interval => '1 hour')",
             (worker,),
         )
+    connection.execute(
+        "select trunkline.create_service_key('abcdefghijkl', repeat('0', 64), 'deploy', 'reader')"
+    )
     connection.execute("select trunkline.sleep('past', array['default'])")
     _ended(calls)
     _files(connection, calls)

@@ -84,7 +84,7 @@ def test_authenticated_has_the_list_of_tenants(platform: psycopg.Connection) -> 
     platform.execute("set role authenticated")
     assert platform.execute("select count(*) from trunkline.jobs").fetchone() == (0,)
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        platform.execute("select trunkline.enqueue(p_task => 'x', p_payload => '{}')")
+        platform.execute("select trunkline.claim('w')")
 
 
 def test_service_role_produces_and_works_but_does_not_operate(

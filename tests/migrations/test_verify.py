@@ -223,9 +223,9 @@ def test_grants_of_tenants_are_no_difference(database: Database) -> None:
 
 def test_other_grants_to_strangers_are_named(database: Database) -> None:
     found = differences(
-        database, "grant execute on function trunkline.enqueue to pg_read_all_settings"
+        database, "grant execute on function trunkline.claim to pg_read_all_settings"
     )
-    assert found == ["extra grant execute on function trunkline.enqueue to pg_read_all_settings"]
+    assert found == ["extra grant execute on function trunkline.claim to pg_read_all_settings"]
 
 
 def test_any_role_may_verify(database: Database) -> None:

@@ -78,6 +78,10 @@ class Server:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Take no more connections."""
         # Without shutdown, the thread in accept would serve one more connection.
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)

@@ -12,9 +12,11 @@ from tests.support.databases import Database
 from tests.support.servers import Server
 from trunkline.embedded import acquire
 
-__all__ = ["PUBLIC", "platform_server", "project"]
+__all__ = ["GATEWAY", "PUBLIC", "platform_server", "project"]
 
 PUBLIC = ("anon", "authenticated", "service_role")
+# The login of the platform that sets the claims of callers.
+GATEWAY = "authenticator"
 _STRANGER = "somebody"
 
 
@@ -33,6 +35,9 @@ def platform_server(like: Server) -> Iterator[Server]:
         with psycopg.connect(embedded.superuser_dsn, autocommit=True) as connection:
             for role in (*PUBLIC, _STRANGER):
                 connection.execute(f"create role {role} nologin".encode())
+            connection.execute(
+                f"create role {GATEWAY} login noinherit in role {', '.join(PUBLIC)}".encode()
+            )
         server = Server(like.major, embedded.superuser_dsn, embedded.dsn, like.bindir)
         servers.let_create_databases(server)
         yield server

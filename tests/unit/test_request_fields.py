@@ -25,6 +25,8 @@ PLACES = {
     # The keyword arguments in Python and the options of the command line.
     "client/request.py",
     "cli/jobs.py",
+    # The body of a request to the HTTP API.
+    "http/v1/jobs.py",
 }
 
 

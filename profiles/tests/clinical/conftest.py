@@ -16,7 +16,7 @@ from profiles.tests.templates import template_with_profile
 from tests.support import databases
 from tests.support.calls import Calls
 from tests.support.databases import Database
-from tests.support.platform_roles import PUBLIC, project
+from tests.support.platform_roles import GATEWAY, PUBLIC, project
 from tests.support.servers import Server
 from trunkline import profiles
 from trunkline.profiles import Profile, installer
@@ -294,7 +294,8 @@ def sign_in(
     database: Database, user: UUID | None, role: str = "authenticated"
 ) -> psycopg.Connection:
     """A connection as the gateway opens it for a signed-in user."""
-    connection = database.connect(role)
+    connection = database.connect(GATEWAY)
+    connection.execute(sql.SQL("set role {}").format(sql.Identifier(role)))
     claims = sql.Literal(f'{{"sub": "{user}", "role": "authenticated"}}' if user else "")
     connection.execute(sql.SQL("set request.jwt.claims = {}").format(claims))
     return connection

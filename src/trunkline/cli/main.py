@@ -27,6 +27,7 @@ __all__ = ["COMMANDS", "cli", "main", "report"]
 # The only lazy imports of the command line: each group is imported when it is used, so that
 # `trunkline --help` does not wait for the driver. A group imports what it needs at its top.
 COMMANDS = {
+    "api": ("trunkline.cli.api:api", "Serve the HTTP API."),
     "artifacts": ("trunkline.cli.artifacts:artifacts", "Files of jobs: list, get, link, delete."),
     "bench": ("trunkline.cli.bench:bench", "Measure the queue on your own database."),
     "breakers": ("trunkline.cli.breakers:breakers", "Breakers: list, set, reset, trip."),
@@ -38,6 +39,7 @@ COMMANDS = {
     "duties": ("trunkline.cli.duties:duties", "Periodic maintenance: list, run, enable, disable."),
     "events": ("trunkline.cli.events:events", "Send events to jobs that wait for them."),
     "jobs": ("trunkline.cli.jobs:jobs", "Jobs: list, count, show, tail, enqueue, change, explain."),
+    "keys": ("trunkline.cli.keys:keys", "Keys of the HTTP API: create, list, revoke."),
     "profile": ("trunkline.cli.profile:profile", "Profiles: complete systems as packages."),
     "limits": ("trunkline.cli.limits:limits", "Limits: list, set, show, pause, resume."),
     "log": ("trunkline.cli.log:log", "What operators changed, and why."),

@@ -30,7 +30,14 @@ _tenant_roles = click.option(
     "tenant_roles",
     multiple=True,
     metavar="NAME",
-    help="Let this role of yours see and cancel the jobs of its tenant; may be repeated.",
+    help="Let this role of yours create, see and cancel the jobs of its tenant; may be repeated.",
+)
+_authenticators = click.option(
+    "--authenticator",
+    "authenticators",
+    multiple=True,
+    metavar="NAME",
+    help="Let this login act for the callers of the HTTP API; may be repeated.",
 )
 
 
@@ -48,24 +55,44 @@ def schema() -> None:
         "trunkline schema install --dsn postgresql://me@db.example.org/shop",
     )
 )
-@_with(options.dsn, _tenant_roles, _lock_timeout, options.as_json)
+@_with(options.dsn, _tenant_roles, _authenticators, _lock_timeout, options.as_json)
 def install(
-    *, dsn: str | None, tenant_roles: tuple[str, ...], lock_timeout: float, as_json: bool
+    *,
+    dsn: str | None,
+    tenant_roles: tuple[str, ...],
+    authenticators: tuple[str, ...],
+    lock_timeout: float,
+    as_json: bool,
 ) -> None:
     """Create the schema, or upgrade an existing one. You can repeat it."""
     with resolve(dsn) as target:
-        report = tooling.install(target, lock_timeout=lock_timeout, tenant_roles=tenant_roles)
+        report = tooling.install(
+            target,
+            lock_timeout=lock_timeout,
+            tenant_roles=tenant_roles,
+            authenticators=authenticators,
+        )
     _show(report, as_json=as_json)
 
 
 @schema.command(epilog=options.examples("trunkline schema upgrade --lock-timeout 2"))
-@_with(options.dsn, _tenant_roles, _lock_timeout, options.as_json)
+@_with(options.dsn, _tenant_roles, _authenticators, _lock_timeout, options.as_json)
 def upgrade(
-    *, dsn: str | None, tenant_roles: tuple[str, ...], lock_timeout: float, as_json: bool
+    *,
+    dsn: str | None,
+    tenant_roles: tuple[str, ...],
+    authenticators: tuple[str, ...],
+    lock_timeout: float,
+    as_json: bool,
 ) -> None:
     """Upgrade an existing schema, in one transaction."""
     with resolve(dsn) as target:
-        report = tooling.upgrade(target, lock_timeout=lock_timeout, tenant_roles=tenant_roles)
+        report = tooling.upgrade(
+            target,
+            lock_timeout=lock_timeout,
+            tenant_roles=tenant_roles,
+            authenticators=authenticators,
+        )
     _show(report, as_json=as_json)
 
 
@@ -120,9 +147,14 @@ def verify(ctx: click.Context, *, dsn: str | None, as_json: bool) -> None:
     help="Print only what a database at version N lacks [default: print all of it].",
 )
 @click.option("--supabase", is_flag=True, help="Map anon, authenticated and service_role.")
-@_with(_tenant_roles, _lock_timeout)
+@_with(_tenant_roles, _authenticators, _lock_timeout)
 def sql(
-    *, from_version: int, supabase: bool, tenant_roles: tuple[str, ...], lock_timeout: float
+    *,
+    from_version: int,
+    supabase: bool,
+    tenant_roles: tuple[str, ...],
+    authenticators: tuple[str, ...],
+    lock_timeout: float,
 ) -> None:
     """Print the installation as SQL, without connecting.
 
@@ -135,6 +167,7 @@ def sql(
             from_version=from_version,
             supabase=supabase,
             tenant_roles=tenant_roles,
+            authenticators=authenticators,
             lock_timeout=lock_timeout,
         ),
         nl=False,

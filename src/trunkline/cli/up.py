@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import click
 
 from trunkline import schema, sql
 from trunkline.cli import options
+from trunkline.cli.api_process import api_is_installed, beside
 from trunkline.cli.connection import Session
 from trunkline.cli.worker import worker_options, worker_settings
 from trunkline.client import load
 from trunkline.db.dsn import given as server_given
 from trunkline.db.dsn import resolve
-from trunkline.errors import SchemaMissing, SchemaOlderThanClient
+from trunkline.errors import ApiNotInstalled, SchemaMissing, SchemaOlderThanClient
 from trunkline.telemetry import set_up_logging
 from trunkline.worker.caretaker import run_duties
 from trunkline.worker.entry import run_worker
@@ -30,9 +32,25 @@ __all__ = ["up"]
 )
 @click.argument("app", metavar="[APP]", required=False)
 @worker_options
+@click.option(
+    "--api/--no-api",
+    "with_api",
+    default=None,
+    help="Serve the HTTP API as well [default: if the extra `api` is installed].",
+)
 @click.pass_context
-def up(ctx: click.Context, /, *, app: str | None, dsn: str | None, **given: Any) -> None:
+def up(
+    ctx: click.Context,
+    /,
+    *,
+    app: str | None,
+    dsn: str | None,
+    with_api: bool | None,
+    **given: Any,
+) -> None:
     """Start the embedded server, or use the given one, bring its schema up to date, run workers.
+
+    With the extra `api` it also serves the HTTP API, at TRUNKLINE_API_HOST and TRUNKLINE_API_PORT.
 
     Without APP it keeps the server up and runs the duties, so that schedules enqueue their jobs
     and lost jobs are recovered. Ctrl-C, SIGTERM or SIGHUP ends it, and with it the embedded server
@@ -40,6 +58,8 @@ def up(ctx: click.Context, /, *, app: str | None, dsn: str | None, **given: Any)
     an upgrade makes the schema too new for this package.
     """
     set_up_logging(given["log_format"], given["log_level"])
+    if with_api and not api_is_installed():
+        raise ApiNotInstalled("The HTTP API needs packages that are not installed")
     embedded = None
     if app is not None:
         # Before anything is started: a wrong path is the most likely mistake.
@@ -49,12 +69,25 @@ def up(ctx: click.Context, /, *, app: str | None, dsn: str | None, **given: Any)
     with resolve(dsn, embedded=embedded) as target:
         _bring_up_to_date(target)
         _show_how_to_connect(target, embedded=server_given(dsn) is None)
-        if app is not None:
-            click.echo(f"Running the jobs of {app}. Ctrl-C ends it.")
-            ctx.exit(run_worker(worker_settings(app, dsn=target, **given)))
-        click.echo("Running the duties. No APP was given, so no jobs are run. Ctrl-C ends it.")
-        run_duties(target)
-        click.echo("Ended.")
+        with ExitStack() as stack:
+            if api_is_installed() if with_api is None else with_api:
+                if server_given(dsn) is None:
+                    # Elsewhere an administrator decides which login acts for callers.
+                    _let_it_act_for_callers(target)
+                logs = {name: given[name] for name in ("log_format", "log_level")}
+                stack.enter_context(beside(target, **logs))
+                click.echo("  create a key    trunkline keys create NAME --role producer")
+            if app is not None:
+                click.echo(f"Running the jobs of {app}. Ctrl-C ends it.")
+                code = run_worker(worker_settings(app, dsn=target, **given))
+            else:
+                click.echo(
+                    "Running the duties. No APP was given, so no jobs are run. Ctrl-C ends it."
+                )
+                run_duties(target)
+                code = 0
+                click.echo("Ended.")
+        ctx.exit(code)
 
 
 def _bring_up_to_date(target: str) -> None:
@@ -74,6 +107,15 @@ def _bring_up_to_date(target: str) -> None:
         click.echo(f"Schema upgraded from version {report.before} to {report.version}.")
     else:
         click.echo(f"Schema installed at version {report.version}.")
+
+
+def _let_it_act_for_callers(target: str) -> None:
+    session = Session(target)
+    login = session.connection.info.user
+    listed = session.operator.settings.get("authenticators").value
+    session.close()
+    if login not in [name.strip() for name in listed.split(",")]:
+        schema.install(target, authenticators=[login])
 
 
 def _show_how_to_connect(target: str, *, embedded: bool) -> None:

@@ -1,5 +1,6 @@
 """The application object, tasks, and everything that creates and follows jobs."""
 
+from trunkline.client._async.connection import AsyncClient
 from trunkline.client._async.jobs import AsyncJobHandle as JobHandle
 from trunkline.client._async.workflows import AsyncWorkflowHandle as WorkflowHandle
 from trunkline.client._sync.jobs import SyncJobHandle
@@ -12,6 +13,7 @@ from trunkline.client.task import Task
 from trunkline.client.workflow import Batch, Workflow
 
 __all__ = [
+    "AsyncClient",
     "Batch",
     "JobHandle",
     "Options",

@@ -1,6 +1,9 @@
 """Every exception that Trunkline raises on purpose.
 
 TrunklineError
+├── ApiNotInstalled                 the HTTP API without the extra `api`
+├── ApiSettingInvalid               a setting of the HTTP API has a bad value
+├── ApiUnreachable                  the HTTP API does not answer
 ├── BackupError                     saving a database to a file, or loading it
 │   ├── BackupFailed                pg_dump or pg_restore stopped with an error
 │   ├── BackupFileExists            the file to write exists
@@ -94,6 +97,7 @@ TrunklineError
 │   ├── UnknownQueue                TL026  there is no such queue
 │   ├── UnknownRecordedStep         TL054  the job has no such recorded step
 │   ├── UnknownSchedule             TL024  there is no such schedule
+│   ├── UnknownServiceKey           TL060  there is no such service key
 │   ├── UnknownSetting              TL020  there is no such setting
 │   ├── UnknownStep                 TL044  no such step, or the job does not depend on it
 │   ├── UnknownTask                 TL001  the task is not registered
@@ -105,6 +109,18 @@ TrunklineError
 │   ├── WorkflowTooLarge            TL042  a workflow has too many jobs or dependencies
 │   ├── WrongState                  TL019  the state of the job does not allow this
 │   └── WrongWorkflowState          TL045  the state of the workflow does not allow this
+├── RequestError                    the HTTP API refused a request
+│   ├── BodyTooLarge                the body is larger than the server takes
+│   ├── BodyTooSlow                 the body did not arrive in time
+│   ├── InvalidRequest              a field has an unknown name or a wrong type
+│   ├── MalformedRequest            not JSON, or a header that cannot be read
+│   ├── MethodNotAllowed            the path does not take this method
+│   ├── NotPermitted                the role of the caller may not do this
+│   ├── SignInRefused               a token or a service key is not valid
+│   ├── SignInRequired              there are no credentials
+│   ├── TooManyRequests             failed to sign in too often, or the server is busy
+│   ├── UnknownPath                 the API has no such path
+│   └── UnsupportedBody             the body has another type than the path takes
 ├── SandboxError                    the database of a test
 │   ├── DrainUnfinished             handlers kept enqueuing jobs during a drain
 │   ├── JobNotRunnable              the job to run cannot be claimed
@@ -301,12 +317,30 @@ from trunkline.errors.refusals import (
     UnknownLimit,
     UnknownQueue,
     UnknownSchedule,
+    UnknownServiceKey,
     UnknownSetting,
     UnknownTask,
     UnknownTimeZone,
     UnknownWorker,
     WorkerRequired,
     WrongState,
+)
+from trunkline.errors.requests import (
+    ApiNotInstalled,
+    ApiSettingInvalid,
+    ApiUnreachable,
+    BodyTooLarge,
+    BodyTooSlow,
+    InvalidRequest,
+    MalformedRequest,
+    MethodNotAllowed,
+    NotPermitted,
+    RequestError,
+    SignInRefused,
+    SignInRequired,
+    TooManyRequests,
+    UnknownPath,
+    UnsupportedBody,
 )
 from trunkline.errors.schema import (
     ForeignSchema,
@@ -370,6 +404,9 @@ __all__ = [
     "HTTP_ERRORS",
     "SQLSTATES",
     "AccessDenied",
+    "ApiNotInstalled",
+    "ApiSettingInvalid",
+    "ApiUnreachable",
     "AppNotFound",
     "ArrayLengthMismatch",
     "ArtifactGone",
@@ -380,6 +417,8 @@ __all__ = [
     "BackupHidesRows",
     "BackupProgramsMissing",
     "BackupUnreadable",
+    "BodyTooLarge",
+    "BodyTooSlow",
     "CallError",
     "ChildJobFailed",
     "ConnectionLost",
@@ -423,6 +462,7 @@ __all__ = [
     "InvalidFilter",
     "InvalidOptions",
     "InvalidPolicy",
+    "InvalidRequest",
     "InvalidSetting",
     "InvalidTask",
     "InvalidVariable",
@@ -438,11 +478,14 @@ __all__ = [
     "LimitOutOfRange",
     "LimitQueueFull",
     "LinkInvalid",
+    "MalformedRequest",
     "MalformedSql",
+    "MethodNotAllowed",
     "MigrationChanged",
     "NeedsAllTenants",
     "NegativeDelay",
     "NotInWorkflow",
+    "NotPermitted",
     "NothingToRetry",
     "PayloadMismatch",
     "PayloadNotObject",
@@ -461,6 +504,7 @@ __all__ = [
     "QuotaSpent",
     "RateLimited",
     "Refusal",
+    "RequestError",
     "RestoreIncomplete",
     "RestoreRefused",
     "RestoreTargetNotEmpty",
@@ -481,6 +525,8 @@ __all__ = [
     "SchemaVersionMismatch",
     "ServerNotReady",
     "ServerTooOld",
+    "SignInRefused",
+    "SignInRequired",
     "StaleAttempt",
     "StatementCancelled",
     "StepChanged",
@@ -501,6 +547,7 @@ __all__ = [
     "TaskNotCallable",
     "TenantDenied",
     "TooManyConnections",
+    "TooManyRequests",
     "TooManySteps",
     "TransactionConflict",
     "TrunklineError",
@@ -509,11 +556,13 @@ __all__ = [
     "UnknownDuty",
     "UnknownJob",
     "UnknownLimit",
+    "UnknownPath",
     "UnknownPhase",
     "UnknownProfile",
     "UnknownQueue",
     "UnknownRecordedStep",
     "UnknownSchedule",
+    "UnknownServiceKey",
     "UnknownSetting",
     "UnknownStep",
     "UnknownTask",
@@ -521,6 +570,7 @@ __all__ = [
     "UnknownWorker",
     "UnknownWorkflow",
     "UnsafeRole",
+    "UnsupportedBody",
     "UnsupportedConnection",
     "WaitTimeout",
     "WorkerRequired",

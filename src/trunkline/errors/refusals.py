@@ -247,6 +247,14 @@ class UnknownSchedule(Refusal):
     http_status = 404
 
 
+class UnknownServiceKey(Refusal):
+    """There is no such service key."""
+
+    code = "unknown_service_key"
+    sqlstate = "TL060"
+    http_status = 404
+
+
 class UnknownSetting(Refusal):
     """There is no such setting; the detail lists the known ones."""
 

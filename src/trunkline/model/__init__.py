@@ -1,5 +1,6 @@
 """Values that every layer uses. This package does no I/O and imports only errors."""
 
+from trunkline.model.access import NewServiceKey, ServiceKey, ServiceKeyRole, ServiceKeyUse
 from trunkline.model.activity import ActivityLine, Event, RecentJob, Recently
 from trunkline.model.artifact import (
     ArchiveContents,
@@ -107,6 +108,7 @@ __all__ = [
     "JobUsage",
     "LimitStatus",
     "LogEntry",
+    "NewServiceKey",
     "NewStep",
     "Outcome",
     "PacedReplay",
@@ -120,6 +122,9 @@ __all__ = [
     "ScheduleChange",
     "ScheduleStatus",
     "SentEvent",
+    "ServiceKey",
+    "ServiceKeyRole",
+    "ServiceKeyUse",
     "SettingStatus",
     "Snooze",
     "StartedWorkflow",

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 # The contract of this client. The shipped trunkline.schema_version() returns the same number.
-CONTRACT: Final = 6
+CONTRACT: Final = 7
 # The first contract of migrations/0001_baseline. No migration leads there from an earlier one.
 BASELINE_CONTRACT: Final = 5
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 
 from trunkline import sql
-from trunkline.schema import release, tenants
+from trunkline.schema import authenticators, release, tenants
 
 __all__ = ["LOCK_TIMEOUT", "Options", "Step"]
 
@@ -58,6 +58,7 @@ class Options:
 
     lock_timeout: float = LOCK_TIMEOUT
     tenant_roles: tuple[str, ...] = ()
+    authenticators: tuple[str, ...] = ()
     supabase: bool = False
     # The folder of another engine than the shipped one; for tests.
     root: Traversable | None = None
@@ -69,6 +70,8 @@ def opening(options: Options) -> Iterator[Step]:
     yield Step("security/roles.sql", sql.roles_sql(options.root))
     if options.supabase:
         yield Step("security/supabase_roles.sql", sql.supabase_roles_sql(options.root))
+    for login in options.authenticators:
+        yield Step(f"memberships of {login}", authenticators.memberships(login))
     yield lock()
     yield _OWNER
 
@@ -121,4 +124,6 @@ def closing(options: Options) -> Iterator[Step]:
     platform = ("authenticated",) if options.supabase else ()
     for role in (*platform, *options.tenant_roles):
         yield Step(f"tenant grants of {role}", tenants.grants(role))
+    for login in options.authenticators:
+        yield Step(f"grants of authenticator {login}", authenticators.grants(login))
     yield Step("record of the release", release.record_sql())

@@ -48,12 +48,17 @@ def script(
     from_version: int = 0,
     supabase: bool = False,
     tenant_roles: Sequence[str] = (),
+    authenticators: Sequence[str] = (),
     lock_timeout: float = LOCK_TIMEOUT,
     root: Traversable | None = None,
 ) -> str:
     """Return the SQL from version ``from_version`` (0: no schema) to the shipped version."""
     options = Options(
-        lock_timeout=lock_timeout, tenant_roles=tuple(tenant_roles), supabase=supabase, root=root
+        lock_timeout=lock_timeout,
+        tenant_roles=tuple(tenant_roles),
+        authenticators=tuple(authenticators),
+        supabase=supabase,
+        root=root,
     )
     shipped = sql.migrations(root)
     if from_version > len(shipped):

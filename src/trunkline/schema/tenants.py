@@ -12,20 +12,33 @@ __all__ = ["FUNCTIONS", "SCHEMA", "VIEWS", "grants"]
 
 SCHEMA: Final = "trunkline"
 FUNCTIONS: Final = (
+    "artifact",
     "cancel",
+    "cancel_workflow",
     "clock",
     "count_jobs",
+    "delete_artifact",
+    "enqueue",
+    "enqueue_batch",
+    "enqueue_many",
     "explain",
     "find_jobs",
+    "find_workflows",
     "job",
     "job_steps",
+    "list_artifacts",
     "list_jobs",
     "resolve_job",
     "schema_version",
     "search_jobs",
+    "send_event",
+    "start_workflow",
     "tenant_scope",
+    "workflow_jobs",
+    "workflow_progress",
+    "workflow_results",
 )
-VIEWS: Final = ("jobs",)
+VIEWS: Final = ("artifacts", "jobs", "workflow_steps", "workflows")
 
 
 def grants(role: str) -> str:

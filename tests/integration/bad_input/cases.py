@@ -250,6 +250,7 @@ CALLS: Final[dict[str, list[tuple[str, str]]]] = {
             "trunkline.reprioritise(<dead>, 3)",
         ),
     ],
+    "unknown_service_key": by(OPERATOR, "trunkline.revoke_service_key('nope')"),
     "unknown_setting": by(OPERATOR, "trunkline.set_setting('nope', '1')"),
     "invalid_setting": by(
         OPERATOR,

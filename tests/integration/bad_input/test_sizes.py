@@ -45,6 +45,7 @@ ORDINARY = {
     "p_setting": "'tenant_claim'", "p_task": "'known'", "p_tasks jsonb": "'[]'", "p_value": "'x'",
     "p_worker": "'w'", "p_attempt": "1", "p_grant": "gen_random_uuid()", "p_priority": "1",
     "p_max_depth": "9", "p_jobs jsonb": "'[]'", "p_alias": "'old'",
+    "p_hash": "repeat('0', 64)", "p_role": "'reader'",
     "p_duty": "'d'", "p_enabled": "true", "p_every": "'1 hour'", "p_function": "'pg_catalog.now'",
     "p_workflow": "gen_random_uuid()", "p_step": "'s'",
     "p_graph": """'{"name": "w", "steps": []}'""",

@@ -45,6 +45,9 @@ FUNCTIONS = """
     begin_once           .        worker   .        .
     begin_wait           .        worker   .        .
     cancel               producer .        operator .
+    create_service_key   .        .        operator .
+    revoke_service_key   .        .        operator .
+    use_service_key      .        .        operator .
     cancel_jobs          .        .        operator .
     cancel_workflow      producer .        operator .
     child_results        .        worker   .        .
@@ -155,6 +158,7 @@ VIEWS = """
     quotas               .        .        operator reader
     reclaim_history      .        .        operator reader
     schedules            .        .        operator reader
+    service_keys         .        .        operator .
     settings             producer worker   operator reader
     usage             .        .        operator reader
     stale_monitor        .        .        operator reader

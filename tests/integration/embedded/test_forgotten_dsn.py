@@ -130,7 +130,7 @@ def test_a_worker_and_its_processes_warn_once(place: Place) -> None:
 
 
 def test_up_warns_once_in_the_form_of_its_log(place: Place) -> None:
-    with place.running("up", "shop:app", "--log", "json") as log:
+    with place.running("up", "--no-api", "shop:app", "--log", "json") as log:
         until(lambda: "worker ready" in log.read_text(), "the worker")
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     (line,) = [line for line in lines if _WARNING in line["message"]]

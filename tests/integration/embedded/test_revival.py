@@ -60,7 +60,7 @@ def test_up_without_an_application_revives_the_server(
     monkeypatch.setenv("TRUNKLINE_HOME", str(tmp_path / "home"))
     monkeypatch.delenv(DSN_VARIABLE, raising=False)
     with acquire() as server:
-        caretaker = subprocess.Popen([sys.executable, "-m", "trunkline", "up"])
+        caretaker = subprocess.Popen([sys.executable, "-m", "trunkline", "up", "--no-api"])
         try:
             until(lambda: _has_run_duties(server.dsn), "the duties have run")
             before = server.pid

@@ -34,6 +34,8 @@ class Tenants:
     looker: Connection
     # A role of the application, which was passed as a tenant role at the installation.
     role: str
+    # The login that sets the claims of callers, as PostgREST does.
+    gateway: str
     jobs: dict[str, dict[str, str]] = field(default_factory=dict)
     grants: dict[str, str] = field(default_factory=dict)
     workflows: dict[str, str] = field(default_factory=dict)
@@ -52,7 +54,8 @@ class Tenants:
 
     def bound(self, claims: str | None = '{"tenant": "a"}') -> Connection:
         """Return a connection with a tenant role, as for a request of PostgREST."""
-        connection = self.database.connect(self.role)
+        connection = self.database.connect(self.gateway)
+        connection.execute(sql.SQL("set role {}").format(sql.Identifier(self.role)))
         if claims is not None:
             connection.execute("select set_config('request.jwt.claims', %s, false)", (claims,))
         return connection
@@ -78,8 +81,12 @@ def tenants(server: Server, template: str) -> Iterator[Tenants]:
         role = f"app_{database.name[-12:]}"
         name = sql.Identifier(role)
         looker.execute(sql.SQL("create role {} login").format(name))
+        gateway = f"gateway_{database.name[-12:]}"
+        login = sql.Identifier(gateway)
+        looker.execute(sql.SQL("create role {} login noinherit in role {}").format(login, name))
         schema.install(database.dsn, tenant_roles=[role])
-        tenants = Tenants(database, looker, role)
+        looker.execute("select trunkline.set_setting('authenticators', %s)", (gateway,))
+        tenants = Tenants(database, looker, role, gateway)
         looker.execute("select trunkline.set_limit('theirs_{tenant}', '{\"breaker_failures\": 9}')")
         for tenant in "ab":
             with tenants.narrowed("worker", tenant) as worker:
@@ -92,7 +99,8 @@ def tenants(server: Server, template: str) -> Iterator[Tenants]:
             tenants.workflows[tenant] = _workflow(database, tenant)
             tenants.grants[tenant] = _grant(database, tenant, tenants.jobs[tenant]["running"])
         yield tenants
-        looker.execute(sql.SQL("drop owned by {0}; drop role {0}").format(name))
+        for dropped in (login, name):
+            looker.execute(sql.SQL("drop owned by {0}; drop role {0}").format(dropped))
 
 
 def _populate(database: Database, tenant: str, artifacts: dict[str, str]) -> dict[str, str]:

@@ -72,7 +72,7 @@ def test_a_setting_gives_no_right(tenants: Tenants, name: str, value: str) -> No
     assert connection.execute("select count(*) from trunkline.jobs").fetchone() == (0,)
     for statement in (
         "select trunkline.claim('w')",
-        "select trunkline.enqueue('report')",
+        "select trunkline.register_task('report')",
         "select trunkline.set_setting('lease', '1 hour')",
         "select from trunkline.events",
         "select from trunkline_internal.waiting",
@@ -120,6 +120,37 @@ def test_membership_through_set_role_counts(tenants: Tenants) -> None:
         connection.close()
     finally:
         tenants.looker.execute(f"drop role {name}".encode())
+
+
+def test_claims_are_believed_of_authenticators_alone(tenants: Tenants) -> None:
+    """A person who logs in with the role of tenants could write any tenant into a setting."""
+    direct = tenants.database.connect(tenants.role)
+    job = tenants.jobs["a"]["ready"]
+    for name, value in (("request.jwt.claims", '{"tenant": "a"}'), ("trunkline.tenant", "a")):
+        direct.execute("select set_config(%s, %s, false)", (name, value))
+        assert direct.execute("select trunkline.tenant_scope()").fetchone() == ("",)
+        assert direct.execute("select count(*) from trunkline.jobs").fetchone() == (0,)
+        for call, code in (("cancel", "TL015"), ("explain", "TL015")):
+            with pytest.raises(psycopg.Error) as refused:
+                direct.execute(f"select trunkline.{call}(%s)".encode(), (job,))
+            assert refused.value.sqlstate == code
+        with pytest.raises(psycopg.Error) as refused:
+            direct.execute("select trunkline.enqueue('report')")
+        assert refused.value.sqlstate == "TL017"
+        direct.execute("select set_config(%s, '', false)", (name,))
+    direct.close()
+
+
+@pytest.mark.parametrize("listed", ["{gateway}", "x,{gateway}", " x , {gateway} ,y"])
+def test_authenticators_are_a_list_of_names(tenants: Tenants, listed: str) -> None:
+    setting = "select trunkline.set_setting('authenticators', %s)"
+    try:
+        tenants.looker.execute(setting, (listed.format(gateway=tenants.gateway),))
+        assert tenants.bound().execute("select trunkline.tenant_scope()").fetchone() == ("a",)
+        tenants.looker.execute(setting, (f"{tenants.gateway}_2, x{tenants.gateway}",))
+        assert tenants.bound().execute("select trunkline.tenant_scope()").fetchone() == ("",)
+    finally:
+        tenants.looker.execute(setting, (tenants.gateway,))
 
 
 def test_the_name_of_the_claim_is_a_setting_of_the_operator(tenants: Tenants) -> None:

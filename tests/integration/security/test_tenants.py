@@ -159,6 +159,15 @@ CALLS: dict[str, list[tuple[str, str, Outcome]]] = {
         ),
     ],
     "snooze": [("worker", f"trunkline.snooze({THEIRS})", LOST)],
+    "create_service_key": [
+        (
+            "operator",
+            "trunkline.create_service_key('aaaaaaaaaaaa', repeat('0', 64), 'n', 'reader', 'b')",
+            NEEDS_ALL,
+        )
+    ],
+    "revoke_service_key": [("operator", "trunkline.revoke_service_key('x')", NEEDS_ALL)],
+    "use_service_key": [("operator", "trunkline.use_service_key('x')", NEEDS_ALL)],
     "usage_of_job": [("operator", "trunkline.usage_of_job(<b running>)", [])],
 }
 # No row of theirs belongs to a tenant: the clock, the name of this database in the store, and
@@ -202,6 +211,7 @@ _EMPTY_HERE = {
     "once_steps",
     "quotas",
     "reclaim_history",
+    "service_keys",
     "stale_validation",
     "store_sweep",
     "throughput",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 from uuid import UUID
 
 from trunkline.artifacts import AsyncArtifacts, AsyncStore
@@ -31,6 +31,20 @@ __all__ = ["AsyncClient"]
 T = TypeVar("T")
 
 
+class AsyncRunner(Protocol):
+    """What runs the calls of a client: a pool, or what a server puts in front of its own."""
+
+    @property
+    def address(self) -> str:
+        """Host, port and database of the server, without credentials."""
+
+    async def run(self, call: Call[T], patience: float = CALL_PATIENCE) -> T:
+        """Run one call in its own transaction; abandon a server that is silent for so long."""
+
+    async def close(self) -> None:
+        """Close the connections."""
+
+
 class AsyncClient:
     """Enqueues requests and gives access to jobs. Connects at its first use."""
 
@@ -44,7 +58,19 @@ class AsyncClient:
         store: AsyncStore,
     ) -> None:
         self._size = connections
-        self._pool = AsyncPool(dsn, embedded=embedded, size=connections)
+        self._open(AsyncPool(dsn, embedded=embedded, size=connections), tasks, store)
+
+    @classmethod
+    def over(cls, runner: AsyncRunner, store: AsyncStore) -> Self:
+        """Return a client whose calls a server runs on its own connections; it has no tasks."""
+        client = object.__new__(cls)
+        client._open(runner, {}, store)
+        return client
+
+    def _open(
+        self, runner: AsyncRunner, tasks: Mapping[str, Task[..., Any]], store: AsyncStore
+    ) -> None:
+        self._pool = runner
         self._tasks = tasks
         self._registered: set[str] = set()
         self.jobs = AsyncJobs(self)
@@ -72,11 +98,12 @@ class AsyncClient:
     def connect_to(self, dsn: str) -> Iterator[None]:
         """Use another database within the block; see Trunkline.connect_to."""
         previous = self._pool, self._registered
-        self._pool, self._registered = AsyncPool(dsn, size=self._size), set()
+        pool = AsyncPool(dsn, size=self._size)
+        self._pool, self._registered = pool, set()
         try:
             yield
         finally:
-            self._pool.abandon()
+            pool.abandon()
             self._pool, self._registered = previous
 
     async def run(self, call: Call[T], patience: float = CALL_PATIENCE) -> T:
@@ -158,6 +185,10 @@ class AsyncClient:
         if connection is None:
             return await self.run(enqueue_document(document(requests)))
         return await enqueue_on_async(connection, document(requests))
+
+    async def start_document(self, document: str) -> StartedWorkflow:
+        """Start a workflow from a graph as a JSON document, as `trunkline.start_workflow` takes."""
+        return await self.run(start(document))
 
     async def start_workflow(self, graph: Graph, connection: Any) -> StartedWorkflow:
         """Start a workflow, on the caller's connection if there is one."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 from uuid import UUID
 
 from trunkline.artifacts import SyncArtifacts, SyncStore
@@ -32,6 +32,20 @@ __all__ = ["SyncClient"]
 T = TypeVar("T")
 
 
+class SyncRunner(Protocol):
+    """What runs the calls of a client: a pool, or what a server puts in front of its own."""
+
+    @property
+    def address(self) -> str:
+        """Host, port and database of the server, without credentials."""
+
+    def run(self, call: Call[T], patience: float = CALL_PATIENCE) -> T:
+        """Run one call in its own transaction; abandon a server that is silent for so long."""
+
+    def close(self) -> None:
+        """Close the connections."""
+
+
 class SyncClient:
     """Enqueues requests and gives access to jobs. Connects at its first use."""
 
@@ -45,7 +59,19 @@ class SyncClient:
         store: SyncStore,
     ) -> None:
         self._size = connections
-        self._pool = SyncPool(dsn, embedded=embedded, size=connections)
+        self._open(SyncPool(dsn, embedded=embedded, size=connections), tasks, store)
+
+    @classmethod
+    def over(cls, runner: SyncRunner, store: SyncStore) -> Self:
+        """Return a client whose calls a server runs on its own connections; it has no tasks."""
+        client = object.__new__(cls)
+        client._open(runner, {}, store)
+        return client
+
+    def _open(
+        self, runner: SyncRunner, tasks: Mapping[str, Task[..., Any]], store: SyncStore
+    ) -> None:
+        self._pool = runner
         self._tasks = tasks
         self._registered: set[str] = set()
         self.jobs = SyncJobs(self)
@@ -73,11 +99,12 @@ class SyncClient:
     def connect_to(self, dsn: str) -> Iterator[None]:
         """Use another database within the block; see Trunkline.connect_to."""
         previous = self._pool, self._registered
-        self._pool, self._registered = SyncPool(dsn, size=self._size), set()
+        pool = SyncPool(dsn, size=self._size)
+        self._pool, self._registered = pool, set()
         try:
             yield
         finally:
-            self._pool.abandon()
+            pool.abandon()
             self._pool, self._registered = previous
 
     def run(self, call: Call[T], patience: float = CALL_PATIENCE) -> T:
@@ -159,6 +186,10 @@ class SyncClient:
         if connection is None:
             return self.run(enqueue_document(document(requests)))
         return enqueue_on(connection, document(requests))
+
+    def start_document(self, document: str) -> StartedWorkflow:
+        """Start a workflow from a graph as a JSON document, as `trunkline.start_workflow` takes."""
+        return self.run(start(document))
 
     def start_workflow(self, graph: Graph, connection: Any) -> StartedWorkflow:
         """Start a workflow, on the caller's connection if there is one."""

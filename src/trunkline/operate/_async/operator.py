@@ -20,6 +20,7 @@ from trunkline.operate._async.diagnosis import diagnose
 from trunkline.operate._async.duties import AsyncDuties
 from trunkline.operate._async.events import AsyncEvents
 from trunkline.operate._async.jobs import AsyncOperatedJobs
+from trunkline.operate._async.keys import AsyncKeys
 from trunkline.operate._async.limits import AsyncLimits
 from trunkline.operate._async.log import AsyncLog
 from trunkline.operate._async.queues import AsyncQueues
@@ -51,10 +52,11 @@ class AsyncOperator:
         connections: int = 4,
     ) -> None:
         pool = AsyncPool(dsn, embedded=embedded, size=connections, name="trunkline operate")
-        self._open(AsyncSession(pool, _settings(actor, None, tenant)))
+        self._open(AsyncSession(pool, _settings(actor, None, tenant)), AsyncStore(open_store))
 
-    def _open(self, session: AsyncSession) -> None:
+    def _open(self, session: AsyncSession, store: AsyncStore) -> None:
         self._session = session
+        self._store = store
         self.jobs = AsyncOperatedJobs(session)
         self.workflows = AsyncOperatedWorkflows(session)
         self.dead = AsyncDeadLetters(session)
@@ -70,15 +72,25 @@ class AsyncOperator:
         self.tasks = AsyncTasks(session)
         self.activity = AsyncActivity(session)
         self.log = AsyncLog(session)
-        self.artifacts = AsyncStoredFiles(session, AsyncStore(open_store))
+        self.keys = AsyncKeys(session)
+        self.artifacts = AsyncStoredFiles(session, store)
 
     @classmethod
     def over(
-        cls, caller: AsyncCaller, *, actor: str | None = None, tenant: str | None = None
+        cls,
+        caller: AsyncCaller,
+        *,
+        actor: str | None = None,
+        tenant: str | None = None,
+        store: AsyncStore | None = None,
     ) -> Self:
-        """Return an operator whose calls a program runs on its own connections."""
+        """Return an operator whose calls a program runs on its own connections.
+
+        `store` is one that the program has opened; by default TRUNKLINE_STORE is opened when used.
+        """
         operator = object.__new__(cls)
-        operator._open(AsyncSession(caller, _settings(actor, None, tenant)))
+        session = AsyncSession(caller, _settings(actor, None, tenant))
+        operator._open(session, store or AsyncStore(open_store))
         return operator
 
     def acting(
@@ -90,7 +102,8 @@ class AsyncOperator:
         """
         other = object.__new__(type(self))
         changed = _settings(actor, reason, tenant)
-        other._open(AsyncSession(self._session.caller, {**self._session.settings, **changed}))
+        session = AsyncSession(self._session.caller, {**self._session.settings, **changed})
+        other._open(session, self._store)
         return other
 
     async def health(self) -> list[HealthCheck]:

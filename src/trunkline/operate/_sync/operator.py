@@ -21,6 +21,7 @@ from trunkline.operate._sync.diagnosis import diagnose
 from trunkline.operate._sync.duties import SyncDuties
 from trunkline.operate._sync.events import SyncEvents
 from trunkline.operate._sync.jobs import SyncOperatedJobs
+from trunkline.operate._sync.keys import SyncKeys
 from trunkline.operate._sync.limits import SyncLimits
 from trunkline.operate._sync.log import SyncLog
 from trunkline.operate._sync.queues import SyncQueues
@@ -52,10 +53,11 @@ class SyncOperator:
         connections: int = 4,
     ) -> None:
         pool = SyncPool(dsn, embedded=embedded, size=connections, name="trunkline operate")
-        self._open(SyncSession(pool, _settings(actor, None, tenant)))
+        self._open(SyncSession(pool, _settings(actor, None, tenant)), SyncStore(open_store))
 
-    def _open(self, session: SyncSession) -> None:
+    def _open(self, session: SyncSession, store: SyncStore) -> None:
         self._session = session
+        self._store = store
         self.jobs = SyncOperatedJobs(session)
         self.workflows = SyncOperatedWorkflows(session)
         self.dead = SyncDeadLetters(session)
@@ -71,15 +73,25 @@ class SyncOperator:
         self.tasks = SyncTasks(session)
         self.activity = SyncActivity(session)
         self.log = SyncLog(session)
-        self.artifacts = SyncStoredFiles(session, SyncStore(open_store))
+        self.keys = SyncKeys(session)
+        self.artifacts = SyncStoredFiles(session, store)
 
     @classmethod
     def over(
-        cls, caller: SyncCaller, *, actor: str | None = None, tenant: str | None = None
+        cls,
+        caller: SyncCaller,
+        *,
+        actor: str | None = None,
+        tenant: str | None = None,
+        store: SyncStore | None = None,
     ) -> Self:
-        """Return an operator whose calls a program runs on its own connections."""
+        """Return an operator whose calls a program runs on its own connections.
+
+        `store` is one that the program has opened; by default TRUNKLINE_STORE is opened when used.
+        """
         operator = object.__new__(cls)
-        operator._open(SyncSession(caller, _settings(actor, None, tenant)))
+        session = SyncSession(caller, _settings(actor, None, tenant))
+        operator._open(session, store or SyncStore(open_store))
         return operator
 
     def acting(
@@ -91,7 +103,8 @@ class SyncOperator:
         """
         other = object.__new__(type(self))
         changed = _settings(actor, reason, tenant)
-        other._open(SyncSession(self._session.caller, {**self._session.settings, **changed}))
+        session = SyncSession(self._session.caller, {**self._session.settings, **changed})
+        other._open(session, self._store)
         return other
 
     def health(self) -> list[HealthCheck]:

@@ -115,6 +115,7 @@ grant execute on function
   trunkline.after_restore(),
   trunkline.age_queue(text, boolean),
   trunkline.cancel_jobs(jsonb, text, integer, text, boolean),
+  trunkline.create_service_key(text, text, text, text, text, timestamptz),
   trunkline.delete_workflow(uuid),
   trunkline.discard(uuid, text),
   trunkline.discard_jobs(jsonb, text, integer, text, boolean),
@@ -135,12 +136,14 @@ grant execute on function
   trunkline.retry_fresh(uuid),
   trunkline.retry_jobs(jsonb, integer, text, boolean),
   trunkline.retry_workflow(uuid),
+  trunkline.revoke_service_key(text, text),
   trunkline.set_artifact_retention(text, interval),
   trunkline.set_limit(text, jsonb, text, text),
   trunkline.set_schedule(text, text, text, jsonb, text, text, integer, text, text, boolean),
   trunkline.set_setting(text, text),
   trunkline.set_storage_quota(text, bigint),
-  trunkline.trip_breaker(text, text, interval)
+  trunkline.trip_breaker(text, text, interval),
+  trunkline.use_service_key(text)
 to trunkline_operator;
 
 -- Read.
@@ -204,6 +207,9 @@ grant select on
   trunkline.wanted_workers,
   trunkline.workers
 to trunkline_operator, trunkline_reader;
+
+-- Keys of the HTTP API.
+grant select on trunkline.service_keys to trunkline_operator;
 
 -- Tenant roles of earlier releases may call list_jobs. Clients also need schema_version and the other functions that read
 -- jobs, so an upgrade grants them.

@@ -9,7 +9,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $function$
 declare
-  c_contract constant integer := 6;
+  c_contract constant integer := 7;
   c_oldest_contract constant integer := 5;
   v_version integer;
 begin

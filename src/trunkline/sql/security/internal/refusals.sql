@@ -122,6 +122,8 @@ as $$
       'The detail names the argument and what it must be.'),
     ('TL059', 'storage_quota_exceeded', 'storage quota is used up',
       'Delete artifacts of the tenant, or raise its quota with trunkline.set_storage_quota. The detail has the figures.'),
+    ('TL060', 'unknown_service_key', 'unknown service key',
+      'List the keys with: trunkline keys list'),
     ('TL090', 'installer_lacks_right', 'installer lacks a right that the installation needs',
       'Ask an administrator to run the command that the error names.'),
     ('TL091', 'unsafe_role', 'role may do more than it should',
