@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup check generate test demo bench bench-before bench-worker bench-backlog bench-flow bench-soak bench-workflows bench-steps bench-artifacts bench-studio bench-rivals mutants lock system-packages
+.PHONY: help setup check generate test demo bench bench-before bench-worker bench-backlog bench-flow bench-soak bench-workflows bench-steps bench-live bench-artifacts bench-studio bench-rivals mutants lock system-packages
 
 BIN := .venv/bin
 STAMP := .venv/.stamp
@@ -63,6 +63,9 @@ bench-workflows: setup ## Workflows of 10,000 jobs, and the lock that their ends
 
 bench-steps: setup ## What recorded steps cost, and workflows of ten steps beside DBOS
 	$(BIN)/python -m bench steps
+
+bench-live: setup ## How late changes reach clients of the API, and what open streams take: one minute
+	$(BIN)/python -m bench live
 
 bench-artifacts: setup ## Uploads of 2 GB to a folder, archives of 1,000 files, and their memory
 	$(BIN)/python -m bench artifacts

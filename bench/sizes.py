@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from bench.artifacts import sizes as artifact_sizes
 from bench.backlog import sizes as backlog_sizes
 from bench.flow import sizes as flow_sizes
+from bench.live import sizes as live_sizes
 from bench.soak import sizes as soak_sizes
 from bench.steps import sizes as step_sizes
 from bench.studio import sizes as studio_sizes
@@ -55,6 +56,7 @@ class Sizes:
     backlog_reads: backlog_sizes.BacklogSizes
     workflows: workflow_sizes.WorkflowSizes
     steps: step_sizes.StepSizes
+    live: live_sizes.LiveSizes
     studio: studio_sizes.StudioSizes
     artifacts: artifact_sizes.ArtifactSizes
 
@@ -90,6 +92,7 @@ FULL = Sizes(
     backlog_reads=backlog_sizes.FULL,
     workflows=workflow_sizes.FULL,
     steps=step_sizes.FULL,
+    live=live_sizes.FULL,
     studio=studio_sizes.FULL,
     artifacts=artifact_sizes.FULL,
 )
@@ -141,6 +144,7 @@ QUICK = Sizes(
     backlog_reads=backlog_sizes.QUICK,
     workflows=workflow_sizes.QUICK,
     steps=step_sizes.QUICK,
+    live=live_sizes.QUICK,
     studio=studio_sizes.QUICK,
     artifacts=artifact_sizes.QUICK,
 )

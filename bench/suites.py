@@ -114,6 +114,7 @@ SUITES = {
         step_scene.open_scene,
         record="steps.json",
     ),
+    "live": Suite(_of("bench.live", "latency", "idle"), _nothing, _place_alone, record="live.json"),
     "studio": Suite(_of("bench.studio", "claims"), _nothing, _place_alone),
     "artifacts": Suite(
         _of("bench.artifacts", "upload", "archive"),

@@ -26,6 +26,7 @@ _DOMAINS = {
     "queue": "Jobs, queues and tasks",
     "workflows": "Workflows",
     "steps": "Steps of jobs, and events",
+    "live": "Live events",
     "operate": "Finding and changing many jobs, and the operator log",
     "limits": "Limits",
     "buckets": "Buckets",

@@ -14,11 +14,13 @@ if TYPE_CHECKING:
         Cancel,
         Discard,
         Job,
+        JobEvent,
         JobState,
         Retry,
         Schedule,
         Snooze,
         WorkflowEnd,
+        WorkflowEvent,
     )
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "Context",
     "Discard",
     "Job",
+    "JobEvent",
     "JobHandle",
     "JobState",
     "Request",
@@ -40,6 +43,7 @@ __all__ = [
     "Trunkline",
     "TrunklineError",
     "WorkflowEnd",
+    "WorkflowEvent",
     "WorkflowHandle",
     "__version__",
 ]
@@ -52,6 +56,7 @@ _HOMES = {
     "Context": "trunkline.handler",
     "Discard": "trunkline.model",
     "Job": "trunkline.model",
+    "JobEvent": "trunkline.model",
     "JobHandle": "trunkline.client",
     "JobState": "trunkline.model",
     "Request": "trunkline.client.request",
@@ -64,6 +69,7 @@ _HOMES = {
     "Trunkline": "trunkline.client.application",
     "TrunklineError": "trunkline.errors",
     "WorkflowEnd": "trunkline.model",
+    "WorkflowEvent": "trunkline.model",
     "WorkflowHandle": "trunkline.client",
 }
 

@@ -1,4 +1,4 @@
-"""The suites workflows, steps and artifacts run, and write their records."""
+"""The suites workflows, steps, live and artifacts run, and write their records."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ PROMISED = {
         *("workflow_end_set_wait", "workflow_end_steps_wait"),
     },
     "steps": {"step_ms_alone", "step_ms_shared", "ten_step_jobs_per_second"},
+    "live": {"live_latency_p95_ms", "live_idle_mb"},
     "artifacts": {"artifact_upload_vs_copy", "artifact_upload_growth", "archive_growth"},
 }
 

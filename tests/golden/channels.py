@@ -54,6 +54,7 @@ def _heard(database: Database, channels: list[str]) -> Iterator[tuple[str, str, 
     worker.connection.execute("select trunkline.register_worker('asleep')")
     worker.connection.execute("select trunkline.sleep('asleep')")
     job = producer.enqueue("notified").job_id
+    producer.connection.execute("select trunkline.follow(%s)", ([job],))
     assert worker.claim("asleep", queues=[_QUEUE]).jobs == [job]
     producer.change("cancel", job)
     worker.connection.execute("select executor.wake_execution_engine()")

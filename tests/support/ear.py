@@ -4,18 +4,18 @@ from uuid import uuid4
 
 from tests.support.databases import Database
 
-__all__ = ["CANCEL", "WAKE", "Ear"]
+__all__ = ["CANCEL", "LIVE", "WAKE", "Ear"]
 
-WAKE, CANCEL = "trunkline_wake", "trunkline_cancel"
+WAKE, CANCEL, LIVE = "trunkline_wake", "trunkline_cancel", "trunkline_live"
 
 
 class Ear:
-    """A connection that listens on both channels and returns new notifications."""
+    """A connection that listens on these channels and returns new notifications."""
 
     def __init__(self, database: Database) -> None:
         self.listener = database.connect("trunkline_worker")
         self._sender = database.superuser()
-        for channel in (WAKE, CANCEL):
+        for channel in (WAKE, CANCEL, LIVE):
             self.listener.execute(f"listen {channel}")
 
     def heard(self, channel: str = WAKE) -> list[str]:

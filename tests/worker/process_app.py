@@ -160,3 +160,14 @@ def plain() -> None:
 
 
 renamed = app.task(process=True, name="renamed")(plain)
+
+
+@app.task(process=True)
+def emitting(ctx: SyncContext, words: list[str], within: bool) -> None:
+    if within:
+        with ctx.transaction():
+            for word in words:
+                ctx.emit(word)
+    else:
+        for word in words:
+            ctx.emit(word)

@@ -22,6 +22,7 @@ from trunkline.db.pool import AsyncPool, SyncPool
 from trunkline.db.runner import run
 from trunkline.model import ClaimedJob
 from trunkline.worker.backends import Services
+from trunkline.worker.emitter import Emitter
 from trunkline.worker.options import WorkerOptions
 from trunkline.worker.recorder import Recorder
 from trunkline.worker.roster import HeldJob
@@ -197,4 +198,5 @@ def no_services(dsn: str = "") -> Services:
         SyncPool(dsn),
         forget=lambda _held: None,
         recorder=Recorder(dsn, "worker"),
+        emitter=Emitter(dsn, "worker"),
     )

@@ -82,6 +82,7 @@ class Trunkline:
             dsn,
             self.tasks,
             embedded=embedded,
+            listen_dsn=listen_dsn,
             connections=connections,
             store=AsyncStore(self.open_store),
         )
@@ -89,13 +90,14 @@ class Trunkline:
             dsn,
             self.tasks,
             embedded=embedded,
+            listen_dsn=listen_dsn,
             connections=connections,
             store=SyncStore(self.open_store),
         )
 
     @property
     def jobs(self) -> AsyncJobs:
-        """Existing jobs: get, list, wait, cancel, retry, explain. Blocking form: `sync.jobs`."""
+        """Existing jobs: get, list, wait, follow, cancel, retry. Blocking form: `sync.jobs`."""
         return self._client.jobs
 
     @property
@@ -176,7 +178,10 @@ class Trunkline:
         previous = self.dsn, self.listen_dsn
         self.dsn, self.listen_dsn = dsn, listen_dsn
         try:
-            with self._client.connect_to(dsn), self.sync.connect_to(dsn):
+            with (
+                self._client.connect_to(dsn, listen_dsn),
+                self.sync.connect_to(dsn, listen_dsn),
+            ):
                 yield self
         finally:
             self.dsn, self.listen_dsn = previous

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from trunkline.db.call import Call, nothing
@@ -12,7 +12,7 @@ from trunkline.db.lasting import LastingConnection
 from trunkline.db.patient import PING_PATIENCE
 from trunkline.errors import ConnectionLost
 
-__all__ = ["CANCEL", "DUTIES", "WAKE", "Listener"]
+__all__ = ["CANCEL", "DUTIES", "LIVE", "WAKE", "Listener"]
 
 # Payload: the name of a queue with new jobs for sleeping workers.
 WAKE: Final = "trunkline_wake"
@@ -20,6 +20,8 @@ WAKE: Final = "trunkline_wake"
 CANCEL: Final = "trunkline_cancel"
 # Payload: the name of a duty that has work now.
 DUTIES: Final = "trunkline_duties"
+# Payload: the ids of followed jobs and workflows that have changed, separated by spaces.
+LIVE: Final = "trunkline_live"
 
 _TEST_WAIT: Final = 2.0
 
@@ -27,8 +29,15 @@ _TEST_WAIT: Final = 2.0
 class Listener:
     """Listens on the channels of the engine and forwards each (channel, payload) at once."""
 
-    def __init__(self, dsn: str, on_notice: Callable[[str, str], None]) -> None:
+    def __init__(
+        self,
+        dsn: str,
+        on_notice: Callable[[str, str], None],
+        *,
+        channels: Sequence[str] = (WAKE, CANCEL, DUTIES),
+    ) -> None:
         self._dsn = dsn
+        self._channels = channels
         self._connection = LastingConnection(
             dsn, name="trunkline listener", on_notice=self._on_notice
         )
@@ -47,7 +56,7 @@ class Listener:
         # PgBouncer 1.18 returned answers to the wrong clients.
         if await self._connection.is_pooled():
             return False
-        for channel in (WAKE, CANCEL, DUTIES, self._test):
+        for channel in (*self._channels, self._test):
             if not self.connected:
                 # A new connection would not be subscribed to the channels before this one.
                 raise ConnectionLost("the listening connection broke")

@@ -122,6 +122,11 @@ class AsyncPool:
             connection.patience = PING_PATIENCE
             await pool.putconn(connection)
 
+    async def server_dsn(self) -> str:
+        """Return the connection string of the server, which is found at the first use."""
+        await self._open_wires(self._home())
+        return self._server_dsn
+
     @property
     def address(self) -> str:
         """Host, port and database of the server, or the folder of the embedded one."""
@@ -261,6 +266,11 @@ class SyncPool:
         finally:
             connection.patience = PING_PATIENCE
             pool.putconn(connection)
+
+    def server_dsn(self) -> str:
+        """Return the connection string of the server, which is found at the first use."""
+        self._opened()
+        return self._server_dsn
 
     @property
     def address(self) -> str:

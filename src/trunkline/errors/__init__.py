@@ -38,6 +38,7 @@ TrunklineError
 │   └── EmbeddedStartFailed         the server did not start, or did not stop
 ├── InvalidVariable                 an environment variable has a bad value
 ├── JobError                        an attempt failed, or a job did not end as expected
+│   ├── EmitTooLarge                an attempt emits more than it may
 │   ├── HandlerProcessDied          the process of a handler died
 │   ├── HardLimitExceeded           an attempt exceeded its hard limit
 │   ├── JobCancelled                the awaited job was cancelled
@@ -119,6 +120,8 @@ TrunklineError
 │   ├── SignInRefused               a token or a service key is not valid
 │   ├── SignInRequired              there are no credentials
 │   ├── TooManyRequests             failed to sign in too often, or the server is busy
+│   ├── TooManyStreams              the server has too many open streams
+│   ├── TooManyTenantStreams        the tenant has too many open streams
 │   ├── UnknownPath                 the API has no such path
 │   └── UnsupportedBody             the body has another type than the path takes
 ├── SandboxError                    the database of a test
@@ -266,6 +269,7 @@ from trunkline.errors.embedded import (
     EmbeddedStartFailed,
 )
 from trunkline.errors.jobs import (
+    EmitTooLarge,
     HandlerProcessDied,
     HardLimitExceeded,
     JobCancelled,
@@ -339,6 +343,8 @@ from trunkline.errors.requests import (
     SignInRefused,
     SignInRequired,
     TooManyRequests,
+    TooManyStreams,
+    TooManyTenantStreams,
     UnknownPath,
     UnsupportedBody,
 )
@@ -439,6 +445,7 @@ __all__ = [
     "EmbeddedNotRunning",
     "EmbeddedPlatform",
     "EmbeddedStartFailed",
+    "EmitTooLarge",
     "EmptyFilter",
     "EventMismatch",
     "EventTimeout",
@@ -549,6 +556,8 @@ __all__ = [
     "TooManyConnections",
     "TooManyRequests",
     "TooManySteps",
+    "TooManyStreams",
+    "TooManyTenantStreams",
     "TransactionConflict",
     "TrunklineError",
     "UniqueKeyHeld",

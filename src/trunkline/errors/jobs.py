@@ -50,6 +50,17 @@ class JobFailed(JobError):
         self.errors = errors
 
 
+class EmitTooLarge(JobError):
+    """The attempt has emitted as much partial output as an attempt may."""
+
+    code = "emit_too_large"
+    hint = "Emit less, or store large output as an artifact: ctx.artifact(name, content)."
+
+    def __init__(self, job_id: UUID, size: int, most: int) -> None:
+        super().__init__(f"The attempt of job {job_id} emits {size} bytes; {most} are allowed")
+        self.job_id = job_id
+
+
 class WaitTimeout(JobError, TimeoutError):
     """The job did not end within the timeout. It still waits or runs."""
 

@@ -116,6 +116,22 @@ class SignInRequired(RequestError):
     hint = "Send Authorization: Bearer with a token, or with a key of: trunkline keys create NAME"
 
 
+class TooManyStreams(RequestError):
+    """The server has as many open streams as it serves."""
+
+    code = "too_many_streams"
+    http_status = 503
+    hint = "Wait as long as the header Retry-After says. Operators raise TRUNKLINE_API_STREAMS."
+
+
+class TooManyTenantStreams(RequestError):
+    """The tenant has as many open streams as one may have."""
+
+    code = "too_many_tenant_streams"
+    http_status = 429
+    hint = "Close a stream first. Operators raise TRUNKLINE_API_STREAMS_PER_TENANT."
+
+
 class TooManyRequests(RequestError):
     """An address has failed to sign in too often, or the server is busy."""
 

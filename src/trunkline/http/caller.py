@@ -110,6 +110,9 @@ class _Runner:
         # Those of the caller win, whatever a route passes on.
         return await self._pool.run_with(call, {**settings, **self._settings}, patience)
 
+    async def server_dsn(self) -> str:
+        return await self._pool.server_dsn()
+
     async def is_pooled(self) -> bool:
         return await self._pool.is_pooled()
 

@@ -12,6 +12,7 @@ from trunkline.http.caller import Caller, CallerSession
 from trunkline.http.metrics import Metrics
 from trunkline.http.server_health import ServerHealth
 from trunkline.http.settings import ApiSettings
+from trunkline.http.streams.registry import Streams
 
 __all__ = ["Resources"]
 
@@ -41,9 +42,11 @@ class Resources:
         # Calls of the server for itself, for which no caller has signed in.
         self.server = CallerSession(SERVER, self.pool, self.store)
         self.health = ServerHealth(self.server)
+        self.streams = Streams(settings, self.pool, self.server)
         self.metrics = Metrics(self.server)
 
     async def close(self) -> None:
         """Close the connections and the store."""
+        await self.streams.close()
         await self.store.close()
         await self.pool.close()

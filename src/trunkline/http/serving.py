@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ _log = logging.getLogger("trunkline.http")
 # How long answers that are under way may take after SIGTERM. Streams end at once.
 _GRACE = 5
 _KEEP_ALIVE = 65
+# Milliseconds.
+_STALLED = 30_000
 _BACKLOG = 2048
 
 
@@ -29,6 +32,18 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, resources: Resources) -> None:
         super().__init__(config)
         self._resources = resources
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        # Set on sockets that listen, because connections inherit it. Without it a connection whose
+        # client takes nothing stays open for as long as the client acknowledges probes.
+        for server in self.servers if hasattr(socket, "TCP_USER_TIMEOUT") else []:
+            for listening in server.sockets:
+                listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _STALLED)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._resources.streams.stop()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

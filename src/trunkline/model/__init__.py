@@ -50,6 +50,14 @@ from trunkline.model.limits import (
     UsageBy,
     UsageSum,
 )
+from trunkline.model.live import (
+    JobEvent,
+    JobEvents,
+    LiveJob,
+    LiveWorkflow,
+    WorkflowEvent,
+    WorkflowEvents,
+)
 from trunkline.model.operator_log import LogEntry
 from trunkline.model.outcome import Cancel, Discard, Outcome, Retry, Snooze, Suspended
 from trunkline.model.policy import Backoff, Breaker, Schedule, TaskPolicy
@@ -102,11 +110,15 @@ __all__ = [
     "FoundJobs",
     "HealthCheck",
     "Job",
+    "JobEvent",
+    "JobEvents",
     "JobFilter",
     "JobState",
     "JobStep",
     "JobUsage",
     "LimitStatus",
+    "LiveJob",
+    "LiveWorkflow",
     "LogEntry",
     "NewServiceKey",
     "NewStep",
@@ -145,6 +157,8 @@ __all__ = [
     "WorkerStatus",
     "WorkerTarget",
     "WorkflowEnd",
+    "WorkflowEvent",
+    "WorkflowEvents",
     "WorkflowPlace",
     "WorkflowProgress",
     "WorkflowState",

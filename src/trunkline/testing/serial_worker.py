@@ -18,6 +18,7 @@ from trunkline.errors import InvalidTask
 from trunkline.model import ClaimedJob, Job, JobState
 from trunkline.worker.backends import Services
 from trunkline.worker.completer import Completer
+from trunkline.worker.emitter import Emitter
 from trunkline.worker.executor import Executor
 from trunkline.worker.recorder import Recorder
 from trunkline.worker.report import End, Report
@@ -88,6 +89,7 @@ class SerialWorker:
         self._roster = Roster()
         self._completer = Completer(dsn, _WORKER, self._roster)
         self._recorder = Recorder(dsn, _WORKER)
+        self._emitter = Emitter(dsn, _WORKER)
         self._reports: asyncio.Queue[Report | None] = asyncio.Queue()
         self._executor = _Executor(
             self._tasks,
@@ -98,6 +100,7 @@ class SerialWorker:
                 self._sync_pool,
                 self._forget,
                 self._recorder,
+                self._emitter,
                 store=AsyncStore(app.open_store) if app.has_store else None,
             ),
             concurrency=1,
@@ -111,10 +114,12 @@ class SerialWorker:
         self._stack.callback(self._sync_pool.close)
         self._stack.push_async_callback(self._completer.close)
         self._stack.push_async_callback(self._recorder.stop)
+        self._stack.push_async_callback(self._emitter.stop)
         self._stack.push_async_callback(self._executor.close)
         await self._pool.run(register_tasks(self._policies))
         self._executor.start()
         self._recorder.start()
+        self._emitter.start()
         return self
 
     async def __aexit__(

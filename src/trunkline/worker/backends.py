@@ -35,6 +35,7 @@ from trunkline.handler import Context, JobContext, SyncContext, SyncTransaction,
 from trunkline.handler.grants import AsyncConnections, AsyncGrants, SyncConnections, SyncGrants
 from trunkline.handler.steps import AsyncSteps, SyncSteps
 from trunkline.model import Cancel, ClaimedJob, NewStep, UploadedFile, WorkflowPlace
+from trunkline.worker.emitter import Emitter, Output
 from trunkline.worker.recorder import Recorder
 from trunkline.worker.roster import HeldJob, Stop
 
@@ -65,6 +66,7 @@ class Services:
     sync_pool: SyncPool
     forget: Callable[[HeldJob], None]
     recorder: Recorder
+    emitter: Emitter
     # Connections to providers, kept open and shared by all jobs.
     connections: AsyncConnections = field(default_factory=AsyncConnections)
     sync_connections: SyncConnections = field(default_factory=SyncConnections)
@@ -159,6 +161,16 @@ class _Backend:
         """The task in which the handler runs."""
         return self._held.runner
 
+    @cached_property
+    def _output(self) -> Output:
+        """What the attempt emits."""
+        return self._services.emitter.output(self._held.job)
+
+    def _emit(self, text: str) -> None:
+        if self._output.lost or self._held.stop is Stop.LOST:
+            judge_progress(self._held.job, "lost")
+        self._output.add(text)
+
     def _judge_step(self, verdict: str) -> None:
         if verdict != "ok":
             judge_progress(self._held.job, verdict)
@@ -182,6 +194,14 @@ class LoopBackend(_Backend):
         """See Context.progress."""
         call = self._progress_call(percent, message, phase)
         judge_progress(self._held.job, await self._services.pool.run(call))
+
+    async def emit(self, text: str) -> None:
+        """See Context.emit."""
+        self._emit(text)
+
+    async def flush(self) -> None:
+        """Wait until what the attempt has emitted is stored."""
+        await self._services.emitter.flush(self._held.job)
 
     @cached_property
     def grants(self) -> AsyncGrants:
@@ -236,6 +256,16 @@ class ThreadBackend(_Backend):
         """See SyncContext.progress."""
         call = self._progress_call(percent, message, phase)
         judge_progress(self._held.job, self._services.sync_pool.run(call))
+
+    def emit(self, text: str) -> None:
+        """See SyncContext.emit. A thread cannot be interrupted, so it stops here."""
+        self.pause(0)
+        self._emit(text)
+
+    def flush(self) -> None:
+        """Wait until what the attempt has emitted is stored."""
+        if self._services.emitter.outputs:
+            self._services.emitter.flush_soon(self._held.job).result()
 
     @cached_property
     def grants(self) -> SyncGrants:
@@ -340,6 +370,7 @@ class _LoopTransaction(Transaction):
             uploaded = None
             if may_be_large(result):
                 uploaded = await self._backend.large.upload_result(result)
+            await self._backend.flush()
             call = complete_call(self._services.worker, self._held.job, result, uploaded)
             with cancel_raised():
                 await run_async(self._connection, call)
@@ -392,6 +423,7 @@ class _ThreadTransaction(SyncTransaction):
             uploaded = None
             if may_be_large(result):
                 uploaded = self._backend.large.upload_result(result)
+            self._backend.flush()
             call = complete_call(self._services.worker, self._held.job, result, uploaded)
             with cancel_raised():
                 run(self._connection, call)

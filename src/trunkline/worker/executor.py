@@ -225,13 +225,9 @@ class Executor:
         finally:
             held.runner = None
             self._limited_running -= is_limited
-        duration = time.monotonic() - started
-        self._average += (duration - self._average) * _NEWEST
-        if is_limited:
-            self._limited_average += (duration - self._limited_average) * _NEWEST
-            if report is not None and report.end is End.HAND_BACK:
-                # More were claimed than could start. Claim none ahead until the average is known.
-                self._limited_average = max(self._limited_average, 1.0)
+        self._learn(time.monotonic() - started, report, is_limited=is_limited)
+        if self._services.emitter.outputs:
+            await self._end_output(held)
         if report is None or held.ended_in_transaction:
             self._services.forget(held)
         else:
@@ -239,6 +235,26 @@ class Executor:
         if runner.cancelling() and not self._closing:
             # However often the runner was cancelled, the next job must not see it.
             await _swallow_cancellation(runner)
+
+    def _learn(self, duration: float, report: Report | None, *, is_limited: bool) -> None:
+        self._average += (duration - self._average) * _NEWEST
+        if is_limited:
+            self._limited_average += (duration - self._limited_average) * _NEWEST
+            if report is not None and report.end is End.HAND_BACK:
+                # More were claimed than could start. Claim none ahead until the average is known.
+                self._limited_average = max(self._limited_average, 1.0)
+
+    async def _end_output(self, held: HeldJob) -> None:
+        emitter = self._services.emitter
+        try:
+            if held.stop is not Stop.LOST and not held.ended_in_transaction:
+                await emitter.flush(held.job)
+        except asyncio.CancelledError:
+            if self._closing:
+                raise
+            # The job is over, whatever still interrupts it; its last output is not stored.
+        finally:
+            emitter.end(held.job)
 
     async def _call(self, held: HeldJob, task: Task[..., Any]) -> Report:
         job = held.job

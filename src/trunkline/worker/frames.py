@@ -12,6 +12,7 @@ import msgspec
 from trunkline.model import ClaimedJob
 
 __all__ = [
+    "Emit",
     "Ended",
     "Hello",
     "Inputs",
@@ -75,8 +76,15 @@ class Progress(msgspec.Struct, tag=True, frozen=True):
     phase: str | None
 
 
+class Emit(msgspec.Struct, tag=True, frozen=True):
+    """Output of a handler. With `flush`, the worker returns a Verdict when all of it is stored."""
+
+    text: str
+    flush: bool = False
+
+
 class Verdict(msgspec.Struct, tag=True, frozen=True):
-    """The engine's answer to progress."""
+    """The engine's answer to progress, or `ok` when output is stored."""
 
     verdict: str
 
@@ -95,7 +103,7 @@ class Ended(msgspec.Struct, tag=True, frozen=True):
     leaving: bool = False
 
 
-Message = Hello | Run | Progress | Verdict | Ended
+Message = Hello | Run | Progress | Emit | Verdict | Ended
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)

@@ -46,7 +46,8 @@ from trunkline.worker.backends import (
     result_in_transaction,
 )
 from trunkline.worker.dependencies import Dependencies
-from trunkline.worker.frames import Ended, Hello, Progress, Run, Verdict, receive, send
+from trunkline.worker.emitter import emitted_text
+from trunkline.worker.frames import Emit, Ended, Hello, Progress, Run, Verdict, receive, send
 from trunkline.worker.report import End, Report, of_error, of_value
 from trunkline.worker.roster import check_start
 from trunkline.worker.stop_signals import stop_signals
@@ -112,6 +113,8 @@ class _ChildBackend:
         self.connection: Any = None
         # Nothing to wait for: a process has no tasks.
         self.main_task = None
+        # The bytes that the attempt has emitted.
+        self._emitted = 0
 
     @property
     def worker(self) -> str:
@@ -161,6 +164,17 @@ class _ChildBackend:
             raise HandlerProcessDied(f"The worker answered {answer!r}")
         judge_progress(self.order.job, answer.verdict)
 
+    def emit(self, text: str) -> None:
+        text, self._emitted = emitted_text(text, self._emitted, self.order.job)
+        if text:
+            self._parent.send(Emit(text))
+
+    def flush(self) -> None:
+        """Wait until what the attempt has emitted is stored."""
+        if self._emitted:
+            self._parent.send(Emit("", flush=True))
+            self._parent.next()
+
     def cancelled(self) -> bool:
         # A request to stop arrives as an exception; see _stop.
         return False
@@ -202,6 +216,7 @@ class _ChildTransaction(SyncTransaction):
             uploaded = None
             if may_be_large(result):
                 uploaded = self._backend.large.upload_result(result)
+            self._backend.flush()
             call = complete_call(order.worker, order.job, result, uploaded)
             with cancel_raised():
                 run(self._connection, call)

@@ -18,6 +18,7 @@ from trunkline.errors import HandlerProcessDied, InvalidTask, StaleAttempt, Stor
 from trunkline.telemetry import chosen_logging
 from trunkline.worker.backends import Services
 from trunkline.worker.frames import (
+    Emit,
     Ended,
     Hello,
     Inputs,
@@ -116,6 +117,11 @@ class ProcessPool:
                         phase=phase,
                     )
                     child.send(Verdict(await self._services.pool.run(call)))
+                case Emit(text, flush):
+                    self._services.emitter.output(job).add(text)
+                    if flush:
+                        await self._services.emitter.flush(job)
+                        child.send(Verdict("ok"))
                 case _:
                     raise HandlerProcessDied(f"The process of {job.task} sent {message!r}")
         return None

@@ -17,7 +17,7 @@ from trunkline.errors import DatabaseProblem, DatabaseUnreachable, SchemaError, 
 from trunkline.model import NewStep
 from trunkline.worker.part import Part
 
-__all__ = ["Recorder"]
+__all__ = ["Recorder", "is_final"]
 
 # A larger batch would hold its locks for too long.
 _LARGEST_BATCH: Final = 500
@@ -78,7 +78,7 @@ class Recorder(Part):
         try:
             verdicts = await self._connection.run(record_steps(self._worker, steps))
         except Exception as error:
-            if not _is_final(error):
+            if not is_final(error):
                 raise
             if len(batch) == 1:
                 _settle(batch[0], error)
@@ -102,7 +102,7 @@ def _settle(pending: _Pending, outcome: str | Exception) -> None:
         answer.set_exception(outcome)
 
 
-def _is_final(error: Exception) -> bool:
+def is_final(error: Exception) -> bool:
     """Whether the same call would always fail, and block every step behind it."""
     if isinstance(error, SchemaError):
         return False

@@ -37,6 +37,7 @@ from trunkline.worker.claimer import Claimer
 from trunkline.worker.code_version import CodeVersions
 from trunkline.worker.completer import Completer
 from trunkline.worker.duties import Duties
+from trunkline.worker.emitter import Emitter
 from trunkline.worker.executor import Executor
 from trunkline.worker.heartbeats import Heartbeats
 from trunkline.worker.memory import Memory, resident
@@ -188,6 +189,7 @@ class Worker:
         self._roster = roster = Roster()
         self._completer = completer = Completer(dsn, self.id, roster)
         recorder = Recorder(dsn, self.id)
+        emitter = Emitter(dsn, self.id)
         services = Services(
             dsn,
             self.id,
@@ -195,6 +197,7 @@ class Worker:
             self._sync_pool,
             lambda held: roster.remove([held.job]),
             recorder,
+            emitter,
             store=AsyncStore(self._app.open_store) if self._app.has_store else None,
         )
         self._executor = executor = Executor(
@@ -247,6 +250,7 @@ class Worker:
         others: list[Part] = [
             completer,
             recorder,
+            emitter,
             Watch(roster, executor, completer.add),
             duties,
             wakeup,

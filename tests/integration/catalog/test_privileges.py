@@ -61,6 +61,7 @@ FUNCTIONS = """
     dependency_results   .        worker   .        .
     discard              .        .        operator .
     discard_jobs         .        .        operator .
+    emit                 .        worker   .        .
     drain_worker         .        .        operator .
     enable_duty          .        .        operator .
     enqueue              producer .        operator .
@@ -70,6 +71,7 @@ FUNCTIONS = """
     fail                 .        worker   .        .
     find_jobs            producer .        operator reader
     find_workflows       producer .        operator reader
+    follow               producer .        operator reader
     hand_over            .        worker   .        .
     health               .        worker   operator reader
     heartbeat            .        worker   .        .
@@ -78,6 +80,8 @@ FUNCTIONS = """
     job_workflow         .        worker   .        .
     limit_queue          .        .        operator .
     list_jobs            producer .        operator reader
+    live_jobs            producer .        operator reader
+    live_workflows       producer .        operator reader
     maintain_partitions  .        worker   operator .
     next_due             producer .        operator reader
     observe_limit        producer worker   operator .

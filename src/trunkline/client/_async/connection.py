@@ -12,6 +12,7 @@ from trunkline.artifacts import AsyncArtifacts, AsyncStore
 from trunkline.client._async.jobs import STATES, AsyncJobHandle, AsyncJobs
 from trunkline.client._async.workflows import AsyncWorkflows
 from trunkline.client.graph import Graph
+from trunkline.client.live import AsyncLive
 from trunkline.client.request import PLAIN, Request, StepRequest, document, payloads
 from trunkline.client.task import Task, tasks_by_name
 from trunkline.db.address import UNKNOWN
@@ -41,6 +42,9 @@ class AsyncRunner(Protocol):
     async def run(self, call: Call[T], patience: float = CALL_PATIENCE) -> T:
         """Run one call in its own transaction; abandon a server that is silent for so long."""
 
+    async def server_dsn(self) -> str:
+        """Return the connection string of the server."""
+
     async def close(self) -> None:
         """Close the connections."""
 
@@ -54,9 +58,11 @@ class AsyncClient:
         tasks: Mapping[str, Task[..., Any]],
         *,
         embedded: bool | None = None,
+        listen_dsn: str | None = None,
         connections: int = 10,
         store: AsyncStore,
     ) -> None:
+        self._listen_dsn = listen_dsn
         self._size = connections
         self._open(AsyncPool(dsn, embedded=embedded, size=connections), tasks, store)
 
@@ -64,6 +70,7 @@ class AsyncClient:
     def over(cls, runner: AsyncRunner, store: AsyncStore) -> Self:
         """Return a client whose calls a server runs on its own connections; it has no tasks."""
         client = object.__new__(cls)
+        client._listen_dsn = None
         client._open(runner, {}, store)
         return client
 
@@ -73,6 +80,7 @@ class AsyncClient:
         self._pool = runner
         self._tasks = tasks
         self._registered: set[str] = set()
+        self.live = AsyncLive(self)
         self.jobs = AsyncJobs(self)
         self.workflows = AsyncWorkflows(self)
         self._store = store
@@ -91,20 +99,23 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Close the connections, and stop the embedded server if nobody else uses it."""
+        await self.live.close()
         await self._store.close()
         await self._pool.close()
 
     @contextmanager
-    def connect_to(self, dsn: str) -> Iterator[None]:
+    def connect_to(self, dsn: str, listen_dsn: str | None = None) -> Iterator[None]:
         """Use another database within the block; see Trunkline.connect_to."""
-        previous = self._pool, self._registered
+        previous = self._pool, self._registered, self.live, self._listen_dsn
         pool = AsyncPool(dsn, size=self._size)
         self._pool, self._registered = pool, set()
+        self.live, self._listen_dsn = AsyncLive(self), listen_dsn
         try:
             yield
         finally:
+            self.live.abandon()
             pool.abandon()
-            self._pool, self._registered = previous
+            self._pool, self._registered, self.live, self._listen_dsn = previous
 
     async def run(self, call: Call[T], patience: float = CALL_PATIENCE) -> T:
         """Run any call of the engine on a connection of the application."""
@@ -114,6 +125,14 @@ class AsyncClient:
             # Usually a misspelt name; otherwise the job or task is on another server.
             error.detail["server"] = self.server
             raise
+
+    async def server_dsn(self) -> str:
+        """Return the connection string of the server, for connections besides the pool."""
+        return await self._pool.server_dsn()
+
+    async def listen_dsn(self) -> str:
+        """Return the connection string for LISTEN."""
+        return self._listen_dsn or await self._pool.server_dsn()
 
     @property
     def server(self) -> str:

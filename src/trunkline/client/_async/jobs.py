@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack, overload
@@ -37,6 +37,8 @@ from trunkline.model import (
     Enqueued,
     Explanation,
     Job,
+    JobEvent,
+    JobEvents,
     JobState,
     seconds,
 )
@@ -53,6 +55,10 @@ R = TypeVar("R")
 _FIRST_PAUSE = 0.005
 _LONGEST_PAUSE = 0.5
 _SLOWER = 1.5
+# Most jobs that somebody waits for are short. A wait that takes longer follows the job.
+_QUICK = 0.1
+# A wait reads the whole job again this often, which also reports errors of the connection.
+_READ_EVERY = 30.0
 # The last read of a wait may take this long, however little time is left.
 _SHORTEST_READ = 0.1
 # JobState(value) takes twenty times as long.
@@ -96,11 +102,7 @@ class AsyncJobs:
     async def _find(self, job_id: UUID, patience: float) -> Job:
         job = await self._client.run(read.job(job_id), patience)
         if job is None:
-            raise UnknownJob(
-                "unknown job",
-                hint="Check the id; ended jobs are kept for the retention of their kind.",
-                detail={"job": str(job_id), "server": self._client.server},
-            )
+            raise _unknown(job_id, self._client.server)
         return job
 
     async def list(
@@ -138,14 +140,63 @@ class AsyncJobs:
         limit = None if timeout is None else seconds(timeout)
         end = None if limit is None else time.monotonic() + limit
         pause = _FIRST_PAUSE
+        quick_until = time.monotonic() + _QUICK
         while not (state := await self._read(job, end)) or not state.state.final:
             if end is not None and time.monotonic() >= end:
                 raise WaitTimeout(_id(job), limit or 0.0, server=self._client.server)
+            if state is not None and time.monotonic() > quick_until:
+                await self._until_final(_id(job), end)
+                continue
             remaining = pause if end is None else min(pause, end - time.monotonic())
             await asyncio.sleep(max(remaining, 0.0) * random.uniform(0.9, 1.1))  # noqa: S311
             pause = min(pause * _SLOWER, _LONGEST_PAUSE)
         value = await self._client.artifacts.resolve(_result(state), state.id)
         return job.decode_result(value) if isinstance(job, AsyncJobHandle) else value
+
+    async def _until_final(self, job: UUID, end: float | None) -> None:
+        """Follow a job until it has ended, the time is over, or it is to be read as a whole."""
+        last = time.monotonic() + _READ_EVERY
+        until = last if end is None else min(end, last)
+        watch = self._client.live.open("job", job)
+        try:
+            while True:
+                state = await watch.read(timeout=max(until - time.monotonic(), 0.0))
+                if state is None or state.final:
+                    return
+        except TimeoutError:
+            return
+        finally:
+            watch.close()
+
+    async def follow(
+        self,
+        job: UUID | str | AsyncJobHandle[Any],
+        *,
+        after: str | None = None,
+        timeout: Duration | None = None,
+    ) -> AsyncIterator[JobEvent]:
+        """Yield the present state of a job, then its changes and the text that it emits.
+
+        The last event is of kind `end`. `after` is the id of an event that you have received: the
+        text continues after it. Raises WaitTimeout if the job has not ended within the timeout.
+        """
+        known = _id(job)
+        limit = None if timeout is None else seconds(timeout)
+        end = None if limit is None else time.monotonic() + limit
+        events = JobEvents(after)
+        watch = self._client.live.open("job", known)
+        try:
+            while not events.ended:
+                remaining = None if end is None else max(end - time.monotonic(), 0.0)
+                state = await watch.read(events.attempt, events.number, remaining)
+                if state is None:
+                    raise _unknown(known, self._client.server)
+                for event in events.of(state):
+                    yield event
+        except TimeoutError as error:
+            raise WaitTimeout(known, limit or 0.0, server=self._client.server) from error
+        finally:
+            watch.close()
 
     async def _read(self, job: UUID | str | AsyncJobHandle[Any], end: float | None) -> Job | None:
         """Return the job, or None if the server is away for a moment, which must not end a wait."""
@@ -236,6 +287,12 @@ class AsyncJobHandle(Generic[R]):
         """Return the first thousand artifacts of the job; none before it has completed."""
         return await self._jobs.artifacts_of(self.id)
 
+    def follow(
+        self, *, after: str | None = None, timeout: Duration | None = None
+    ) -> AsyncIterator[JobEvent]:
+        """Yield the present state of the job, then its changes and the text that it emits."""
+        return self._jobs.follow(self.id, after=after, timeout=timeout)
+
     async def cancel(self, reason: str | None = None) -> ChangedJob:
         """Cancel the job at once if it waits, or ask its worker to stop it."""
         return await self._jobs.cancel(self.id, reason)
@@ -259,6 +316,14 @@ def _id(job: UUID | str | AsyncJobHandle[Any]) -> UUID:
             hint="Pass the id that enqueue returned.",
             detail={"job": repr(job)},
         ) from error
+
+
+def _unknown(job: UUID, server: str) -> UnknownJob:
+    return UnknownJob(
+        "unknown job",
+        hint="Check the id; ended jobs are kept for the retention of their kind.",
+        detail={"job": str(job), "server": server},
+    )
 
 
 def _states(states: JobState | str | Sequence[JobState | str]) -> Sequence[JobState]:

@@ -13,6 +13,7 @@ from trunkline.artifacts import SyncArtifacts, SyncStore
 from trunkline.client._sync.jobs import STATES, SyncJobHandle, SyncJobs
 from trunkline.client._sync.workflows import SyncWorkflows
 from trunkline.client.graph import Graph
+from trunkline.client.live import SyncLive
 from trunkline.client.request import PLAIN, Request, StepRequest, document, payloads
 from trunkline.client.task import Task, tasks_by_name
 from trunkline.db.address import UNKNOWN
@@ -42,6 +43,9 @@ class SyncRunner(Protocol):
     def run(self, call: Call[T], patience: float = CALL_PATIENCE) -> T:
         """Run one call in its own transaction; abandon a server that is silent for so long."""
 
+    def server_dsn(self) -> str:
+        """Return the connection string of the server."""
+
     def close(self) -> None:
         """Close the connections."""
 
@@ -55,9 +59,11 @@ class SyncClient:
         tasks: Mapping[str, Task[..., Any]],
         *,
         embedded: bool | None = None,
+        listen_dsn: str | None = None,
         connections: int = 10,
         store: SyncStore,
     ) -> None:
+        self._listen_dsn = listen_dsn
         self._size = connections
         self._open(SyncPool(dsn, embedded=embedded, size=connections), tasks, store)
 
@@ -65,6 +71,7 @@ class SyncClient:
     def over(cls, runner: SyncRunner, store: SyncStore) -> Self:
         """Return a client whose calls a server runs on its own connections; it has no tasks."""
         client = object.__new__(cls)
+        client._listen_dsn = None
         client._open(runner, {}, store)
         return client
 
@@ -74,6 +81,7 @@ class SyncClient:
         self._pool = runner
         self._tasks = tasks
         self._registered: set[str] = set()
+        self.live = SyncLive(self)
         self.jobs = SyncJobs(self)
         self.workflows = SyncWorkflows(self)
         self._store = store
@@ -92,20 +100,23 @@ class SyncClient:
 
     def close(self) -> None:
         """Close the connections, and stop the embedded server if nobody else uses it."""
+        self.live.close()
         self._store.close()
         self._pool.close()
 
     @contextmanager
-    def connect_to(self, dsn: str) -> Iterator[None]:
+    def connect_to(self, dsn: str, listen_dsn: str | None = None) -> Iterator[None]:
         """Use another database within the block; see Trunkline.connect_to."""
-        previous = self._pool, self._registered
+        previous = self._pool, self._registered, self.live, self._listen_dsn
         pool = SyncPool(dsn, size=self._size)
         self._pool, self._registered = pool, set()
+        self.live, self._listen_dsn = SyncLive(self), listen_dsn
         try:
             yield
         finally:
+            self.live.abandon()
             pool.abandon()
-            self._pool, self._registered = previous
+            self._pool, self._registered, self.live, self._listen_dsn = previous
 
     def run(self, call: Call[T], patience: float = CALL_PATIENCE) -> T:
         """Run any call of the engine on a connection of the application."""
@@ -115,6 +126,14 @@ class SyncClient:
             # Usually a misspelt name; otherwise the job or task is on another server.
             error.detail["server"] = self.server
             raise
+
+    def server_dsn(self) -> str:
+        """Return the connection string of the server, for connections besides the pool."""
+        return self._pool.server_dsn()
+
+    def listen_dsn(self) -> str:
+        """Return the connection string for LISTEN."""
+        return self._listen_dsn or self._pool.server_dsn()
 
     @property
     def server(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 from uuid import UUID
 
@@ -26,6 +26,8 @@ from trunkline.model import (
     Job,
     JobState,
     StartedWorkflow,
+    WorkflowEvent,
+    WorkflowEvents,
     WorkflowProgress,
     WorkflowState,
     WorkflowStatus,
@@ -43,6 +45,9 @@ R = TypeVar("R")
 _FIRST_PAUSE: Final = 0.01
 _LONGEST_PAUSE: Final = 1.0
 _SLOWER: Final = 1.5
+# A wait that takes longer than this follows the workflow, and reads it again this often.
+_QUICK: Final = 0.1
+_READ_EVERY: Final = 30.0
 # The last read of a wait may take this long, however little time is left.
 _SHORTEST_READ: Final = 0.1
 # How many results are read at once.
@@ -115,9 +120,13 @@ class SyncWorkflows:
         limit = None if timeout is None else seconds(timeout)
         end = None if limit is None else time.monotonic() + limit
         pause = _FIRST_PAUSE
+        quick_until = time.monotonic() + _QUICK
         while not (state := self._state(known, end)) or not state.final:
             if end is not None and time.monotonic() >= end:
                 raise WorkflowTimeout(known, limit or 0.0)
+            if state is not None and time.monotonic() > quick_until:
+                self._until_final(known, end)
+                continue
             remaining = pause if end is None else min(pause, end - time.monotonic())
             time.sleep(max(remaining, 0.0) * random.uniform(0.9, 1.1))  # noqa: S311
             pause = min(pause * _SLOWER, _LONGEST_PAUSE)
@@ -125,6 +134,50 @@ class SyncWorkflows:
         if status.state is not WorkflowState.FAILED:
             return as_end(status, [])
         return as_end(status, self._client.run(calls.failed_items(known)))
+
+    def _until_final(self, workflow: UUID, end: float | None) -> None:
+        """Follow a workflow until it has ended or the time is over."""
+        last = time.monotonic() + _READ_EVERY
+        until = last if end is None else min(end, last)
+        watch = self._client.live.open("workflow", workflow)
+        try:
+            while True:
+                state = watch.read(timeout=max(until - time.monotonic(), 0.0))
+                if state is None or state.final:
+                    return
+        except TimeoutError:
+            return
+        finally:
+            watch.close()
+
+    def follow(
+        self,
+        workflow: UUID | str | SyncWorkflowHandle,
+        *,
+        timeout: Duration | None = None,
+    ) -> Iterator[WorkflowEvent]:
+        """Yield the present state of a workflow, then its changes; the last event is `end`.
+
+        Raises WorkflowTimeout if the workflow has not ended within the timeout.
+        """
+        known = as_workflow_id(workflow)
+        limit = None if timeout is None else seconds(timeout)
+        end = None if limit is None else time.monotonic() + limit
+        events = WorkflowEvents()
+        watch = self._client.live.open("workflow", known)
+        try:
+            while not events.ended:
+                remaining = None if end is None else max(end - time.monotonic(), 0.0)
+                state = watch.read(timeout=remaining)
+                if state is None:
+                    # Raises UnknownWorkflow.
+                    self.get(known)
+                    continue
+                yield from events.of(state)
+        except TimeoutError as error:
+            raise WorkflowTimeout(known, limit or 0.0) from error
+        finally:
+            watch.close()
 
     def _state(self, workflow: UUID, end: float | None) -> WorkflowState | None:
         """Return the state, or None if the server is away for a moment."""

@@ -36,6 +36,9 @@ class AsyncBackend(JobBackend, Protocol):
     async def progress(self, percent: int | None, message: str | None, phase: str | None) -> None:
         """Record progress; raise Cancel or StaleAttempt if the engine returns such a verdict."""
 
+    async def emit(self, text: str) -> None:
+        """See Context.emit."""
+
     async def workflow(self) -> WorkflowPlace:
         """See Context.workflow."""
 
@@ -80,6 +83,15 @@ class Context(StepCalls, JobContext):
         Raises Cancel if the job is being cancelled and StaleAttempt if it was lost.
         """
         await self._backend.progress(percent, message, phase)
+
+    async def emit(self, text: str) -> None:
+        """Send partial output, such as tokens of a language model, to those who follow the job.
+
+        It returns at once; the worker stores the text of a tenth of a second together. The text is
+        not part of a transaction, and the result of the job is separate from it. An attempt may
+        emit 1 MB, beyond which it raises EmitTooLarge; a later attempt starts with nothing.
+        """
+        await self._backend.emit(text)
 
     async def workflow(self) -> WorkflowPlace:
         """Return the workflow that the job belongs to: name, params, step and generation.

@@ -37,6 +37,9 @@ class SyncBackend(JobBackend, Protocol):
     def progress(self, percent: int | None, message: str | None, phase: str | None) -> None:
         """Record progress; raise Cancel or StaleAttempt if the engine returns such a verdict."""
 
+    def emit(self, text: str) -> None:
+        """See Context.emit."""
+
     def workflow(self) -> WorkflowPlace:
         """See Context.workflow."""
 
@@ -81,6 +84,15 @@ class SyncContext(SyncStepCalls, JobContext):
         Raises Cancel if the job is being cancelled and StaleAttempt if it was lost.
         """
         self._backend.progress(percent, message, phase)
+
+    def emit(self, text: str) -> None:
+        """Send partial output, such as tokens of a language model, to those who follow the job.
+
+        It returns at once; the worker stores the text of a tenth of a second together. The text is
+        not part of a transaction, and the result of the job is separate from it. An attempt may
+        emit 1 MB, beyond which it raises EmitTooLarge; a later attempt starts with nothing.
+        """
+        self._backend.emit(text)
 
     def workflow(self) -> WorkflowPlace:
         """Return the workflow that the job belongs to: name, params, step and generation.

@@ -4,6 +4,7 @@ from typing import Final
 
 from trunkline.http import status
 from trunkline.http.routing import Routes
+from trunkline.http.streams import routes as streams
 from trunkline.http.v1 import artifacts, bulk, flow, jobs, running, workflows
 
 __all__ = ["ROUTES"]
@@ -19,4 +20,5 @@ ROUTES: Final[tuple[Routes, ...]] = (
     artifacts.EVENTS,
     flow.ROUTES,
     running.ROUTES,
+    streams.ROUTES,
 )

@@ -103,6 +103,7 @@ begin
   ) as e;
   delete from trunkline_internal.unique_keys as k where k.job_id = any(v_jobs);
   delete from trunkline_internal.set_aside as a where a.job_id = any(v_jobs);
+  perform trunkline_internal.notify_followers(p_ids => v_jobs);
   if v_ended is not null then
     perform trunkline_internal.end_workflow_jobs(p_ended => v_ended, p_now => p_now, p_wait => false);
   end if;

@@ -111,6 +111,7 @@ begin
       p_buckets => array(select distinct w.bucket from trunkline_internal.waiting as w where w.job_id = any(v_jobs))
     );
     v_queues := v_queues || array(select distinct w.queue from trunkline_internal.waiting as w where w.job_id = any(v_jobs));
+    perform trunkline_internal.notify_followers(p_ids => v_jobs);
     v_freed := v_freed + cardinality(v_jobs);
   end loop;
   if v_freed > 0 then

@@ -56,6 +56,7 @@ begin
   )
   select array_agg(distinct m.queue) into v_queues from moved as m;
   perform trunkline_internal.wake_sleepers(p_queues => v_queues);
+  perform trunkline_internal.notify_followers(p_ids => v_jobs);
   return cardinality(v_jobs);
 end;
 $$;

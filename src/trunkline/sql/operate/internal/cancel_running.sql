@@ -36,6 +36,7 @@ begin
   )
   select array_agg(a.job_id) into v_asked from asked as a;
   perform pg_notify('trunkline_cancel', a.job_id::text) from unnest(v_asked) as a (job_id);
+  perform trunkline_internal.notify_followers(p_ids => v_asked);
   return v_jobs;
 end;
 $$;

@@ -82,6 +82,7 @@ begin
   perform trunkline_internal.wake_sleepers(p_queues => array(
     select distinct w.queue from trunkline_internal.waiting as w where w.job_id = any(replayed)
   ));
+  perform trunkline_internal.notify_followers(p_ids => replayed);
   perform trunkline_internal.reopen_jobs(p_jobs => replayed, p_now => v_now);
 end;
 $$;

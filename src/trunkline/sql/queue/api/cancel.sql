@@ -48,6 +48,7 @@ begin
         p_detail => jsonb_build_object('reason', left(p_reason, 500))
       );
       perform pg_notify('trunkline_cancel', p_job::text);
+      perform trunkline_internal.notify_followers(p_ids => array[p_job]);
       perform trunkline_internal.log_action(
         p_action => 'cancel', p_kind => 'job', p_object => p_job::text,
         p_before => jsonb_build_object('state', 'running', 'task', v_running.task),

@@ -103,6 +103,9 @@ begin
       -- </job>
     ;
     delete from trunkline_internal.waiting as w where w.ctid = any(v_batch.tids);
+    if exists (select from trunkline_internal.followed) then
+      perform trunkline_internal.notify_followers(p_ids => v_batch.jobs);
+    end if;
     if v_batch.keyed is not null or v_batch.audited then
       perform trunkline_internal.claim_follow_up(p_batch => v_batch);
     end if;

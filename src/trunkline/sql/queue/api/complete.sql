@@ -187,6 +187,9 @@ begin
     from trunkline_internal.finished as f
     where f.job_id = any(v_audited) and f.finished_at = v_now;
   end if;
+  if exists (select from trunkline_internal.followed) then
+    perform trunkline_internal.notify_followers(p_ids => v_done);
+  end if;
   -- Last, because the lock of a workflow comes after all rows and keys.
   if v_steps is not null then
     perform trunkline_internal.end_workflow_jobs(p_ended => v_steps, p_now => v_now);

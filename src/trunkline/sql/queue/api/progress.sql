@@ -41,6 +41,9 @@ begin
     and r.worker = p_worker
     and (v_scope is null or r.tenant = v_scope)
   returning r.cancel_requested_at is not null into v_cancel;
+  if v_cancel is not null and exists (select from trunkline_internal.followed) then
+    perform trunkline_internal.notify_followers(p_ids => array[p_job]);
+  end if;
   return case when v_cancel is null then 'lost' when v_cancel then 'cancel' else 'ok' end;
 end;
 $$;

@@ -61,6 +61,7 @@ begin
   )::trunkline_internal.workflow_end) filter (where e.workflow_id is not null)
   into v_ended
   from expired as e;
+  perform trunkline_internal.notify_followers(p_ids => v_jobs);
   if v_ended is not null then
     perform trunkline_internal.end_workflow_jobs(p_ended => v_ended, p_now => p_now, p_wait => false);
   end if;

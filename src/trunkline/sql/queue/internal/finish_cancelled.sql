@@ -38,6 +38,7 @@ begin
     p_to_state => 'cancelled', p_task => p_job.task, p_queue => p_job.queue, p_tenant => p_job.tenant,
     p_worker => null, p_detail => jsonb_build_object('reason', left(p_reason, 500), 'from', p_job.state)
   );
+  perform trunkline_internal.notify_followers(p_ids => array[p_job.job_id]);
   if p_job.workflow_id is not null then
     perform trunkline_internal.end_workflow_jobs(
       p_ended => array[row(

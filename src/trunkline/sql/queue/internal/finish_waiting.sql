@@ -48,6 +48,7 @@ begin
   )::trunkline_internal.workflow_end) filter (where g.workflow_id is not null)
   into v_ended
   from gone as g;
+  perform trunkline_internal.notify_followers(p_ids => p_jobs);
   return v_ended;
 end;
 $$;

@@ -174,6 +174,9 @@ begin
       select distinct w.queue from trunkline_internal.waiting as w where w.job_id = any(v_soon)
     ));
   end if;
+  if exists (select from trunkline_internal.followed) then
+    perform trunkline_internal.notify_followers(p_ids => v_jobs);
+  end if;
   -- Last, because the lock of a workflow comes after all rows and keys. A duty does not wait for it.
   if cardinality(v_steps) > 0 then
     perform trunkline_internal.end_workflow_jobs(p_ended => v_steps, p_now => p_now, p_wait => cardinality(v_lost) = 0);

@@ -48,6 +48,9 @@ begin
     update trunkline_internal.waiting as w
     set state = 'ready', sequence = v_sequences[width_bucket(w.job_id, v_jobs)], reason = null
     where w.job_id = any(v_jobs);
+    if exists (select from trunkline_internal.followed) then
+      perform trunkline_internal.notify_followers(p_ids => v_jobs);
+    end if;
     if v_has_buckets then
       perform trunkline_internal.open_buckets(p_jobs => v_jobs);
     end if;

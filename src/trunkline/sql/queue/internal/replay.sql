@@ -50,6 +50,7 @@ begin
     p_worker => null, p_detail => jsonb_build_object('reason_of_death', p_dead.reason, 'failures', p_dead.failures) || p_detail
   );
   perform trunkline_internal.wake_sleepers(p_queues => array[p_dead.queue]);
+  perform trunkline_internal.notify_followers(p_ids => array[p_dead.job_id]);
   if p_dead.workflow_id is not null then
     perform trunkline_internal.reopen_jobs(p_jobs => array[p_dead.job_id], p_now => v_now);
   end if;

@@ -50,6 +50,7 @@ begin
   perform trunkline_internal.wake_sleepers(p_queues => array(
     select distinct w.queue from trunkline_internal.waiting as w where w.job_id = any(v_jobs)
   ));
+  perform trunkline_internal.notify_followers(p_ids => v_jobs);
   return cardinality(v_jobs);
 end;
 $$;

@@ -58,6 +58,7 @@ begin
     and e.step = any(p_places)
     and e.state = 'cancelled'
     and exists (select from trunkline_internal.waiting as w where w.job_id = e.job_id);
+  perform trunkline_internal.notify_followers(p_ids => v_jobs);
   for v_held in
     select k.job_id, k.unique_key, h.holder
     from (

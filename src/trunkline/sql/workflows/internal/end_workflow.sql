@@ -29,6 +29,7 @@ begin
   where w.workflow_id = p_workflow.workflow_id;
   delete from trunkline_internal.workflow_keys as k where k.workflow_id = p_workflow.workflow_id and k.kind = 'unique';
   perform trunkline_internal.call_back(p_workflow => v_workflow);
+  perform trunkline_internal.notify_followers(p_ids => array[p_workflow.workflow_id]);
   if p_workflow.parent_job is not null then
     perform trunkline_internal.resume_parent(p_workflow => p_workflow.workflow_id);
   end if;

@@ -66,6 +66,7 @@ begin
       state = 'live', ended_at = null, generation = w.generation + 1, cancel_requested_at = null, stop_kind = null, reason = null,
       progress_mark = null, deadline = case when w.deadline > p_now then w.deadline end
     where w.workflow_id = p_workflow;
+    perform trunkline_internal.notify_followers(p_ids => array[p_workflow]);
   end if;
   -- Cancelled for the sake of a dependency, unless another dependency still keeps them from running.
   with recursive kept as (

@@ -70,6 +70,7 @@ begin
   if v_queues is not null then
     perform trunkline_internal.wake_sleepers(p_queues => v_queues);
   end if;
+  perform trunkline_internal.notify_followers(p_ids => v_jobs);
   return cardinality(v_jobs);
 end;
 $$;

@@ -1,0 +1,1 @@
+"""Live events over HTTP: how late a change reaches a client, and what open streams take."""
