@@ -60,8 +60,7 @@ begin
         ('f', 'complete_job', array['trunkline_worker']),
         ('f', 'fail_job', array['trunkline_worker']),
         ('f', 'reset_stuck_jobs', array['trunkline_worker', 'trunkline_operator']),
-        ('f', 'cleanup_page', array['trunkline_worker']),
-        ('f', 'purge_records', array['trunkline_worker']),
+        ('f', 'continue_cleanup', array['trunkline_worker']),
         -- Operators.
         ('f', 'run_step', array['trunkline_operator']),
         ('f', 'is_served', array['trunkline_operator', 'trunkline_reader']),

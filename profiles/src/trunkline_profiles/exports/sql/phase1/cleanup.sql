@@ -153,6 +153,31 @@ end;
 $$;
 comment on function exports.purge_records(integer) is 'Drops tombstones and requests that are older than 30 days; returns how many rows.';
 
+create or replace function exports.continue_cleanup(p_deleted integer default 0)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_page constant integer := 500;
+  v_deleted integer := exports.cleanup_page(p_limit => c_page);
+  v_purged integer := exports.purge_records(p_limit => c_page);
+  v_total integer := coalesce(p_deleted, 0) + v_deleted;
+begin
+  perform exports.mark_removed(p_limit => c_page);
+  if v_deleted >= c_page or v_purged >= c_page then
+    -- In the transaction that completes this page, so that a worker that dies neither loses nor repeats the rest.
+    perform trunkline.enqueue(
+      p_task => 'cleanup_expired_exports', p_payload => jsonb_build_object('deleted', v_total), p_accepted => true
+    );
+  end if;
+  return v_total;
+end;
+$$;
+comment on function exports.continue_cleanup(integer) is 'Does one page of the cleanup and enqueues the next one if there is more; returns how many exports it has deleted so far.';
+
 create or replace function exports.run_cleanup(p_limit integer default 500)
 returns integer
 language plpgsql

@@ -23,6 +23,7 @@ drop function if exists exports.document_deleted;
 drop function if exists exports.user_deleted;
 drop function if exists exports.forget_user;
 drop function if exists exports.run_cleanup;
+drop function if exists exports.continue_cleanup;
 drop function if exists exports.purge_records;
 drop function if exists exports.mark_removed;
 drop function if exists exports.cleanup_page;
