@@ -66,7 +66,11 @@ class _Handlers:
         self._services = services
 
     def export_document(self, ctx: SyncContext, document_id: UUID) -> dict[str, Any]:
-        """Render a document, store the file, and complete with its history in one transaction."""
+        """Render a document, store the file, and complete with its history in one transaction.
+
+        The payload names the document for operators; the database reads it by the job.
+        """
+        del document_id
         started = time.monotonic()
         status = "failed"
         try:
@@ -129,7 +133,7 @@ def _store(ctx: SyncContext, found: _Input, pages: Pages) -> dict[str, Any]:
     )
     arguments = (
         *(ctx.job_id, ctx.worker, ctx.attempt, file.id, file.storage_path),
-        *(file.bytes, pages.count, found.version),
+        *(file.bytes, pages.number, found.version),
     )
     with ctx.transaction() as connection:
         try:
@@ -138,7 +142,7 @@ def _store(ctx: SyncContext, found: _Input, pages: Pages) -> dict[str, Any]:
             raise _judged(error) from error
         if row[0] is None:
             raise Cancel("cancelled by the user")
-        ctx.result = {"history_id": str(row[0]), "bytes": file.bytes, "pages": pages.count}
+        ctx.result = {"history_id": str(row[0]), "bytes": file.bytes, "pages": pages.number}
     result: dict[str, Any] = ctx.result
     return result
 

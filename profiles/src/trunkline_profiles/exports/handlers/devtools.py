@@ -73,13 +73,12 @@ class Browser:
             os.chown(home, *user)
         to_browser, self._commands = os.pipe()
         self._answers, from_browser = os.pipe()
+        pipes = (str(to_browser), str(from_browser))
         identity = [str(one) for one in user or (0, 0)]
         arguments = [program, *_FLAGS, f"--user-data-dir={home}", "about:blank"]
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", str(_LAUNCH), str(to_browser), str(from_browser)]
-                + identity
-                + arguments,
+                [sys.executable, "-I", str(_LAUNCH), *pipes, *identity, *arguments],
                 pass_fds=(to_browser, from_browser),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -43,7 +43,8 @@ h3 { font-size: 11pt; }
     "compact": """
 body { font: 9pt/1.3 "Liberation Sans", "DejaVu Sans", sans-serif; }
 h1 { font-size: 16pt; }
-h2 { font-size: 9.5pt; background: var(--accent); color: #fff; padding: 1pt 4pt; margin: 8pt 0 4pt; }
+h2 { font-size: 9.5pt; margin: 8pt 0 4pt; padding: 1pt 4pt; }
+h2 { background: var(--accent); color: #fff; }
 h3 { font-size: 9pt; }
 .entry { margin-bottom: 4pt; }
 .summary { margin-top: 5pt; }
@@ -51,7 +52,9 @@ h3 { font-size: 9pt; }
 }
 _ACCENT: Final = {True: "#1f4e79", False: "#444444"}
 # Nothing may be loaded, from nowhere; the renderer blocks requests as well.
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_POLICY: Final = (
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+)
 
 
 def as_html(resume: Resume, options: Options) -> str:

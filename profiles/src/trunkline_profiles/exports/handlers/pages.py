@@ -11,14 +11,16 @@ from trunkline_profiles.exports.handlers.problems import RenderFailed
 __all__ = ["CREATOR", "Pages", "finished", "safe_name"]
 
 CREATOR: Final = "Trunkline"
-_UNSAFE: Final = re.compile(r'[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069/\\:*?"<>|]+')
+_UNSAFE: Final = re.compile(
+    r'[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069/\\:*?"<>|]+'
+)
 
 
 class Pages(NamedTuple):
     """A PDF with what was measured."""
 
     content: bytes
-    count: int
+    number: int
 
 
 def finished(content: bytes, *, title: str, author: str) -> Pages:

@@ -20,6 +20,7 @@ _STYLES: Final = {
     "classic": ("times", 11.0, True),
     "compact": ("helvetica", 9.0, False),
 }
+_LONG_WORD: Final = 60
 _ACCENT: Final = {True: (31, 78, 121), False: (68, 68, 68)}
 
 
@@ -78,10 +79,14 @@ class _Page:
     ) -> None:
         if not text:
             return
+        from fpdf.enums import WrapMode  # noqa: PLC0415 - with the extra
+
         size = self._size * scale
         self._pdf.set_font(self._family, style, size)
         self._pdf.set_text_color(*(self._accent if accent else (26, 26, 26)))
         printable = text.encode("latin-1", "replace").decode("latin-1")
+        # A word that is wider than the page has to break somewhere.
+        is_long = max(map(len, printable.split()), default=0) > _LONG_WORD
         self._pdf.multi_cell(
             0,
             size * 1.4 / 72,
@@ -89,7 +94,7 @@ class _Page:
             align=align,
             new_x="LMARGIN",
             new_y="NEXT",
-            wrapmode="CHAR" if max(map(len, printable.split()), default=0) > 60 else "WORD",
+            wrapmode=WrapMode.CHAR if is_long else WrapMode.WORD,
         )
 
     def _space(self, lines: float) -> None:

@@ -67,8 +67,7 @@ select 'cleanup_failed_last_day', null, coalesce(sum(c.failed), 0), coalesce(sum
 from exports.cleanup_results as c
 where c.at > (select trunkline.clock() - interval '1 day')
 union all
-select 'connections', a.backend_type, count(*), false
-from pg_catalog.pg_stat_activity as a
-where a.datname = current_database() and a.backend_type = 'client backend'
-group by a.backend_type;
+select 'connections', null, d.numbackends, d.numbackends > 0.8 * current_setting('max_connections')::integer
+from pg_catalog.pg_stat_database as d
+where d.datname = current_database();
 comment on view exports.metrics is 'Metrics, each with its alert: exports by status, waiting and running times, retries, failures by reason, storage by user, and the cleanup.';

@@ -29,6 +29,7 @@ create or replace function exports.calculate_retry_delay(p_attempt integer, p_dr
 returns integer
 language plpgsql
 volatile
+security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare

@@ -110,6 +110,10 @@ begin
     return false;
   end if;
   v_verdict := trunkline.progress(p_worker => p_worker_id, p_job => p_job_id, p_attempt => v_attempt, p_percent => p_percent);
+  if v_verdict = 'ok' then
+    select h.verdict into v_verdict
+    from trunkline.heartbeat(p_worker => p_worker_id, p_jobs => array[p_job_id], p_attempts => array[v_attempt]) as h;
+  end if;
   if v_verdict = 'cancel' then
     -- The worker stops on false. End the job here, because otherwise it would only end with its lease.
     perform trunkline.acknowledge_cancel(p_worker => p_worker_id, p_jobs => array[p_job_id], p_attempts => array[v_attempt]);
