@@ -10,15 +10,14 @@ from __future__ import annotations
 import hashlib
 import random
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Final, LiteralString, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, LiteralString, NamedTuple, Protocol
 from uuid import UUID
 
 import psycopg
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
-from trunkline.artifacts import Store
 from trunkline_profiles.exports.handlers.options import read_options
 from trunkline_profiles.exports.handlers.pages import finished
 from trunkline_profiles.exports.handlers.problems import BadDocument
@@ -47,8 +46,35 @@ _BASE: Final = 60
 _CAP: Final = 3600
 _JITTER: Final = 0.2
 _LINK_SECONDS: Final = 3600
+_PDF: Final = "application/pdf"
 # Seconds between two claims.
 _PAUSE: Final = 0.1
+
+
+class Store(Protocol):
+    """The part of a store that a worker needs; `trunkline.artifacts` has stores."""
+
+    def put(
+        self,
+        path: str,
+        chunks: Iterable[bytes],
+        *,
+        content_type: str | None = None,
+        filename: str | None = None,
+    ) -> Any:
+        """Write a file."""
+        ...
+
+    def sign(
+        self,
+        path: str,
+        *,
+        expires_in: int = 3600,
+        content_type: str | None = None,
+        filename: str | None = None,
+    ) -> str:
+        """Return a link that works without signing in, until it expires."""
+        ...
 
 
 class Uploaded(NamedTuple):
@@ -128,9 +154,11 @@ def upload_export(
     (row,) = _rows(
         connection, "select exports.prepare_upload(%s, %s, %s) as path", job, worker, len(content)
     )
-    store.put(row["path"], [content], content_type="application/pdf", filename="export.pdf")
-    url = store.sign(row["path"], expires_in=_LINK_SECONDS, content_type="application/pdf")
-    return Uploaded(row["path"], url, len(content), hashlib.sha256(content).hexdigest())
+    path: str = row["path"]
+    name = path.rpartition("/")[2]
+    store.put(path, [content], content_type=_PDF, filename=name)
+    url = store.sign(path, expires_in=_LINK_SECONDS, content_type=_PDF, filename=name)
+    return Uploaded(path, url, len(content), hashlib.sha256(content).hexdigest())
 
 
 def complete_job(

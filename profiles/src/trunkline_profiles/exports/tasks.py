@@ -16,7 +16,7 @@ from trunkline import Cancel, Discard, SyncContext, Task, Trunkline
 from trunkline.errors import StaleAttempt
 from trunkline_profiles.exports.handlers.memory import report
 from trunkline_profiles.exports.handlers.options import read_options
-from trunkline_profiles.exports.handlers.pages import Pages, finished, safe_name
+from trunkline_profiles.exports.handlers.pages import Pages, finished
 from trunkline_profiles.exports.handlers.problems import BadDocument, RenderStopped, RenderTimeout
 from trunkline_profiles.exports.handlers.renderers import Renderer
 from trunkline_profiles.exports.handlers.resume import read_resume
@@ -31,7 +31,7 @@ WHOLE_JOB: Final = 60.0
 
 _log = logging.getLogger("trunkline_profiles.exports")
 _INPUT: Final = b"""
-select i.title, i.version, i.data, i.author, i.options, i.problem
+select i.title, i.version, i.data, i.author, i.options, i.file_name, i.problem
 from exports.export_input(p_job_id => %s, p_worker_id => %s, p_attempt => %s) as i
 """
 _RECORD: Final = b"""
@@ -56,6 +56,7 @@ class _Input(NamedTuple):
     data: Mapping[str, Any]
     author: str
     options: Mapping[str, Any]
+    file_name: str
     problem: str | None
 
 
@@ -129,7 +130,7 @@ def build(app: Trunkline, services: Services) -> dict[str, Task[..., Any]]:
 
 def _store(ctx: SyncContext, found: _Input, pages: Pages) -> dict[str, Any]:
     file = ctx.artifact(
-        safe_name(found.title), pages.content, kind="export", content_type="application/pdf"
+        found.file_name, pages.content, kind="export", content_type="application/pdf"
     )
     arguments = (
         *(ctx.job_id, ctx.worker, ctx.attempt, file.id, file.storage_path),

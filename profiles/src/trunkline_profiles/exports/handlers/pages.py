@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from io import BytesIO
 from typing import Final, NamedTuple
 
 from trunkline_profiles.exports.handlers.problems import RenderFailed
 
-__all__ = ["CREATOR", "Pages", "finished", "safe_name"]
+__all__ = ["CREATOR", "Pages", "finished"]
 
 CREATOR: Final = "Trunkline"
-_UNSAFE: Final = re.compile(
-    r'[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069/\\:*?"<>|]+'
-)
 
 
 class Pages(NamedTuple):
@@ -47,9 +43,3 @@ def finished(content: bytes, *, title: str, author: str) -> Pages:
     if count < 1:
         raise RenderFailed("the renderer returned no pages")
     return Pages(written.getvalue(), count)
-
-
-def safe_name(title: str) -> str:
-    """Return the name of a file for a title: no separators, no dots alone, at most 120 letters."""
-    name = re.sub(r"\.{2,}", ".", _UNSAFE.sub("-", title)).strip(" .-")[:120].strip(" .-")
-    return f"{name or 'export'}.pdf"

@@ -31,7 +31,7 @@ begin
         ('f', 'count_download', array['trunkline_producer', 'trunkline_operator', 'authenticated']),
         ('f', 'check_storage_quota', array['trunkline_producer', 'trunkline_operator', 'authenticated']),
         -- Administrators; the function checks the user.
-        ('f', 'run_cleanup', array['trunkline_operator', 'authenticated']),
+        ('f', 'run_cleanup', array['trunkline_producer', 'trunkline_operator', 'authenticated']),
         ('f', 'record_operation', array['trunkline_producer', 'trunkline_operator']),
         ('f', 'get_job_status', c_jobs || array['authenticated']),
         ('f', 'get_batch', c_jobs || array['authenticated']),

@@ -186,10 +186,12 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_caller name := coalesce(nullif(current_setting('role'), 'none')::name, session_user);
   v_scope text := trunkline.tenant_scope();
 begin
-  if v_scope is not null and not exists (
-    select from exports.people as p where p.id::text = v_scope and p.is_administrator
+  if not (
+    v_scope is null and pg_has_role(v_caller, 'trunkline_operator', 'usage')
+    or exists (select from exports.people as p where p.id::text = v_scope and p.is_administrator)
   ) then
     perform exports.refuse(p_code => 'not_administrator', p_message => 'only administrators start the cleanup by hand');
   end if;

@@ -63,6 +63,20 @@ comment on function exports.raise_version() is 'Trigger: raises the version of a
 drop trigger if exists raise_version on exports.documents;
 create trigger raise_version before update on exports.documents for each row execute function exports.raise_version();
 
+create or replace function exports.file_name(p_title text)
+returns text
+language sql
+immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  -- Control characters, marks that turn the direction of text, and what file systems refuse.
+  select coalesce(nullif(btrim(left(btrim(regexp_replace(
+    regexp_replace(p_title, '[\u0001-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069/\\:*?"<>|]+', '-', 'g'),
+    '\.{2,}', '.', 'g'
+  ), ' .-'), 120), ' .-'), ''), 'export') || '.pdf'
+$$;
+comment on function exports.file_name(text) is 'Returns the name of a file for a title: no separators, no dots alone, at most 120 letters.';
+
 create or replace function exports.person_name(p_user_id uuid)
 returns text
 language plpgsql

@@ -36,7 +36,10 @@ $$;
 comment on function exports.require_attempt(uuid, text, integer) is 'Returns the attempt of an export that this worker runs, or refuses the call.';
 
 create or replace function exports.export_input(p_job_id uuid, p_worker_id text, p_attempt integer default null)
-returns table (user_id uuid, document_id uuid, title text, version integer, data jsonb, author text, options jsonb, problem text)
+returns table (
+  user_id uuid, document_id uuid, title text, version integer, data jsonb, author text, options jsonb, file_name text,
+  problem text
+)
 language plpgsql
 stable
 security definer
@@ -47,6 +50,7 @@ begin
   return query
   select
     r.user_id, r.document_id, d.title, d.version, d.data, exports.person_name(p_user_id => r.user_id), r.options,
+    exports.file_name(p_title => d.title),
     case
       when d.id is null then 'document_missing'
       when exports.options_problems(p_options => r.options) is not null then 'invalid_options'
@@ -56,7 +60,7 @@ begin
   where r.job_id = p_job_id
   union all
   -- The user was deleted, and the request with it.
-  select null, null, null, null, null, null, null, 'document_missing'
+  select null, null, null, null, null, null, null, null, 'document_missing'
   where not exists (select from exports.requests as r where r.job_id = p_job_id);
 end;
 $$;
@@ -134,7 +138,10 @@ declare
   v_attempt integer := exports.require_attempt(p_job_id => p_job_id, p_worker_id => p_worker_id, p_attempt => p_attempt);
 begin
   return (trunkline.begin_artifact(
-    p_worker => p_worker_id, p_job => p_job_id, p_attempt => v_attempt, p_name => 'export.pdf', p_kind => 'export',
+    p_worker => p_worker_id, p_job => p_job_id, p_attempt => v_attempt, p_kind => 'export',
+    p_name => exports.file_name(p_title => (
+      select d.title from exports.requests as r join exports.documents as d on d.id = r.document_id where r.job_id = p_job_id
+    )),
     p_content_type => 'application/pdf', p_bytes => p_bytes
   )).path;
 end;

@@ -10,6 +10,7 @@ drop table if exists exports.people;
 drop table if exists exports.settings;
 drop function if exists exports.register_tasks;
 drop function if exists exports.person_name;
+drop function if exists exports.file_name;
 drop function if exists exports.raise_version;
 drop function if exists exports.as_megabytes;
 drop function if exists exports.acting_user;
