@@ -249,6 +249,8 @@ def platform(platform_server: Server) -> Iterator[Database]:
     with project(platform_server, *PUBLIC) as database:
         operator = database.connect("trunkline_operator")
         operator.execute("select trunkline.set_setting('tenant_claim', 'sub')")
+        # Claims count for these logins only; `sign_in` uses them in place of a gateway's.
+        operator.execute("select trunkline.set_setting('authenticators', 'authenticated, anon')")
         installer.install(database.dsn, profiles.get("exports"))
         yield database
 

@@ -9,7 +9,6 @@ import pytest
 
 from profiles.tests.exports.conftest import refused, sign_in
 from tests.support.databases import Database
-from trunkline import profiles
 from trunkline.profiles import verification
 
 DENIED = psycopg.errors.InsufficientPrivilege
@@ -168,4 +167,4 @@ def test_ex_71_no_secret_is_a_setting_of_the_database(platform: Database) -> Non
 
 def test_ex_10_the_installation_is_verified(platform: Database) -> None:
     """EX-10: row security and grants are as the profile describes them."""
-    assert verification.verify(platform.connect("trunkline_owner"), profiles.get("exports")) == []
+    assert verification.verify(platform.dsn) == []
