@@ -98,12 +98,11 @@ class Server:
             done += self.complete(row.id)
         return done
 
-    def complete(self, job: UUID) -> bool:
-        """Upload a small PDF for a claimed export, and complete it."""
-        uploaded = upload_export(
-            self.exports.worker.connection, self.store, "w1", job, b"%PDF-1.7 small"
-        )
-        return complete_job(self.exports.worker.connection, "w1", job, uploaded, 1)
+    def complete(self, job: UUID, content: bytes = b"%PDF-1.7 small") -> bool:
+        """Upload a file for a claimed export, and complete it."""
+        worker = self.exports.worker.connection
+        uploaded = upload_export(worker, self.store, "w1", job, content)
+        return complete_job(worker, "w1", job, uploaded, 1)
 
     @contextmanager
     def stream(self, path: str, user: UUID | None = None, **headers: str) -> Iterator[Any]:

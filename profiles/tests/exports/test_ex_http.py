@@ -1,6 +1,7 @@
 """The routes: paths, bodies and statuses of the source."""
 
 import io
+import os
 import threading
 import zipfile
 from collections.abc import AsyncIterator, Iterator
@@ -316,3 +317,36 @@ def test_the_page_needs_no_key_and_has_no_data(site: Server) -> None:
         assert answer.status_code == 200
         assert answer.headers["content-type"].startswith(kind)
         assert "default-src 'self'" in answer.headers["content-security-policy"]
+
+
+class _Counting(LocalStore):
+    """A store that counts what was read of it."""
+
+    passed = 0
+
+    def read(self, path: str, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+        for chunk in super().read(path, start, stop):
+            self.passed += len(chunk)
+            yield chunk
+
+
+def test_ex_54_a_zip_is_streamed(exports: Exports, tmp_path: Path) -> None:
+    """EX-54: the first bytes leave before the second file is read to its end."""
+    store = _Counting(tmp_path / "store")
+    size = 8 * MIB
+    with serving(exports, store) as site:
+        documents = [str(exports.document(title)) for title in "ABC"]
+        batch = site.ok("POST", "/batch", 202, json={"documentIds": documents})["batchId"]
+        site.exports.unlimited()
+        while (row := exports.claim()) is not None:
+            assert site.complete(row.id, os.urandom(size))
+        with site.client.stream(
+            "GET",
+            f"{BASE}/batch/{batch}/download",
+            headers={"Authorization": f"Bearer {site.key()}"},
+        ) as response:
+            chunks = response.iter_bytes()
+            next(chunks)
+            assert store.passed < 2 * size
+            assert sum(map(len, chunks)) > 2 * size
+    assert list(tmp_path.glob("*.zip")) == []
