@@ -118,7 +118,9 @@ def test_without_the_distribution_the_hint_names_the_pip_install(
     monkeypatch.setattr(registry, "entry_points", lambda **_: EntryPoints())
     with pytest.raises(UnknownProfile, match="no profiles are installed") as refused:
         profiles.get("clinical")
-    assert "pip install 'trunkline-profiles[clinical,executor,exports,studio]'" in refused.value.hint
+    assert (
+        "pip install 'trunkline-profiles[clinical,executor,exports,studio]'" in refused.value.hint
+    )
     assert profiles.names() == ()
 
 
