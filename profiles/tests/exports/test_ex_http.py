@@ -174,7 +174,8 @@ def test_ex_55_a_missing_file_is_listed_and_a_download_of_it_is_404(site: Server
 
 
 def test_ex_47_a_wrong_batch_is_answered_400(site: Server) -> None:
-    for documents in ([], {}, "x", None, [1], ["x"], [str(uuid4())] * 11):
+    wrong: tuple[Any, ...] = ([], {}, "x", None, [1], ["x"], [str(uuid4())] * 11)
+    for documents in wrong:
         problem = site.refused(400, "POST", "/batch", json={"documentIds": documents})
         assert list(problem["facts"]["fields"]) == ["documentIds"]
     own = str(site.exports.document())

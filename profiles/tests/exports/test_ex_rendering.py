@@ -297,3 +297,15 @@ def test_ex_55_names_of_files_are_safe(exports: Exports) -> None:
     }
     for title, name in cases.items():
         assert exports.owner.execute("select exports.file_name(%s)", (title,)).fetchone() == (name,)
+
+
+def test_a_browser_starts_whatever_descriptors_are_open() -> None:
+    """The pipes of the browser get the numbers 3 and 4, wherever they were before."""
+    opened = [os.open("/dev/null", os.O_RDONLY) for _ in range(40)]
+    made = ChromiumRenderer(str(CHROMIUM), content_seconds=120)
+    try:
+        assert made.render(resume(), Options(), going_on).startswith(b"%PDF")
+    finally:
+        made.close()
+        for descriptor in opened:
+            os.close(descriptor)

@@ -47,7 +47,7 @@ def users(platform: Database) -> dict[str, tuple[UUID, Any, UUID]]:
             "select job_id from exports.create_export_job(%s)", (document,)
         ).fetchone()
         assert worker.execute("select id from exports.fetch_next_export_job(null, 'w')").fetchone()
-        (path,) = worker.execute("select exports.prepare_upload(%s, 'w', 5)", (job,)).fetchone()
+        ((path,),) = worker.execute("select exports.prepare_upload(%s, 'w', 5)", (job,)).fetchall()
         worker.execute("select exports.complete_job(%s, %s, 5, 1, 'w', %s)", (job, path, "0" * 64))
         found[name] = (user, connection, job)
     return found
@@ -90,7 +90,7 @@ def test_ex_68_users_read_their_own(users: dict[str, tuple[UUID, Any, UUID]]) ->
         "update exports.people set is_administrator = true",
         "insert into exports.people values (gen_random_uuid(), 'x', true)",
         "select exports.record_operation()",
-        "select exports.run_step('rollout', '013_jobs')",
+        "select exports.run_step('checklist', '013_jobs')",
         "select * from exports.metrics",
         "select * from trunkline.jobs",
         "select trunkline.enqueue('export_document')",

@@ -10,7 +10,7 @@ from trunkline_profiles.exports import repository
 from trunkline_profiles.exports.handlers.plain import PlainRenderer
 
 
-def take(exports: Exports, step: str, plan: str = "rollout", *, dry_run: bool = False) -> Any:
+def take(exports: Exports, step: str, plan: str = "checklist", *, dry_run: bool = False) -> Any:
     (row,) = exports.rows("select * from exports.run_step(%s, %s, %s)", plan, step, dry_run)
     return row
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -26,12 +26,12 @@ from trunkline_profiles.exports.handlers.problems import (
     RenderTooLarge,
 )
 
-__all__ = ["Browser"]
+__all__ = ["FLAGS", "Browser"]
 
 _LAUNCH: Final = Path(launch.__file__)
 # Nothing listens there: what escapes all other rules reaches a closed port.
 _NOWHERE: Final = "http://127.0.0.1:9"
-_FLAGS: Final = (
+FLAGS: Final = (
     "--headless=new",
     "--remote-debugging-pipe",
     "--no-first-run",
@@ -58,7 +58,7 @@ _LONGEST: Final = 64 << 20
 class Browser:
     """One process of Chromium with its children; it ends when something goes wrong."""
 
-    def __init__(self, program: str, *, memory: int) -> None:
+    def __init__(self, program: str, *, memory: int, flags: Sequence[str] = FLAGS) -> None:
         self._memory = memory
         self._folder = tempfile.mkdtemp(prefix="trunkline-browser-")
         self._next = 0
@@ -75,7 +75,7 @@ class Browser:
         self._answers, from_browser = os.pipe()
         pipes = (str(to_browser), str(from_browser))
         identity = [str(one) for one in user or (0, 0)]
-        arguments = [program, *_FLAGS, f"--user-data-dir={home}", "about:blank"]
+        arguments = [program, *flags, f"--user-data-dir={home}", "about:blank"]
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", str(_LAUNCH), *pipes, *identity, *arguments],

@@ -4,6 +4,7 @@ Moves the two pipes to descriptors 3 and 4, gives up root, sets limits, and beco
 separate program, because a process with threads must not do this between fork and exec.
 """
 
+import fcntl
 import os
 import resource
 import sys
@@ -12,8 +13,8 @@ import sys
 def main(arguments: list[str]) -> None:
     """Become the program."""
     read, write, uid, gid = map(int, arguments[:4])
-    # Above 4 first, so that neither overwrites the other.
-    read, write = os.dup2(read, 30), os.dup2(write, 31)
+    # Free descriptors above 4 first, so that neither overwrites the other.
+    read, write = (fcntl.fcntl(one, fcntl.F_DUPFD, 10) for one in (read, write))
     os.dup2(read, 3, inheritable=True)
     os.dup2(write, 4, inheritable=True)
     os.closerange(5, 1024)

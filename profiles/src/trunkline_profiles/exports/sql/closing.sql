@@ -92,7 +92,10 @@ begin
     left join lateral (
       select format(
         'grant %s on %s to %I',
-        case r.kind when 'f' then 'execute' when 'r' then 'select' when 'w' then 'insert, update' else 'insert, update, delete' end, o.sql, n.role
+        case r.kind
+          when 'f' then 'execute' when 'r' then 'select' when 'w' then 'insert, update' else 'insert, update, delete'
+        end,
+        o.sql, n.role
       ) as statement
       from rights as r
       cross join unnest(r.roles) as n (role)

@@ -4,7 +4,7 @@
 
 create table if not exists exports.rollout_results (
   result bigint generated always as identity primary key,
-  plan text not null check (plan in ('rollout', 'rollback')),
+  plan text not null check (plan in ('checklist', 'rollback')),
   step text not null,
   dry_run boolean not null,
   outcome text not null check (outcome in ('done', 'would_do', 'refused')),
@@ -25,14 +25,14 @@ create or replace view exports.rollout_steps as
 select *
 from (
   values
-    ('rollout', 1, '013_jobs', 'auto', 'R+0', 'the records of exports exist'),
-    ('rollout', 2, '014_history', 'auto', 'R+0', 'the history exists'),
-    ('rollout', 3, '016_policies', 'auto', 'R+0', 'row security is on, and users write no rows of exports'),
-    ('rollout', 4, '017_indexes', 'auto', 'R+0', 'the indexes exist and are valid'),
-    ('rollout', 5, '018_claim', 'auto', 'R+0', 'the claim exists, and the limit of renders is set'),
-    ('rollout', 6, 'worker_ready', 'auto', 'R+1', 'a live worker serves exports and the cleanup'),
-    ('rollout', 7, 'cleanup_scheduled', 'auto', 'R+1', 'the cleanup has its schedule'),
-    ('rollout', 8, 'first_export', 'auto', 'R+1', 'an export is completed'),
+    ('checklist', 1, '013_jobs', 'auto', 'R+0', 'the records of exports exist'),
+    ('checklist', 2, '014_history', 'auto', 'R+0', 'the history exists'),
+    ('checklist', 3, '016_policies', 'auto', 'R+0', 'row security is on, and users write no rows of exports'),
+    ('checklist', 4, '017_indexes', 'auto', 'R+0', 'the indexes exist and are valid'),
+    ('checklist', 5, '018_claim', 'auto', 'R+0', 'the claim exists, and the limit of renders is set'),
+    ('checklist', 6, 'worker_ready', 'auto', 'R+1', 'a live worker serves exports and the cleanup'),
+    ('checklist', 7, 'cleanup_scheduled', 'auto', 'R+1', 'the cleanup has its schedule'),
+    ('checklist', 8, 'first_export', 'auto', 'R+1', 'an export is completed'),
     ('rollback', 1, 'queue_drained', 'auto', 'B+0', 'no export waits or runs')
 ) as s (plan, place, step, proof, at, title);
 comment on view exports.rollout_steps is 'The steps of the roll-out and of the way back in order.';
