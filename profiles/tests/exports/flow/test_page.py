@@ -71,7 +71,8 @@ class Page:
 
     def loaded(self, pattern: str) -> Path:
         """Wait for a downloaded file."""
-        return until(lambda: next(iter(self.downloads.glob(pattern)), None), pattern)
+        until(lambda: any(self.downloads.glob(pattern)), pattern)
+        return next(iter(self.downloads.glob(pattern)))
 
     def picture(self, path: Path) -> None:
         """Save what the page looks like."""

@@ -97,7 +97,8 @@ function show(job) {
   const live = [...jobs.values()].filter((one) => !final.has(one.status));
   const shares = live.map((one) => one.progress);
   const mean = live.length ? shares.reduce((sum, one) => sum + one, 0) / live.length : 0;
-  element("overall").value = live.length ? mean : 100;
+  element("overall").value = mean;
+  element("overall").hidden = !live.length;
   const complete = [...jobs.values()].filter((one) => one.status === "completed");
   element("zip").hidden = batch === null || live.length > 0 || complete.length === 0;
 }
