@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import json
-import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
 import httpx2
-import uvicorn
-from psycopg import sql
 
 from profiles.tests.exports.conftest import Exports
-from tests.support.waiting import until
-from trunkline import schema
+from profiles.tests.http_server import running
 from trunkline.artifacts import LocalStore
-from trunkline.http import ApiSettings, create_app
 from trunkline.operate import SyncOperator
 from trunkline_profiles.exports.handlers.plain import PlainRenderer
 from trunkline_profiles.exports.http import BASE, ROUTES
@@ -41,10 +35,9 @@ class Event(dict[str, Any]):
 class Server:
     """Requests to a running server; the user of the profile's fixture is signed in."""
 
-    def __init__(self, exports: Exports, store: LocalStore, address: str, login: str) -> None:
+    def __init__(self, exports: Exports, store: LocalStore, address: str) -> None:
         self.exports = exports
         self.store = store
-        self.login = login
         self.address = address
         self.client = httpx2.Client(base_url=address, timeout=60)
         self.keys: dict[UUID, str] = {}
@@ -130,24 +123,7 @@ def _events(response: Any) -> Iterator[Event]:
 @contextmanager
 def serving(exports: Exports, store: LocalStore) -> Iterator[Server]:
     """Start the server with a login of its own, as a deployment does."""
-    database = exports.database
-    login = f"api_{database.name[-12:]}"
-    superuser = database.superuser()
-    superuser.execute(sql.SQL("create role {} login noinherit").format(sql.Identifier(login)))
-    schema.install(database.dsn, authenticators=[login])
-    dsn = database.superuser_dsn.replace("//postgres@", f"//{login}@")
-    app = create_app(dsn, ApiSettings(), store=store, routes=[ROUTES])
-    listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(app, log_level="error", lifespan="on")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    until(lambda: server.started, "the server has started")
-    made = Server(exports, store, f"http://127.0.0.1:{listener.getsockname()[1]}", login)
-    try:
+    with running(exports.database, store, ROUTES) as address:
+        made = Server(exports, store, address)
         yield made
-    finally:
         made.client.close()
-        server.should_exit = True
-        thread.join(30)
-        superuser.execute(sql.SQL("drop owned by {0}; drop role {0}").format(sql.Identifier(login)))
