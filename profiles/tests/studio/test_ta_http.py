@@ -50,7 +50,8 @@ def test_an_order_is_started_over_http(client: httpx2.Client, studio: Studio) ->
     other = ORDER | {"params": PARAMS | {"systems": ["vedic"]}}
     answer = client.post(f"{BASE}/start", json=other, headers={"Idempotency-Key": "k"})
     assert answer.status_code == 409
-    for wrong in ({}, [], {"type": 7}, ORDER | {"x": 1}, {"type": "nuclear_v2", "params": {}}):
+    bodies: tuple[Any, ...] = ({}, [], {"type": 7}, ORDER | {"x": 1}, ORDER | {"params": {}})
+    for wrong in bodies:
         assert client.post(f"{BASE}/start", json=wrong).status_code == 400
     anonymous = {"Authorization": ""}
     assert client.post(f"{BASE}/start", json=ORDER, headers=anonymous).status_code == 401
