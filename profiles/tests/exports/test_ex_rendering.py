@@ -5,6 +5,7 @@ import io
 import os
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +181,7 @@ def test_ex_70_even_raw_markup_loads_and_runs_nothing(
         assert "SCRIPT RAN" not in printed
         assert "SECRET" not in printed
         assert hits == []
-        assert blocked
+        assert bool(blocked) is (html is loads)
     chromium.print(f'<meta http-equiv="refresh" content="0;url={address}/refresh">', Options())
     assert hits == []
 
@@ -250,10 +251,11 @@ def test_the_browser_is_not_root_and_keeps_its_sandbox() -> None:
         assert (
             next(line for line in status.splitlines() if line.startswith("Uid:")).split()[1] != "0"
         )
-        commands = [
-            Path(f"/proc/{one}/cmdline").read_bytes().decode().replace("\0", " ")
-            for one in memory.children_of(pid)
-        ]
+        commands = []
+        for one in memory.children_of(pid):
+            # Some of them end while we look.
+            with suppress(OSError):
+                commands.append(Path(f"/proc/{one}/cmdline").read_bytes().decode())
         assert not any("--no-sandbox" in command for command in commands)
         assert any("--type=renderer" in command for command in commands)
         environment = Path(f"/proc/{pid}/environ").read_bytes()
