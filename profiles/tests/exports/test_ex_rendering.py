@@ -182,7 +182,9 @@ def test_ex_70_even_raw_markup_loads_and_runs_nothing(
         assert "SECRET" not in printed
         assert hits == []
         assert bool(blocked) is (html is loads)
-    chromium.print(f'<meta http-equiv="refresh" content="0;url={address}/refresh">', Options())
+    # The page that goes elsewhere may end the print; what counts is that it gets nowhere.
+    with suppress(RenderFailed):
+        chromium.print(f'<meta http-equiv="refresh" content="0;url={address}/refresh">', Options())
     assert hits == []
 
 
