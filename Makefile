@@ -80,7 +80,7 @@ mutants: setup ## Break the sources one small way at a time and report what the 
 	$(BIN)/python -m tools.mutants $(MUTANTS_ARGS)
 
 lock: setup ## Renew requirements-dev.lock from pyproject.toml and profiles/pyproject.toml
-	$(BIN)/uv pip compile pyproject.toml profiles/pyproject.toml --extra dev --extra clinical --extra executor --extra studio \
+	$(BIN)/uv pip compile pyproject.toml profiles/pyproject.toml --extra dev --extra clinical --extra executor --extra exports --extra studio \
 	  --no-emit-package trunkline --universal --generate-hashes --no-header -o requirements-dev.lock
 
 system-packages: ## Install, or name, the Debian packages that the tests need

@@ -41,7 +41,7 @@ def test_both_have_the_same_licence(name: str) -> None:
 def test_the_core_carries_nothing_for_single_profiles() -> None:
     extras = project(PROFILES)["optional-dependencies"]
     assert isinstance(extras, dict)
-    assert set(extras) == {"clinical", "executor", "studio"}
+    assert set(extras) == {"clinical", "executor", "exports", "studio"}
     packages = [name for needed in extras.values() for name in needed]
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert [name for name in packages if name in text] == []
@@ -73,7 +73,7 @@ def test_both_distributions_work_outside_the_checkout(database: Database, tmp_pa
     missing = clean.run("trunkline", "profile", "demo", "clinical")
     assert missing.returncode == 1
     assert "Code: unknown_profile" in missing.stderr
-    assert "pip install 'trunkline-profiles[clinical,executor,studio]'" in missing.stderr
+    assert "pip install 'trunkline-profiles[clinical,executor,exports,studio]'" in missing.stderr
 
     clean.install(wheel)
     where = clean.run("python", "-c", "import trunkline_profiles as p; print(p.__file__)")
@@ -83,10 +83,11 @@ def test_both_distributions_work_outside_the_checkout(database: Database, tmp_pa
     assert [(one["name"], one["distribution"], one["error"]) for one in listed] == [
         ("clinical", provider, None),
         ("executor", provider, None),
+        ("exports", provider, None),
         ("studio", provider, None),
     ]
     dsn = {"TRUNKLINE_DSN": database.dsn}
-    for name in ("clinical", "executor", "studio"):
+    for name in ("clinical", "executor", "exports", "studio"):
         done = clean.run("trunkline", "profile", "install", name, "--all", env=dsn)
         assert done.returncode == 0, done.stderr
     checked = clean.run("trunkline", "profile", "validate", "executor", env=dsn)

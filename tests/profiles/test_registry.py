@@ -37,7 +37,7 @@ def test_a_profile_of_another_distribution_is_found_and_imported_when_asked_for(
     module(tmp_path, "market")
     module(tmp_path, "bazaar")
     distribution("markets", {"market": "market:PROFILE", "bazaar": "bazaar:PROFILE"})
-    assert profiles.names() == ("bazaar", "clinical", "executor", "market", "studio")
+    assert profiles.names() == ("bazaar", "clinical", "executor", "exports", "market", "studio")
     assert "market" not in sys.modules
     assert profiles.get("market").description == "A market."
     assert "bazaar" not in sys.modules
@@ -103,7 +103,7 @@ def test_a_name_of_two_distributions_is_refused(
 
 def test_an_unknown_name_is_refused_with_the_known_ones(run: Run) -> None:
     with pytest.raises(
-        UnknownProfile, match="'market'; there are: clinical, executor, studio"
+        UnknownProfile, match="'market'; there are: clinical, executor, exports, studio"
     ) as refused:
         profiles.get("market")
     assert "trunkline profile list" in refused.value.hint
@@ -118,7 +118,9 @@ def test_without_the_distribution_the_hint_names_the_pip_install(
     monkeypatch.setattr(registry, "entry_points", lambda **_: EntryPoints())
     with pytest.raises(UnknownProfile, match="no profiles are installed") as refused:
         profiles.get("clinical")
-    assert "pip install 'trunkline-profiles[clinical,executor,studio]'" in refused.value.hint
+    assert (
+        "pip install 'trunkline-profiles[clinical,executor,exports,studio]'" in refused.value.hint
+    )
     assert profiles.names() == ()
 
 

@@ -8,7 +8,7 @@ point of the group ``trunkline.profiles``; docs/how-to/profiles.md has an exampl
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trunkline.profiles.demos import Account, Demo, temporary_database
+    from trunkline.profiles.demos import Account, Demo, temporary_database, temporary_site
     from trunkline.profiles.installer import ScriptState, install, rollback, status
     from trunkline.profiles.profile import Phase, Profile, RollbackStep, Script
     from trunkline.profiles.registry import get, names
@@ -32,6 +32,7 @@ __all__ = [
     "session",
     "status",
     "temporary_database",
+    "temporary_site",
 ]
 
 # Names are imported when they are asked for: a profile is described without the driver.
@@ -52,6 +53,7 @@ _HOMES = {
     "session": "sessions",
     "status": "installer",
     "temporary_database": "demos",
+    "temporary_site": "demos",
 }
 
 

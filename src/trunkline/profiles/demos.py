@@ -14,7 +14,7 @@ from trunkline.errors import ProfileBroken, ProfileError
 from trunkline.profiles.installer import install
 from trunkline.profiles.profile import Profile
 
-__all__ = ["Account", "Demo", "DemoWithFiles", "demo", "temporary_database"]
+__all__ = ["Account", "Demo", "DemoWithFiles", "demo", "temporary_database", "temporary_site"]
 
 
 class Account(Protocol):
@@ -86,3 +86,25 @@ def temporary_database(profile: Profile, phases: Iterable[str] = ()) -> Iterator
         schema.install(server.dsn)
         install(server.dsn, profile, phases)
         yield server.dsn
+
+
+@contextmanager
+def temporary_site(profile: Profile, phases: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
+    """Do what `temporary_database` does, and create a login for the HTTP API.
+
+    Yields the DSN of the installer and that of the login, which takes the roles of its callers.
+    """
+    import psycopg  # noqa: PLC0415 - profiles are described without the driver
+
+    from trunkline.embedded import acquire  # noqa: PLC0415 - not importable on Windows
+
+    with (
+        tempfile.TemporaryDirectory(prefix="trunkline-") as folder,
+        acquire(Path(folder) / "pg") as server,
+    ):
+        with psycopg.connect(server.superuser_dsn, autocommit=True) as superuser:
+            superuser.execute(b"create role trunkline_api login noinherit")
+            user = superuser.info.user
+        schema.install(server.dsn, authenticators=["trunkline_api"])
+        install(server.dsn, profile, phases)
+        yield server.dsn, server.superuser_dsn.replace(f"//{user}@", "//trunkline_api@")

@@ -17,7 +17,7 @@ __all__ = ["GROUP", "distribution", "get", "names"]
 GROUP: Final = "trunkline.profiles"
 _OURS: Final = (
     "Install the profiles that come with Trunkline with: "
-    "pip install 'trunkline-profiles[clinical,executor,studio]'"
+    "pip install 'trunkline-profiles[clinical,executor,exports,studio]'"
 )
 
 

@@ -23,7 +23,16 @@ from trunkline import errors
 from trunkline.errors import FileHeadersUnsafe, Refusal
 from trunkline_profiles.studio.refusals import ERRORS, UnknownJob
 
-__all__ = ["LINK_SECONDS", "Answer", "Signer", "cancel_job", "follow", "read_job", "start_job"]
+__all__ = [
+    "LINK_SECONDS",
+    "Answer",
+    "Signer",
+    "cancel_job",
+    "follow",
+    "read_job",
+    "start_job",
+    "tag_of",
+]
 
 LINK_SECONDS: Final = 3600
 # The tag of an answer with links changes this often, so a client never keeps links that have
@@ -101,7 +110,7 @@ def read_job(
     found: dict[str, Any] | None = None if row is None else row[0]
     if found is None:
         return Answer(404)
-    headers = {"ETag": _tag(found, clock())}
+    headers = {"ETag": tag_of(found, clock())}
     if if_none_match == headers["ETag"]:
         return Answer(304, headers=headers)
     return Answer(200, _public(found, store), headers)
@@ -159,7 +168,8 @@ def _refused(error: psycopg.Error) -> Answer:
     return Answer(refusal.http_status, body, headers)
 
 
-def _tag(found: Mapping[str, Any], now: float) -> str:
+def tag_of(found: Mapping[str, Any], now: float) -> str:
+    """The tag of a job as `read_job` of the database returns it."""
     signed = any("path" in one for one in found["artifacts"])
     period = int(now // _TAG_SECONDS) if signed else None
     content = json.dumps([found, period], sort_keys=True).encode()
