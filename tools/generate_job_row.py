@@ -9,6 +9,7 @@ A region is between two comments. The first one specifies its content:
                                             a table
     -- <job shape: jobs of j after result until tags>
                                             a part of them, from a row with the same columns
+    -- <job read: r as e in running>        columns of a row r that the file reads as e.name
     -- <job arguments: v_job without payload>
                                             the arguments of enqueue, from a row of type request
     -- </job>
@@ -44,6 +45,7 @@ _SHAPE = re.compile(
     r"(?P<shape>\w+) of (?P<alias>\w+)(?: in (?P<table>\w+))?"
     r"(?: after (?P<after>\w+))?(?: until (?P<until>\w+))?"
 )
+_READ = re.compile(r"(?P<alias>\w+) as (?P<reader>\w+) in (?P<table>\w+)")
 _WIDTH = 126
 _PYTHON_TYPES = {
     "date": "date",
@@ -66,7 +68,8 @@ def generate() -> dict[Path, str]:
         if path.parent.parent.name != "migrations":
             text = path.read_text(encoding="utf-8")
             if "<job " in text:
-                texts[path] = filled(text, row, path.name)
+                # A second time for what a region reads of the regions after it.
+                texts[path] = filled(filled(text, row, path.name), row, path.name)
     for path in _MODELS:
         texts[path] = filled(path.read_text(encoding="utf-8"), row, path.name)
     texts[_COLUMNS] = _columns_module(row)
@@ -89,6 +92,8 @@ def filled(text: str, row: JobRow, name: str) -> str:
             copied = None
         elif region["kind"] == "shape":
             items = list(_shape_items(row, what))
+        elif region["kind"] == "read":
+            items = list(_read(row, what, text))
         elif region["kind"] == "arguments":
             items = list(_arguments(what))
         elif region["kind"] == "request":
@@ -125,6 +130,16 @@ def _copied(row: JobRow, what: str, written: Iterable[str]) -> tuple[list[Field]
 def _insert_columns(before: str) -> list[str]:
     """Return the columns that the last INSERT names before its region."""
     return re.findall(r"\w+", re.sub(r"--.*", "", before[before.rindex("(") + 1 :]))
+
+
+def _read(row: JobRow, what: str, text: str) -> Iterator[str]:
+    named = _READ.fullmatch(what)
+    if named is None:
+        raise LookupError(f"<job read: {what}> should be <job read: row as row in table>")
+    names = set(re.findall(rf"\b{named['reader']}\.(\w+)", text))
+    for one in row.of_table(named["table"]):
+        if one.name in names:
+            yield f"{named['alias']}.{one.name}"
 
 
 def _arguments(what: str) -> Iterator[str]:

@@ -31,6 +31,10 @@ _BY_HAND = {
     "sql/operate/api/recent_activity.sql": 1,
     "db/calls/recent.py": 1,
     "model/activity.py": 1,
+    # What those who follow a job see of it.
+    "sql/live/api/live_jobs.sql": 1,
+    "db/calls/live.py": 1,
+    "model/live.py": 1,
     # What a request to the HTTP API says about a new job.
     "http/v1/jobs.py": 1,
     # New jobs of a payload alone: nothing is copied.

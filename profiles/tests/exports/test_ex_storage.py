@@ -10,6 +10,7 @@ import pytest
 
 from profiles.tests.exports.conftest import MIB, Exports, refused
 from tests.support.databases import Database
+from tests.support.internals import storage
 
 
 def download(exports: Exports, history: UUID, user: UUID | None = None) -> int:
@@ -223,21 +224,13 @@ def test_ex_64_one_failure_does_not_stop_the_rest(exports: Exports) -> None:
     broken, good = exports.finish(), exports.finish()
     exports.later("8 days")
     superuser = exports.database.superuser()
-    superuser.execute(
-        "create function public.refuse_it() returns trigger language plpgsql as"
-        " $$ begin raise exception 'no'; end $$"
-    )
-    superuser.execute(
-        "create trigger refuse_it before update on trunkline_internal.artifacts for each row"
-        f" when (old.artifact_id = '{exports.history()[0].artifact_id}')"
-        " execute function public.refuse_it()"
-    )
-    assert exports.operator.value("select exports.run_cleanup()") == 1
-    rows = {row.id: row for row in exports.history()}
-    assert rows[broken].removal_queued_at is None
-    assert rows[good].removal_queued_at is not None
-    assert exports.metric("cleanup_failed_last_day") == (1, True)
-    superuser.execute("drop trigger refuse_it on trunkline_internal.artifacts")
+    artifact = exports.history()[0].artifact_id
+    with storage.refusing_changes(superuser, artifact):
+        assert exports.operator.value("select exports.run_cleanup()") == 1
+        rows = {row.id: row for row in exports.history()}
+        assert rows[broken].removal_queued_at is None
+        assert rows[good].removal_queued_at is not None
+        assert exports.metric("cleanup_failed_last_day") == (1, True)
     assert exports.operator.value("select exports.run_cleanup()") == 1
 
 

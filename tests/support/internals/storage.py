@@ -1,6 +1,9 @@
 """Artifacts: their ages, what waits to be removed, and the state of the sweep."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+from uuid import UUID
 
 import psycopg
 
@@ -13,11 +16,29 @@ __all__ = [
     "make_removals_due",
     "make_sweep_due",
     "queue_removal",
+    "refusing_changes",
     "run_duty",
     "usage_rows",
 ]
 
 Superuser = psycopg.Connection[Any]
+
+
+@contextmanager
+def refusing_changes(superuser: Superuser, artifact: UUID) -> Iterator[None]:
+    """Make every change of one artifact fail."""
+    superuser.execute(
+        "create function public.refuse_it() returns trigger language plpgsql as"
+        " $$ begin raise exception 'no'; end $$"
+    )
+    superuser.execute(
+        "create trigger refuse_it before update on trunkline_internal.artifacts for each row"
+        f" when (old.artifact_id = '{artifact}') execute function public.refuse_it()"
+    )
+    try:
+        yield
+    finally:
+        superuser.execute("drop function public.refuse_it() cascade")
 
 
 def run_duty(superuser: Superuser) -> None:

@@ -77,12 +77,14 @@ begin
       and r.attempt = v_attempts[width_bucket(r.job_id, v_jobs)]
       and r.worker = p_worker
       and (v_scope is null or r.tenant = v_scope)
+    -- Only what is read below, because the statement stores these rows: with all columns the function takes 3 % longer.
     returning
-      -- Only what is read below, because the statement stores these rows: with all columns the function takes 3 % longer.
-      r.job_id, r.task, r.queue, r.lane, r.tenant, r.attempt, r.failures, r.max_attempts, r.deferrals, r.created_at, r.run_at,
+      -- <job read: r as e in running>
+      r.job_id, r.task, r.queue, r.tenant, r.attempt, r.failures, r.max_attempts, r.deferrals, r.created_at, r.run_at,
       r.claimed_at, r.heartbeat_at, r.worker, r.unique_key, r.correlation_id, r.retry_of, r.tags, r.last_error, r.payload,
-      r.payload_day, r.expires_at, r.audit, r.cancel_answered_at, r.cancel_reason, r.cost_requests, r.cost_tokens,
-      r.cost_units, r.limit_ids, r.bucket_ids, r.workflow_id, r.workflow_step, r.workflow_item, r.has_files,
+      r.payload_day, r.lane, r.audit, r.cancel_reason, r.cancel_answered_at, r.cost_requests, r.cost_tokens, r.cost_units,
+      r.limit_ids, r.bucket_ids, r.expires_at, r.workflow_id, r.workflow_step, r.workflow_item, r.has_files,
+      -- </job>
       case when r.cancel_answered_at is null then v_results[width_bucket(r.job_id, v_jobs)] end as result
   ),
   kept as (
