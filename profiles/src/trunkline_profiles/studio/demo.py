@@ -293,7 +293,7 @@ class _Play:
 def run(
     documents: int = DOCUMENTS,
     *,
-    deadline: float = 180.0,
+    deadline: float = 600.0,
     say: Say = lambda _: None,
     keep: Path | None = None,
 ) -> Account:
