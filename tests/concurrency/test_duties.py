@@ -106,6 +106,7 @@ def test_all_duties_run_by_everybody(database: Database) -> None:
         ("sweep_buckets", True, 0),
         ("sweep_idempotency", True, 0),
         ("sweep_labels", True, 0),
+        ("sweep_live", True, 0),
         ("sweep_operator_log", True, 0),
         ("sweep_steps", True, 0),
         ("sweep_workflows", True, 0),

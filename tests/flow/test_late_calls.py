@@ -120,6 +120,8 @@ def test_asking_or_settling_is_not_late(desk: Desk) -> None:
 
 def test_a_settlement_after_the_window_is_late_once(desk: Desk) -> None:
     """It says what was used, and comes too late to say when: each limit by its own window."""
+    # The usage below is that of one day.
+    desk.database.move_to_noon()
     desk.limit("api", requests_per_minute=10).limit("hourly", tokens_per_hour=1000)
     desk.limit("slots", concurrency=5)
     desk.task("api", "hourly", "slots", cost={"tokens": 10}, lease="5 hours")

@@ -79,6 +79,11 @@ def _steps(connection: psycopg.Connection[Any], calls: Calls) -> None:
         "select trunkline.begin_wait('held', %s, %s, 3, 'event', 'go', '#1')",
         (attempt.job, attempt.number),
     )
+    connection.execute(
+        "select trunkline.emit('held', %s, %s, '{1}', '{first words}')",
+        ([attempt.job], [attempt.number]),
+    )
+    connection.execute("select trunkline.follow(%s)", ([attempt.job],))
     calls.batch("suspend", "held", [attempt])
     connection.execute("select trunkline.send_event('paid', '1', p_key => 'order')")
 

@@ -38,6 +38,8 @@ UNLOGGED: Final = {
         ),
         _DUTY,
     ),
+    "use_service_key": "reads a key for a request, and notes once a minute that it was used",
+    "follow": "asks to be notified of changes for three minutes",
     "after_restore": "translates transaction ids after a restore; nobody decides anything",
     **dict.fromkeys(("clock", "workflow_progress"), _READS),
 }
@@ -51,6 +53,9 @@ CALLS: Final[Mapping[str, tuple[str, ...]]] = {
     "cancel": ("cancel(%(waiting)s)",),
     "cancel_jobs": ("""cancel_jobs('{"tenant": "b"}')""",),
     "cancel_workflow": ("cancel_workflow(%(live_workflow)s)",),
+    "create_service_key": (
+        "create_service_key('abcdefghij12', repeat('0', 64), 'shop', 'reader')",
+    ),
     "delete_artifact": ("delete_artifact(%(file)s)",),
     "delete_workflow": (
         "cancel_workflow(%(live_workflow)s)",
@@ -80,6 +85,10 @@ CALLS: Final[Mapping[str, tuple[str, ...]]] = {
     "retry_fresh": ("retry_fresh(%(dead)s)",),
     "retry_jobs": ("""retry_jobs('{"tenant": "b", "state": "dead"}')""",),
     "retry_workflow": ("retry_workflow(%(failed_workflow)s)",),
+    "revoke_service_key": (
+        "create_service_key('abcdefghij12', repeat('0', 64), 'shop', 'reader')",
+        "revoke_service_key('abcdefghij12')",
+    ),
     "send_event": ("send_event('go', p_job => %(suspended)s)",),
     "set_artifact_retention": ("set_artifact_retention('txt', '1 day')",),
     "set_limit": ("""set_limit('new', '{"concurrency": 1}')""",),

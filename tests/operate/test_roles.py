@@ -23,6 +23,7 @@ from trunkline.errors import (
     UnknownDuty,
     UnknownJob,
     UnknownSchedule,
+    UnknownServiceKey,
     WrongState,
 )
 from trunkline.model import StepResult
@@ -111,6 +112,9 @@ TABLE: Final = """
     settings.get               operator producer worker reader  common
     settings.set               operator .        .      .       denied
     settings.reset             operator .        .      .       denied
+    keys.create                operator .        .      .       denied
+    keys.list                  operator .        .      .       own
+    keys.revoke                operator .        .      .       denied
     tasks.list                 operator producer worker reader  own
     tasks.get                  operator producer worker reader  own
     activity.recent            operator .        .      reader  own
@@ -210,6 +214,8 @@ def arguments(theirs: Objects, copy: Path) -> dict[str, Callable[[Any], Any]]:
         "settings.get": lambda verb: verb("lease"),
         "settings.set": lambda verb: verb("lease", "10 minutes"),
         "settings.reset": lambda verb: verb("lease"),
+        "keys.create": lambda verb: verb("shop", "reader"),
+        "keys.revoke": lambda verb: verb("abcdefghij12"),
         "tasks.get": lambda verb: verb("work"),
         "activity.follow": lambda verb: first(verb(5)),
         "artifacts.get": lambda verb: verb(theirs.file),
@@ -284,7 +290,10 @@ def test_each_role_may_use_the_verbs_that_the_table_allows(
             calls_of(operator, name)
         except SchemaForbidden as error:
             pytest.fail(f"{name} as {role}: {error}")
-        except (UnknownDuty, UnknownJob, UnknownSchedule, WrongState, InvalidArgument):
+        except (
+            *(UnknownDuty, UnknownJob, UnknownSchedule, UnknownServiceKey),
+            *(WrongState, InvalidArgument),
+        ):
             # A verb before it has changed or removed the object.
             continue
 

@@ -13,6 +13,26 @@ from tests.support.databases import Database
 from trunkline import profiles
 from trunkline.errors import SchemaInUse
 
+# A view, a function that producers may call, and one that also changes nothing, of each profile.
+_VIEWS = {
+    "clinical": "job_queue",
+    "executor": "executor_jobs",
+    "exports": "export_jobs",
+    "studio": "jobs",
+}
+_GRANTED = {
+    "clinical": "configured",
+    "executor": "enqueue_job",
+    "exports": "cancel_job",
+    "studio": "cancel_job",
+}
+_PURE = {
+    "clinical": "configured",
+    "executor": "executor_status",
+    "exports": "job_status",
+    "studio": "read_job",
+}
+
 
 @pytest.fixture
 def cli(database: Database) -> Cli:
@@ -177,7 +197,7 @@ def test_verify_names_what_differs_in_the_clinical_profile(
 @pytest.mark.parametrize("name", profiles.names())
 def test_a_grant_to_a_login_is_a_difference(cli: Cli, database: Database, name: str) -> None:
     cli.text("profile", "install", name)
-    view = {"clinical": "job_queue", "executor": "executor_jobs", "studio": "jobs"}[name]
+    view = _VIEWS[name]
     # Roles belong to the server, which other tests use at the same time.
     login = f"stranger_{uuid.uuid4().hex}"
     stranger = sql.Identifier(login)
@@ -199,7 +219,7 @@ def test_a_profile_in_another_schema_is_compared_too(
 ) -> None:
     cli.text("profile", "install", name, "--all", "--schema", "other")
     assert "is equal" in cli.text("schema", "verify")
-    function = {"clinical": "configured", "executor": "enqueue_job", "studio": "cancel_job"}[name]
+    function = _GRANTED[name]
     database.superuser().execute(
         f"revoke execute on function other.{function} from trunkline_producer".encode()
     )
@@ -213,7 +233,7 @@ def test_what_differs_is_brought_back_by_applying_the_profile_again(
     cli: Cli, database: Database, name: str
 ) -> None:
     cli.text("profile", "install", name, "--all")
-    function = {"clinical": "configured", "executor": "executor_status", "studio": "read_job"}[name]
+    function = _PURE[name]
     connection = database.superuser()
     connection.execute(
         f"revoke execute on function {name}.{function} from trunkline_producer".encode()

@@ -57,6 +57,7 @@ ORDINARY = {
     "p_sha256": "repeat('0', 64)",
     "p_paths": "'{x}'", "p_cursor text": "'x'", "p_cursor uuid": "null", "p_missing": "'{}'",
     "p_found": "'{}'", "p_retention": "'1 day'", "p_tenant": "'a'", "p_max_bytes": "1",
+    "p_numbers": "'{1}'", "p_chunks": "'{x}'", "p_ids": "'{}'", "p_workflows": "'{}'",
 }  # fmt: skip
 # Above this nothing that was sent in is stored or sent back.
 BOUND = 200_000

@@ -25,6 +25,7 @@ DUTIES = (
     "sweep_buckets",
     "sweep_idempotency",
     "sweep_labels",
+    "sweep_live",
     "sweep_operator_log",
     "sweep_steps",
     "sweep_workflows",

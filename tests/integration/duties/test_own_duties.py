@@ -19,7 +19,7 @@ BUILT_IN = {
     *("advance_workflows", "decide_workers", "expand_workflows", "expire"),
     *("maintain_partitions", "promote", "reclaim", "run_schedules", "sweep_artifacts"),
     *("sweep_buckets", "sweep_idempotency", "sweep_labels", "sweep_operator_log"),
-    *("sweep_steps", "sweep_workflows"),
+    *("sweep_live", "sweep_steps", "sweep_workflows"),
 }
 
 

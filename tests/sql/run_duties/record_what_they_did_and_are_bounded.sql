@@ -57,7 +57,7 @@ set session authorization trunkline_worker;
 set client_min_messages = error;
 select is(
   (select array_agg(concat_ws(' ', r.duty, r.ran, case when r.duty <> 'maintain_partitions' then r.rows end, r.error) order by r.place) from (select r.*, row_number() over () as place from trunkline.run_duties() as r) as r),
-  '{"fails t 0 division by zero","nothing t","ok t 7","rows t 3","advance_workflows t 0","decide_workers t 0","expand_workflows t 0","expire t 0","promote t 0","reclaim t 0","run_schedules t 0","sweep_artifacts t 0","sweep_buckets t 0","sweep_idempotency t 0","sweep_labels t 0","sweep_operator_log t 0","sweep_steps t 0","sweep_workflows t 0","maintain_partitions t"}',
+  '{"fails t 0 division by zero","nothing t","ok t 7","rows t 3","advance_workflows t 0","decide_workers t 0","expand_workflows t 0","expire t 0","promote t 0","reclaim t 0","run_schedules t 0","sweep_artifacts t 0","sweep_buckets t 0","sweep_idempotency t 0","sweep_labels t 0","sweep_live t 0","sweep_operator_log t 0","sweep_steps t 0","sweep_workflows t 0","maintain_partitions t"}',
   'all of them run, users'' first, partitions last'
 );
 select is(
@@ -167,7 +167,7 @@ select trunkline_test.move_time('-1 day') \g /dev/null
 set session authorization trunkline_worker;
 select is(
   (select array_agg(r.duty order by r.duty) from trunkline.run_duties() as r),
-  '{advance_workflows,decide_workers,expand_workflows,expire,fails,maintain_partitions,nothing,promote,reclaim,run_schedules,sweep_artifacts,sweep_buckets,sweep_idempotency,sweep_labels,sweep_operator_log,sweep_steps,sweep_workflows}',
+  '{advance_workflows,decide_workers,expand_workflows,expire,fails,maintain_partitions,nothing,promote,reclaim,run_schedules,sweep_artifacts,sweep_buckets,sweep_idempotency,sweep_labels,sweep_live,sweep_operator_log,sweep_steps,sweep_workflows}',
   'a start in the future is due'
 );
 -- For one tenant.
@@ -175,7 +175,7 @@ set trunkline.tenant = 'a';
 select trunkline_test.move_time('1 hour') \g /dev/null
 select is(
   (select jsonb_object_agg(r.duty, r.ran) from trunkline.run_duties() as r),
-  '{"fails": false, "advance_workflows": true, "decide_workers": false, "expand_workflows": false, "sweep_artifacts": true, "sweep_steps": true, "sweep_workflows": true, "expire": true, "nothing": false, "promote": true, "reclaim": true, "run_schedules": false, "sweep_buckets": true, "sweep_idempotency": true, "sweep_labels": true, "sweep_operator_log": true, "maintain_partitions": true}',
+  '{"fails": false, "advance_workflows": true, "decide_workers": false, "expand_workflows": false, "sweep_artifacts": true, "sweep_steps": true, "sweep_workflows": true, "expire": true, "nothing": false, "promote": true, "reclaim": true, "run_schedules": false, "sweep_buckets": true, "sweep_idempotency": true, "sweep_labels": true, "sweep_live": true, "sweep_operator_log": true, "maintain_partitions": true}',
   'what needs all tenants is left to others'
 );
 select is(

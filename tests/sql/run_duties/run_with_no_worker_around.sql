@@ -9,7 +9,7 @@ set session authorization trunkline_operator;
 select trunkline_test.move_time('290 seconds') \g /dev/null
 select results_eq(
   'select duty, ran, error from trunkline.run_duties() order by duty',
-  $$values ('advance_workflows', true, null), ('decide_workers', true, null), ('expand_workflows', true, null), ('expire', true, null), ('maintain_partitions', true, null), ('promote', true, null), ('reclaim', true, null), ('run_schedules', true, null), ('sweep_artifacts', true, null), ('sweep_buckets', true, null), ('sweep_idempotency', true, null), ('sweep_labels', true, null), ('sweep_operator_log', true, null), ('sweep_steps', true, null), ('sweep_workflows', true, null)$$,
+  $$values ('advance_workflows', true, null), ('decide_workers', true, null), ('expand_workflows', true, null), ('expire', true, null), ('maintain_partitions', true, null), ('promote', true, null), ('reclaim', true, null), ('run_schedules', true, null), ('sweep_artifacts', true, null), ('sweep_buckets', true, null), ('sweep_idempotency', true, null), ('sweep_labels', true, null), ('sweep_live', true, null), ('sweep_operator_log', true, null), ('sweep_steps', true, null), ('sweep_workflows', true, null)$$,
   'an operator runs them all, with no worker around'
 );
 select is_empty('select * from trunkline.run_duties() where duty <> $$run_schedules$$', 'at once after it none is due');

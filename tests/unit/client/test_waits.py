@@ -10,6 +10,7 @@ import pytest
 
 from tests.unit.client.engine import Engine
 from trunkline import Trunkline
+from trunkline.client._async.jobs import AsyncJobs
 from trunkline.errors import (
     ConnectionLost,
     DatabaseProblem,
@@ -77,15 +78,30 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     return Time(monkeypatch)
 
 
-def test_a_wait_polls_often_at_first_and_then_every_half_second(
-    engine: Engine, app: Trunkline, time: Time
+@pytest.fixture
+def followed(monkeypatch: pytest.MonkeyPatch, time: Time) -> list[float | None]:
+    """Until when a wait followed the job, instead of asking; each time it takes a second."""
+    ends: list[float | None] = []
+
+    async def until_final(_jobs: AsyncJobs, _job: UUID, end: float | None) -> None:
+        ends.append(end)
+        time.now = time.now + 1.0 if end is None else min(time.now + 1.0, end)
+
+    monkeypatch.setattr(AsyncJobs, "_until_final", until_final)
+    return ends
+
+
+def test_a_wait_polls_often_at_first_and_then_follows_the_job(
+    engine: Engine, app: Trunkline, time: Time, followed: list[float | None]
 ) -> None:
-    looks = iter([_job(JobState.RUNNING)] * 14 + [_job(JobState.COMPLETED)])
+    looks = iter([_job(JobState.RUNNING)] * 8 + [_job(JobState.COMPLETED)])
     engine.answers["job"] = lambda _: next(looks)
     assert _run(app.jobs.wait(uuid4())) == 5
     assert time.pauses[:3] == pytest.approx([0.005, 0.0075, 0.01125])
-    assert time.pauses[-2:] == [0.5, 0.5]
-    assert len(time.pauses) == 14
+    # For the first tenth of a second.
+    assert 0.1 < sum(time.pauses) < 0.2
+    assert len(time.pauses) + len(followed) == 8
+    assert followed == [None, None]
     assert set(engine.patience) == {30.0}
 
 
@@ -115,13 +131,14 @@ def test_a_wait_raises_what_became_of_the_job(engine: Engine, app: Trunkline, ti
 
 
 def test_a_wait_polls_once_more_when_its_time_ends(
-    engine: Engine, app: Trunkline, time: Time
+    engine: Engine, app: Trunkline, time: Time, followed: list[float | None]
 ) -> None:
     engine.answers["job"] = lambda _: _job(JobState.READY)
     job = uuid4()
     with pytest.raises(WaitTimeout) as over:
         _run(app.jobs.wait(job, "2s"))
-    assert sum(time.pauses) == pytest.approx(2.0)
+    assert time.now == pytest.approx(102.0)
+    assert followed == pytest.approx([102.0] * 2)
     assert str(job) in str(over.value)
     assert "h:1/d" in str(over.value) + str(vars(over.value))
     assert engine.patience[0] == pytest.approx(2.0)

@@ -30,6 +30,7 @@ PROFILE: Final = Profile(
                 "phase1/options",
                 "phase1/reading",
                 "phase1/rollout",
+                "phase1/status",
                 "phase1/storage",
                 "phase1/work",
             ),

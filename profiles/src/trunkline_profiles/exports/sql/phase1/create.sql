@@ -1,5 +1,5 @@
 -- Requests: one export, or a batch; each is checked, counted and stored in one transaction.
--- requires: base, documents, records, options, storage
+-- requires: base, documents, records, status, options, storage
 -- source: 2.3, 2.9, 2.17
 
 create or replace function exports.create_export_job(

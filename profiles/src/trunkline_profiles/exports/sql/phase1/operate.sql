@@ -1,5 +1,5 @@
 -- Metrics with their alerts, for operators.
--- requires: records, storage, cleanup
+-- requires: records, status, storage, cleanup
 -- source: 2.13
 
 create or replace function exports.is_served(p_task text)

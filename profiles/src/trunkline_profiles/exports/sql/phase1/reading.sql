@@ -1,5 +1,5 @@
 -- What a user reads and cancels: exports, batches and the history.
--- requires: base, records, storage
+-- requires: base, records, status, storage
 -- source: 2.6, 2.7, 2.9, 2.10
 
 create or replace function exports.get_job_status(p_job_id uuid)

@@ -1,5 +1,5 @@
 -- Functions for workers, fenced by worker and attempt: claim, progress, upload, complete, fail, reclaim.
--- requires: base, records, tasks, storage
+-- requires: base, records, status, tasks, storage
 -- source: 2.4, 2.5, 2.6
 
 create or replace function exports.running_attempt(p_job_id uuid, p_worker_id text, p_attempt integer)

@@ -65,4 +65,3 @@ drop function if exists exports.full_options;
 drop function if exists exports.options_problems;
 drop function if exists exports.public_error;
 drop function if exists exports.job_status;
-drop function if exists exports.calculate_retry_delay;

@@ -9,6 +9,7 @@ drop table if exists exports.templates;
 drop table if exists exports.people;
 drop table if exists exports.settings;
 drop function if exists exports.register_tasks;
+drop function if exists exports.calculate_retry_delay;
 drop function if exists exports.person_name;
 drop function if exists exports.file_name;
 drop function if exists exports.raise_version;
