@@ -98,6 +98,7 @@ FUNCTIONS: Final = {
     "trunkline.health": ["trunkline.health()"],
     "trunkline.job": ["trunkline.job(%(job)s)"],
     "trunkline.list_jobs": ["trunkline.list_jobs()", "trunkline.list_jobs('{completed}')"],
+    "trunkline.live_jobs": ["trunkline.live_jobs(array[%(job)s::uuid], '{0}', '{0}')"],
     "trunkline.next_due": ["trunkline.next_due('@daily')"],
     "trunkline.queue_sizes": ["trunkline.queue_sizes()"],
     "trunkline.recent_activity": [
@@ -144,7 +145,8 @@ NOT_FUNCTIONS: Final = {
     **dict.fromkeys(
         (
             *("trunkline.artifact", "trunkline.artifacts_to_check", "trunkline.job_steps"),
-            *("trunkline.list_artifacts", "trunkline.storage_installation"),
+            *("trunkline.list_artifacts", "trunkline.live_workflows"),
+            "trunkline.storage_installation",
             *("trunkline.workflow_jobs", "trunkline.workflow_results"),
         ),
         _BOUNDED,
@@ -230,6 +232,7 @@ NOT_COMMANDS: Final = {
         ("store adopt", "store check", "store removals", "store rotate-secret"), _FILES
     ),
     **dict.fromkeys(("workflows graph", "workflows list", "workflows show"), _FLOWS),
+    "api": "serves requests until it is stopped; what they read is in FUNCTIONS and VIEWS",
     "bench": _RUNS,
     "completion": "asks no server",
     "db backup": "reads everything: that is its purpose",
@@ -253,6 +256,8 @@ NOT_COMMANDS: Final = {
     "duties disable": _CHANGES,
     "duties enable": _CHANGES,
     "duties run": "bounded by tests/plans/test_plans.py",
+    **dict.fromkeys(("keys create", "keys revoke"), _CHANGES),
+    "keys list": "reads the service keys, which do not grow with the backlog",
     "profile demo": _RUNS,
     "profile install": _INSTALLS,
     "profile list": "asks no server",
