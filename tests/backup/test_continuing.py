@@ -25,7 +25,7 @@ def login(superuser_dsn: str) -> Iterator[str]:
     name = f"app_{uuid.uuid4().hex[:12]}"
     role = sql.Identifier(name)
     with psycopg.connect(superuser_dsn, autocommit=True) as connection:
-        connection.execute(sql.SQL("create role {} login password 'secret'").format(role))
+        connection.execute(sql.SQL("create role {} login password 'open sesame'").format(role))
         connection.execute(sql.SQL("grant trunkline_producer to {}").format(role))
         connection.execute(sql.SQL("alter role {} set work_mem = '7MB'").format(role))
         try:
@@ -55,7 +55,7 @@ def test_a_backup_of_a_given_server_goes_on_in_an_embedded_one(
         before = account(database.dsn)
         saved = run(home, "db", "backup", file, dsn=database.dsn)
     assert {"ready", "scheduled", "running", "completed", "dead"} <= before["jobs"].keys()
-    assert b"secret" not in file.read_bytes()
+    assert b"open sesame" not in file.read_bytes()
     with server(home) as target:
         # A clock of the tests' own belongs to their superuser; it is there on every server.
         restored = run(home, "db", "restore", file)
