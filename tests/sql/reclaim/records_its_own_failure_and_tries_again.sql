@@ -18,7 +18,7 @@ select is((select ok from trunkline.health() where "check" = 'duty reclaim'), fa
 select trunkline_test.move_time('15 seconds') \g /dev/null
 select results_eq(
   'select duty, ran, error is null from trunkline.run_duties() order by duty',
-  $$values ('advance_workflows', true, true), ('decide_workers', true, true), ('expand_workflows', true, true), ('expire', true, true), ('maintain_partitions', true, true), ('promote', true, true), ('reclaim', true, false), ('run_schedules', true, true), ('sweep_artifacts', true, true), ('sweep_buckets', true, true)$$,
+  $$values ('advance_workflows', true, true), ('decide_workers', true, true), ('expand_workflows', true, true), ('expire', true, true), ('maintain_partitions', true, true), ('promote', true, true), ('reclaim', true, false), ('run_schedules', true, true), ('sweep_artifacts', true, true), ('sweep_buckets', true, true), ('sweep_live', true, true)$$,
   'the other duties run all the same'
 );
 select trunkline_test.move_time('15 seconds') \g /dev/null

@@ -15,7 +15,6 @@ from trunkline.model import seconds
 
 __all__ = ["StreamSettings"]
 
-_PREFIX: Final = "TRUNKLINE_API_"
 _SHORTEST_SECRET: Final = 32
 _PURPOSE: Final = b"trunkline stream tickets"
 
@@ -46,15 +45,20 @@ class StreamSettings:
         """
         variables = os.environ if environment is None else environment
         defaults = cls()
-        own = variables.get(f"{_PREFIX}TICKET_SECRET", "").strip()
+        own = variables.get("TRUNKLINE_API_TICKET_SECRET", "").strip()
         if own and len(own) < _SHORTEST_SECRET:
-            raise _invalid("TICKET_SECRET", f"a secret has at least {_SHORTEST_SECRET} characters")
+            raise _invalid(
+                "TRUNKLINE_API_TICKET_SECRET",
+                f"a secret has at least {_SHORTEST_SECRET} characters",
+            )
         shared = own or settings.jwt.secret
         return cls(
-            timeout=_duration(variables, "STREAM_TIMEOUT", defaults.timeout),
-            most=_number(variables, "STREAMS", defaults.most),
-            most_per_tenant=_number(variables, "STREAMS_PER_TENANT", defaults.most_per_tenant),
-            listen_dsn=variables.get(f"{_PREFIX}LISTEN_DSN", "").strip() or None,
+            timeout=_duration(variables, "TRUNKLINE_API_STREAM_TIMEOUT", defaults.timeout),
+            most=_number(variables, "TRUNKLINE_API_STREAMS", defaults.most),
+            most_per_tenant=_number(
+                variables, "TRUNKLINE_API_STREAMS_PER_TENANT", defaults.most_per_tenant
+            ),
+            listen_dsn=variables.get("TRUNKLINE_API_LISTEN_DSN", "").strip() or None,
             ticket_secret=(
                 hmac.digest(shared.encode(), _PURPOSE, "sha256")
                 if shared
@@ -64,7 +68,7 @@ class StreamSettings:
 
 
 def _duration(variables: Mapping[str, str], name: str, default: float) -> float:
-    text = variables.get(_PREFIX + name, "").strip()
+    text = variables.get(name, "").strip()
     if not text:
         return default
     try:
@@ -77,7 +81,7 @@ def _duration(variables: Mapping[str, str], name: str, default: float) -> float:
 
 
 def _number(variables: Mapping[str, str], name: str, default: int) -> int:
-    text = variables.get(_PREFIX + name, "").strip()
+    text = variables.get(name, "").strip()
     if not text:
         return default
     if not text.isdecimal() or not 1 <= int(text) <= 1_000_000:
@@ -87,6 +91,6 @@ def _number(variables: Mapping[str, str], name: str, default: int) -> int:
 
 def _invalid(name: str, problem: str) -> ApiSettingInvalid:
     return ApiSettingInvalid(
-        f"{_PREFIX}{name} has an invalid value: {problem}",
+        f"{name} has an invalid value: {problem}",
         hint="docs/how-to/live-events.md lists the settings of streams.",
     )
