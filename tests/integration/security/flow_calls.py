@@ -19,6 +19,16 @@ FLOW_CALLS: Final[dict[str, list[tuple[str, str, str | list[tuple[Any, ...]]]]]]
     "dependency_results": [
         ("worker", "trunkline.dependency_results('worker_b', <b running>, 1, 'x')", STALE_ATTEMPT)
     ],
+    "emit": [("worker", f"trunkline.emit({THEIRS}, '{{1}}', '{{x}}')", [(["lost"],)])],
+    "follow": [
+        ("producer", "trunkline.follow(array[<b running>])", [([],)]),
+        ("producer", "trunkline.follow(array[<b workflow>])", [([],)]),
+    ],
+    "live_jobs": [
+        ("producer", f"trunkline.live_jobs(array[<b {state}>], '{{0}}', '{{0}}')", [])
+        for state in STATES
+    ],
+    "live_workflows": [("producer", "trunkline.live_workflows(array[<b workflow>])", [])],
     "find_workflows": [("producer", "trunkline.find_workflows(p_tenant => 'b')", [([],)])],
     "job_workflow": [
         ("worker", "trunkline.job_workflow('worker_b', <b running>, 1)", STALE_ATTEMPT)
