@@ -41,7 +41,8 @@ class Running:
         return connection
 
     def lines(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.log.read_text().splitlines() if line]
+        whole = self.log.read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in whole if line.endswith("\n") and line.strip()]
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +104,11 @@ def test_a_request_has_an_id_and_a_line_in_the_log(running: Running) -> None:
     headers = {**reader(running), "X-Request-ID": "mine-1", "X-Correlation-ID": "story-7"}
     response = running.get("/v1/jobs?tag=private", headers=headers)
     assert response.headers["x-request-id"] == "mine-1"
-    (line,) = [each for each in running.lines() if each.get("request_id") == "mine-1"]
+    # It is written after the answer has been sent.
+    (line,) = until(
+        lambda: [each for each in running.lines() if each.get("request_id") == "mine-1"],
+        "the line is in the log",
+    )
     assert (line["method"], line["path"], line["status"]) == ("GET", "/v1/jobs", 200)
     assert (line["caller"], line["correlation_id"]) == ("key reader", "story-7")
     assert "private" not in running.log.read_text()

@@ -82,6 +82,13 @@ select exists (
   select from trunkline.jobs as j where j.job_id = %s and j.attempt = %s and j.state = 'running'
 )
 """
+# Before that, its size and hash are not recorded, and the file of a dead attempt stays for an hour.
+_STORED: Final = b"""
+select exists (
+  select from trunkline.jobs as j
+  where j.job_id = %s and j.attempt = %s and j.state = 'running' and j.phase = 'stored'
+)
+"""
 _NAMES: Final = b"select a.storage_path, a.name from studio.job_artifacts as a"
 _SLOW: Final = "trunkline_profiles.studio.stubs.speech:SlowSpeaker"
 
@@ -195,8 +202,9 @@ class Stage:
         name = f"{one.task}-{one.attempt}-"
         while time.monotonic() < end:
             files = [path for path in self.paths() if Path(path).name.startswith(name)]
-            if files:
-                # Its size and hash are recorded, and the task is about to be completed.
+            stored = connection.execute(_STORED, (one.task, one.attempt)).fetchone()
+            if files and stored == (True,):
+                # The task is about to be completed.
                 time.sleep(_SETTLE)
                 blocked = connection.execute(_BLOCKED, (connection.info.backend_pid,)).fetchone()
                 if blocked != (0,):
@@ -259,6 +267,8 @@ class _Play:
         ((status, progress),) = stage.ask("progress", job=job)
         rows = {path: rest for path, *rest in stage.ask("files", job=job)}
         files = stage.paths()
+        # Of attempts that were lost in the middle of an upload: they are removed after an hour.
+        queued = {path for (path,) in stage.ask("removals")}
         equal = opened = 0
         for path, (kind, sha256, size, duration) in rows.items():
             if path in files:
@@ -277,7 +287,7 @@ class _Play:
             files=len(files),
             equal=equal,
             opened=opened,
-            orphans=len(files.keys() - rows.keys()),
+            orphans=len(files.keys() - rows.keys() - queued),
             missing=len(rows.keys() - files.keys()),
             killed=int(bool(worker)),
             unpublished=unpublished,

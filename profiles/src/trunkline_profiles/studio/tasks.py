@@ -131,6 +131,7 @@ class _Handlers:
             sound = speaker.speak(self._text(text), lambda: ctx.cancelled)
             seconds = round(measure(sound).duration, 3)
         file = ctx.artifact(f"chapter{document}.mp3", sound, kind="audio_mp3", duration=seconds)
+        ctx.progress(phase="stored")
         return StoredFile(file.name, file.storage_path, file.sha256, file.bytes, seconds)
 
     def finalize_job(self, ctx: SyncContext, title: str, author: str, day: date) -> dict[str, Any]:
