@@ -294,7 +294,7 @@ def _object(body: Any, known: set[str]) -> Mapping[str, Any]:
 
 
 def _options(fields: Mapping[str, Any]) -> Any:
-    """The options with the template, which single exports name beside them."""
+    """The options with the template, which a single export names outside its options."""
     options = fields.get("options")
     options = {} if options is None else options
     template = fields.get("templateSlug")

@@ -123,7 +123,7 @@ def cancel_job(connection: psycopg.Connection[Any], user: UUID, job: UUID) -> st
     """Cancel an export of a user: ``cancelled``, or ``cancelling`` while it runs."""
     with connection.transaction():
         connection.execute(b"select set_config('trunkline.tenant', %s, true)", (str(user),))
-        return str(_rows(connection, "select exports.cancel_job(%s) as told", job)[0]["told"])
+        return str(_rows(connection, "select exports.cancel_job(%s) as status", job)[0]["status"])
 
 
 def check_storage_quota(connection: psycopg.Connection[Any], user: UUID) -> Row:
@@ -187,9 +187,9 @@ def fail_job(
     permanent: bool = False,
 ) -> str | None:
     """End an attempt as failed: ``pending`` for a retry, ``failed``, or None if not yours."""
-    query: LiteralString = "select exports.fail_job(%s, %s, %s, p_is_permanent => %s) as told"
-    told: str | None = _rows(connection, query, job, error, worker, permanent)[0]["told"]
-    return told
+    query: LiteralString = "select exports.fail_job(%s, %s, %s, p_is_permanent => %s) as status"
+    status: str | None = _rows(connection, query, job, error, worker, permanent)[0]["status"]
+    return status
 
 
 def reset_stuck_jobs(connection: psycopg.Connection[Any]) -> int:

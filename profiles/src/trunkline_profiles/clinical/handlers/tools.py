@@ -26,7 +26,7 @@ _MOST_PRINTED: Final = 16 << 20
 _LANGUAGE: Final = "eng"
 # The variables of the worker's environment that programs get. Others contain keys of providers and
 # the database's address, and these programs read untrusted documents.
-_TOLD: Final = ("PATH", "HOME", "LANG", "LC_", "TMPDIR", "MAGICK_", "TESSDATA_", "FONTCONFIG_")
+_PASSED_ON: Final = ("PATH", "HOME", "LANG", "LC_", "TMPDIR", "MAGICK_", "TESSDATA_", "FONTCONFIG_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,6 @@ async def run(command: Sequence[str | Path], *, folder: Path, limits: Limits = _
 
 
 def _environment() -> dict[str, str]:
-    variables = {name: value for name, value in os.environ.items() if name.startswith(_TOLD)}
+    variables = {name: value for name, value in os.environ.items() if name.startswith(_PASSED_ON)}
     # One core per page, because the worker reads several pages at once.
     return variables | {"OMP_THREAD_LIMIT": "1", "MAGICK_THREAD_LIMIT": "1"}

@@ -119,7 +119,10 @@ def _print(
     call("Page.enable", session)
     tree = browser.call("Page.getFrameTree", deadline, stopped, session)
     frame = tree["frameTree"]["frame"]["id"]
+    earlier = browser.loads(session)
     call("Page.setDocumentContent", session, frameId=frame, html=html)
+    # A print before that may be empty: style sheets that are being refused hold the text back.
+    browser.wait_for_load(earlier + 1, session, deadline, stopped)
     width, height = options.paper
     printed = call(
         "Page.printToPDF",

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -65,6 +66,8 @@ class Browser:
         self._read = b""
         self._events: list[dict[str, Any]] = []
         self.blocked: list[str] = []
+        # How often the document of each session has been loaded.
+        self._loads: Counter[str] = Counter()
         user = _unprivileged()
         home = Path(self._folder) / "home"
         home.mkdir()
@@ -108,14 +111,23 @@ class Browser:
         """Send a command and return its result; requests of pages are blocked meanwhile."""
         number = self._send(method, session, parameters)
         while True:
-            message = self._receive(deadline, stopped)
-            if message.get("method") == "Fetch.requestPaused":
-                self._block(message)
-            elif message.get("id") == number:
+            message = self._next_message(deadline, stopped)
+            if message.get("id") == number:
                 if "error" in message:
                     raise RenderFailed(f"{method} failed: {message['error'].get('message', '')}")
                 found: dict[str, Any] = message["result"]
                 return found
+
+    def wait_for_load(
+        self, times: int, session: str, deadline: float, stopped: Callable[[], bool]
+    ) -> None:
+        """Wait until the main document of a session has been loaded this often."""
+        while self._loads[session] < times:
+            self._next_message(deadline, stopped)
+
+    def loads(self, session: str) -> int:
+        """How often the main document of a session has been loaded."""
+        return self._loads[session]
 
     def close(self) -> None:
         """End all processes of the browser and remove its files."""
@@ -126,6 +138,15 @@ class Browser:
             with suppress(OSError):
                 os.close(descriptor)
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _next_message(self, deadline: float, stopped: Callable[[], bool]) -> dict[str, Any]:
+        """Return the next message; requests of pages are blocked, and loads counted."""
+        message = self._receive(deadline, stopped)
+        if message.get("method") == "Fetch.requestPaused":
+            self._block(message)
+        elif message.get("method") == "Page.loadEventFired":
+            self._loads[message.get("sessionId", "")] += 1
+        return message
 
     def _block(self, message: dict[str, Any]) -> None:
         request = message["params"]
